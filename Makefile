@@ -1,0 +1,55 @@
+# Two commands open the README: `make serve` and `make test`. Each sets up what it needs.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: setup setup-dev serve test check messages lock clean
+
+setup: $(VENV)/.runtime
+
+setup-dev: $(VENV)/.dev
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "aclbroker needs Python 3.11 or newer; set PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
+	$(PIP_INSTALL) --require-hashes -r requirements/runtime.lock
+	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
+	$(PIP_INSTALL) --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# `make serve ARGS="server.properties --override node.id=7"`
+serve: setup
+	$(BIN)/aclbroker serve $(ARGS)
+
+check: setup-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# `make test ARGS="tests/acl -x"`
+test: check
+	$(BIN)/pytest $(ARGS)
+
+# Reads Kafka's message specifications from the kafka-clients jars and rewrites protocol/messages.
+messages: setup-dev
+	$(BIN)/python tools/generate_messages.py
+	$(BIN)/ruff check --quiet --fix protocol/messages
+	$(BIN)/ruff format --quiet protocol/messages
+
+lock: setup-dev
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		pyproject.toml requirements/build.in -o requirements/runtime.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--group dev -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

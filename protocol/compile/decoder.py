@@ -1,0 +1,195 @@
+"""The generated decoder: ``function(data, pos) -> (message, position behind it)``.
+
+It trusts no length: each is compared with what is left before anything is allocated or sliced.
+Running off the end otherwise shows as IndexError or struct.error, which become `ProtocolError`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from typing import Any
+
+from protocol.compile import runtime
+from protocol.compile.source import FORMATS, Source
+from protocol.leaves import Array, Bytes, Leaf, Nullable, ProtocolError, String
+from protocol.schema import Struct, TaggedField
+
+_CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
+
+
+def decoder_source(layout: Struct) -> Source:
+    """Write the decoder of a message at one version."""
+    source = Source("def function(data, pos):")
+    source.names |= {
+        "CAUGHT": _CAUGHT,
+        "ProtocolError": ProtocolError,
+        "null": runtime.null,
+        "read_tags": runtime.read_tags,
+        "read_varint": runtime.read_varint,
+        "short": runtime.short,
+        "unpack_from": struct.unpack_from,
+    }
+    name = layout.cls.__name__
+    with source.block("try:"):
+        source.line("size = len(data)")
+        _struct(source, layout, "message")
+        source.line("return message, pos")
+    with source.block("except CAUGHT as error:"):
+        source.line(f"raise ProtocolError(f'{name} v{layout.version}: {{error}}') from error")
+    return source
+
+
+def minimum_size(leaf: Leaf) -> int:
+    """Return the fewest bytes that a value of the leaf can take."""
+    match leaf:
+        case Struct():
+            return sum(map(minimum_size, leaf.fields)) + leaf.flexible
+        case Array() | Bytes() | String():
+            return 1 if leaf.compact else (2 if isinstance(leaf, String) else 4)
+        case Nullable():
+            return 1
+        case _:
+            return struct.calcsize(">" + FORMATS[leaf])
+
+
+def _value(source: Source, leaf: Leaf, target: str, where: str) -> None:
+    """Write the lines that read one value into the variable ``target``."""
+    match leaf:
+        case Struct():
+            _struct(source, leaf, target)
+        case Array():
+            _array(source, leaf, target, where)
+        case String() | Bytes():
+            _slice(source, leaf, target, where)
+        case Nullable():
+            [marker] = _fixed(source, "b")
+            source.line(f"{target} = None")
+            with source.block(f"if {marker} >= 0:"):
+                _value(source, leaf.struct, target, where)
+        case _:
+            [value] = _fixed(source, FORMATS[leaf])
+            source.line(f"{target} = {value}")
+
+
+def _fixed(source: Source, *formats: str) -> list[str]:
+    """Read values of fixed size in one step; returns the variables."""
+    targets = [source.fresh("v") for _ in formats]
+    unpack = source.layout("".join(formats), "unpack_from")
+    source.line(f"{', '.join(targets)}, = {unpack}(data, pos)")
+    source.line(f"pos += {struct.calcsize('>' + ''.join(formats))}")
+    return targets
+
+
+def _length(source: Source, leaf: String | Bytes | Array) -> str:
+    """Read a length; negative means null."""
+    n = source.fresh("n")
+    if leaf.compact:
+        source.line(f"{n} = data[pos] - 1")
+        source.line("pos += 1")
+        with source.block(f"if {n} > 126:"):
+            source.line(f"{n}, pos = read_varint(data, pos - 1)")
+            source.line(f"{n} -= 1")
+        return n
+    [n] = _fixed(source, "h" if isinstance(leaf, String) else "i")
+    return n
+
+
+def _null(source: Source, leaf: String | Bytes | Array, n: str, target: str, where: str) -> None:
+    with source.block(f"if {n} < 0:"):
+        source.line(f"{target} = None" if leaf.nullable else f"null({where!r})")
+
+
+def _slice(source: Source, leaf: String | Bytes, target: str, where: str) -> None:
+    n = _length(source, leaf)
+    _null(source, leaf, n, target, where)
+    with source.block("else:"):
+        source.line(f"end = pos + {n}")
+        with source.block("if end > size:"):
+            source.line(f"short({where!r})")
+        source.line(f"{target} = data[pos:end]" + (".decode()" * isinstance(leaf, String)))
+        source.line("pos = end")
+
+
+def _array(source: Source, leaf: Array, target: str, where: str) -> None:
+    n = _length(source, leaf)
+    _null(source, leaf, n, target, where)
+    with source.block("else:"):
+        least = minimum_size(leaf.entry)
+        with source.block(f"if {n} * {least} > size - pos:"):
+            source.line(f"short({where!r})")
+        if (letter := FORMATS.get(leaf.entry)) and letter != "16s":
+            source.line(f"{target} = list(unpack_from(f'>{{{n}}}{letter}', data, pos))")
+            source.line(f"pos += {n} * {least}")
+            return
+        source.line(f"{target} = []")
+        entry, append = source.fresh("e"), source.fresh("append")
+        source.line(f"{append} = {target}.append")
+        with source.block(f"for _ in range({n}):"):
+            _value(source, leaf.entry, entry, where)
+            source.line(f"{append}({entry})")
+
+
+def _struct(source: Source, layout: Struct, target: str) -> None:
+    values: dict[str, str] = {}
+    pending: list[tuple[str, str]] = []
+
+    def flush() -> None:
+        if pending:
+            targets = _fixed(source, *(letter for _, letter in pending))
+            values.update(zip((name for name, _ in pending), targets, strict=True))
+            pending.clear()
+
+    for name, leaf in zip(layout.names, layout.fields, strict=True):
+        if letter := FORMATS.get(leaf):
+            pending.append((name, letter))
+            continue
+        flush()
+        values[name] = source.fresh("v")
+        _value(source, leaf, values[name], f"{layout.cls.__name__}.{name}")
+    flush()
+    if layout.flexible:
+        _tags(source, layout, values)
+    arguments = [values.get(field.name) or source.default(field) for field in _fields(layout)]
+    source.line(f"{target} = {source.constant(layout.cls, 'C')}({', '.join(arguments)})")
+
+
+def _fields(layout: Struct) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(layout.cls)
+
+
+def _tags(source: Source, layout: Struct, values: dict[str, str]) -> None:
+    values["unknown_tags"] = unknown = source.fresh("t")
+    defaults = {field.name: field for field in _fields(layout)}
+    for known in layout.known.values():
+        values[known.name] = source.fresh("v")
+        source.line(f"{values[known.name]} = {source.default(defaults[known.name])}")
+    source.line(f"{unknown} = ()")
+    with source.block("if data[pos] == 0:"):
+        source.line("pos += 1")
+    with source.block("else:"):
+        if layout.known:
+            _known_tags(source, layout.known, values)
+        else:
+            source.line(f"{unknown}, pos = read_tags(data, pos)")
+
+
+def _known_tags(source: Source, known: dict[int, TaggedField], values: dict[str, str]) -> None:
+    n, tag, end, unknown = (source.fresh(prefix) for prefix in ("n", "tag", "end", "u"))
+    source.line(f"{unknown} = []")
+    source.line(f"{n}, pos = read_varint(data, pos)")
+    with source.block(f"for _ in range({n}):"):
+        source.line(f"{tag}, pos = read_varint(data, pos)")
+        source.line(f"{end}, pos = read_varint(data, pos)")
+        source.line(f"{end} += pos")
+        with source.block(f"if {end} > size:"):
+            source.line("short('a tagged field')")
+        for number, field in known.items():
+            with source.block(f"if {tag} == {number}:"):
+                _value(source, field.leaf, values[field.name], field.name)
+                with source.block(f"if pos != {end}:"):
+                    source.line(f"short({field.name!r})")
+                source.line("continue")
+        source.line(f"{unknown}.append(({tag}, data[pos:{end}]))")
+        source.line(f"pos = {end}")
+    source.line(f"{values['unknown_tags']} = tuple({unknown})")

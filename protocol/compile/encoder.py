@@ -1,0 +1,108 @@
+"""The generated encoder: ``function(message) -> bytes``."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from protocol.compile import runtime
+from protocol.compile.source import FORMATS, Source
+from protocol.leaves import Array, Bytes, Leaf, Nullable, String
+from protocol.schema import Struct
+
+
+def encoder_source(struct: Struct) -> Source:
+    """Write the encoder of a message at one version."""
+    source = Source("def function(message):")
+    source.names |= {"varint": runtime.varint, "write_tags": runtime.write_tags}
+    source.line("parts = []")
+    source.line("write = parts.append")
+    _struct(source, struct, "message", "write")
+    source.line("return b''.join(parts)")
+    return source
+
+
+def _value(source: Source, leaf: Leaf, value: str, write: str) -> None:
+    """Write the lines that append the bytes of the expression ``value``."""
+    match leaf:
+        case Struct():
+            _struct(source, leaf, value, write)
+        case Array() | String() | Bytes():
+            _sized(source, leaf, value, write)
+        case Nullable():
+            with source.block(f"if {value} is None:"):
+                source.line(f"{write}(b'\\xff')")
+            with source.block("else:"):
+                source.line(f"{write}(b'\\x01')")
+                _value(source, leaf.struct, value, write)
+        case _:
+            source.line(f"{write}({_pack(source, [(leaf, value)])})")
+
+
+def _pack(source: Source, values: list[tuple[Any, str]]) -> str:
+    pack = source.layout("".join(FORMATS[leaf] for leaf, _ in values), "pack")
+    return f"{pack}({', '.join(value for _, value in values)})"
+
+
+def _sized(source: Source, leaf: Array | String | Bytes, value: str, write: str) -> None:
+    held = source.fresh("v")
+    source.line(f"{held} = {value}")
+    if not leaf.nullable:
+        _present(source, leaf, held, write)
+        return
+    with source.block(f"if {held} is None:"):
+        short = isinstance(leaf, String)
+        null = b"\x00" if leaf.compact else (b"\xff\xff" if short else b"\xff\xff\xff\xff")
+        source.line(f"{write}({null!r})")
+    with source.block("else:"):
+        _present(source, leaf, held, write)
+
+
+def _present(source: Source, leaf: Array | String | Bytes, value: str, write: str) -> None:
+    if isinstance(leaf, String):
+        source.line(f"{value} = {value}.encode()")
+    if leaf.compact:
+        source.line(f"{write}(varint(len({value}) + 1))")
+    else:
+        pack = source.layout("h" if isinstance(leaf, String) else "i", "pack")
+        source.line(f"{write}({pack}(len({value})))")
+    if not isinstance(leaf, Array):
+        source.line(f"{write}({value})")
+        return
+    entry = source.fresh("e")
+    with source.block(f"for {entry} in {value}:"):
+        _value(source, leaf.entry, entry, write)
+
+
+def _struct(source: Source, struct: Struct, value: str, write: str) -> None:
+    pending: list[tuple[Any, str]] = []
+
+    def flush() -> None:
+        if pending:
+            source.line(f"{write}({_pack(source, pending)})")
+            pending.clear()
+
+    for name, leaf in zip(struct.names, struct.fields, strict=True):
+        if leaf in FORMATS:
+            pending.append((leaf, f"{value}.{name}"))
+            continue
+        flush()
+        _value(source, leaf, f"{value}.{name}", write)
+    flush()
+    if struct.flexible:
+        _tags(source, struct, value, write)
+
+
+def _tags(source: Source, struct: Struct, value: str, write: str) -> None:
+    tags = source.fresh("t")
+    source.line(f"{tags} = {value}.unknown_tags")
+    fields = {field.name: field for field in dataclasses.fields(struct.cls)}
+    for tag, known in struct.known.items():
+        held, parts, inner = source.fresh("v"), source.fresh("parts"), source.fresh("write")
+        source.line(f"{held} = {value}.{known.name}")
+        with source.block(f"if {held} != {source.default(fields[known.name])}:"):
+            source.line(f"{parts} = []")
+            source.line(f"{inner} = {parts}.append")
+            _value(source, known.leaf, held, inner)
+            source.line(f"{tags} = [*{tags}, ({tag}, b''.join({parts}))]")
+    source.line(f"{write}(write_tags({tags}) if {tags} else b'\\0')")

@@ -1,0 +1,75 @@
+"""What the generated code calls: long varints, and tagged fields that nobody knows."""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from protocol.leaves import ProtocolError, Tags
+
+
+def null(where: str) -> NoReturn:
+    """Refuse a null."""
+    raise ProtocolError(f"{where} is null, which the protocol does not allow")
+
+
+def short(where: str) -> NoReturn:
+    """Refuse a length or count that goes beyond the message."""
+    raise ProtocolError(f"{where} is longer than the message that holds it")
+
+
+def read_varint(data: bytes, pos: int) -> tuple[int, int]:
+    """Return the unsigned varint at ``pos`` and the position behind it."""
+    value = shift = 0
+    while True:
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value > 0xFFFFFFFF:
+                raise ProtocolError("a varint exceeds 32 bits")
+            return value, pos
+        shift += 7
+        if shift > 28:
+            raise ProtocolError("a varint exceeds 32 bits")
+
+
+def write_varint(value: int) -> bytes:
+    """Return a number as an unsigned varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+VARINT: Final = tuple(write_varint(value) for value in range(0x4000))
+"""The varints of one and two bytes, made once: nearly every length is one of them."""
+
+
+def varint(value: int) -> bytes:
+    """Return a number as an unsigned varint."""
+    return VARINT[value] if value < 0x4000 else write_varint(value)
+
+
+def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
+    """Return all tagged fields at ``pos`` as bytes, and the position behind them."""
+    count, pos = read_varint(data, pos)
+    tags = []
+    for _ in range(count):
+        tag, pos = read_varint(data, pos)
+        size, pos = read_varint(data, pos)
+        end = pos + size
+        if end > len(data):
+            short(f"tagged field {tag}")
+        tags.append((tag, data[pos:end]))
+        pos = end
+    return tuple(tags), pos
+
+
+def write_tags(tags: Tags) -> bytes:
+    """Return tagged fields in ascending order of their numbers."""
+    parts = [varint(len(tags))]
+    for tag, raw in sorted(tags):
+        parts += varint(tag), varint(len(raw)), raw
+    return b"".join(parts)

@@ -1,0 +1,94 @@
+"""Request headers v0-v2 and response headers v0-v1.
+
+The client id keeps its two-byte length in every header version (KIP-482), and the response to
+ApiVersions has header v0 whatever its version (KIP-511), so that any client can read it.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from protocol.compile.runtime import read_tags, varint, write_tags
+from protocol.leaves import ProtocolError, Tags
+from protocol.messages import Api, ApiKey
+
+CONTROLLED_SHUTDOWN: Final = 7
+
+_FIXED: Final = struct.Struct(">hhi")
+_LENGTH: Final = struct.Struct(">h")
+
+
+class RequestHeader(NamedTuple):
+    """A request's header; ``body`` is where the message begins in the frame."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    unknown_tags: Tags
+    body: int
+
+
+def api_of(frame: bytes) -> tuple[int, int]:
+    """Return the API key and version that every request begins with; raises `ProtocolError`."""
+    if len(frame) < _FIXED.size:
+        raise ProtocolError(f"a request of {len(frame)} bytes is shorter than its header")
+    api_key, api_version, _ = _FIXED.unpack_from(frame)
+    return api_key, api_version
+
+
+def request_header_version(api: Api, version: int) -> int:
+    """Return the version of the header before a request of an API, known version or not."""
+    if api.is_flexible(version):
+        return 2
+    return 0 if (api.key, version) == (CONTROLLED_SHUTDOWN, 0) else 1
+
+
+def response_header_version(api: Api, version: int) -> int:
+    """Return the version of the header before a response."""
+    return 1 if api.is_flexible(version) and api.key != ApiKey.API_VERSIONS else 0
+
+
+def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
+    """Read the header of a frame that holds a request of ``api``; raises `ProtocolError`."""
+    try:
+        api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
+        pos = _FIXED.size
+        client_id: str | None = None
+        tags: Tags = ()
+        header_version = request_header_version(api, api_version)
+        if header_version:
+            client_id, pos = _read_client_id(frame, pos)
+        if header_version > 1:
+            tags, pos = read_tags(frame, pos)
+        return RequestHeader(api_key, api_version, correlation_id, client_id, tags, pos)
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise ProtocolError(f"request header: {error}") from error
+
+
+def encode_request_header(api: Api, header: RequestHeader) -> bytes:
+    """Return a request's header as bytes (``header.body`` plays no part)."""
+    raw = _FIXED.pack(header.api_key, header.api_version, header.correlation_id)
+    header_version = request_header_version(api, header.api_version)
+    if header_version:
+        client_id = None if header.client_id is None else header.client_id.encode()
+        raw += _LENGTH.pack(-1 if client_id is None else len(client_id)) + (client_id or b"")
+    return raw + write_tags(header.unknown_tags) if header_version > 1 else raw
+
+
+def encode_response_header(api: Api, version: int, correlation_id: int) -> bytes:
+    """Return the header of a response: the correlation id, and where it may have tags, none."""
+    raw = correlation_id.to_bytes(4, "big", signed=True)
+    return raw + varint(0) if response_header_version(api, version) else raw
+
+
+def _read_client_id(frame: bytes, pos: int) -> tuple[str | None, int]:
+    (size,) = _LENGTH.unpack_from(frame, pos)
+    pos += _LENGTH.size
+    if size < 0:
+        return None, pos
+    end = pos + size
+    if end > len(frame):
+        raise ProtocolError("the client id is longer than the request")
+    return frame[pos:end].decode(), end

@@ -1,0 +1,6 @@
+"""The messages: one generated module for each API key, and the registry of the keys."""
+
+from protocol.messages.api import Api
+from protocol.messages.registry import APIS, ApiKey
+
+__all__ = ["APIS", "Api", "ApiKey"]

@@ -1,0 +1,210 @@
+"""Declarations of messages, each once for all versions, and the Schema of each version.
+
+A message or a struct inside one is a class under `message`, a field is declared with `of`::
+
+    @message(key=30, versions="0-3", flexible="2+")
+    class CreateAclsRequest:
+        creations: Sequence[AclCreation] = of([AclCreation])
+
+Version ranges are written as Kafka's message specifications write them: ``0+``, ``1-3``, ``2``.
+`struct_of` makes of a class and a version the `Struct` that `protocol.compile` turns into code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from functools import cache
+from io import BytesIO
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+from protocol.leaves import (
+    FIXED,
+    SIZED,
+    ZERO_UUID,
+    Array,
+    Leaf,
+    Nullable,
+    ProtocolError,
+    Schema,
+    TaggedFields,
+    Tags,
+    UnsignedVarint,
+    read,
+)
+
+Kind = str | type | list[Any]
+"""A leaf's name, a struct's class, or a list of one of them: an array of it."""
+
+_LAST = 0x7FFF
+_EMPTY: dict[str, Any] = {"string": "", "bytes": b"", "records": None, "uuid": ZERO_UUID} | {
+    "bool": False,
+    "float64": 0.0,
+}
+_T = TypeVar("_T")
+
+
+class UnsupportedVersion(ValueError):
+    """A version that the message does not have."""
+
+
+class FieldSpec(NamedTuple):
+    """What a field is, and in which versions it is what."""
+
+    kind: Kind
+    versions: range
+    nullable: range
+    tag: int | None
+    tagged: range
+
+
+def versions_in(text: str) -> range:
+    """Return the versions of a range such as ``0+``, ``1-3``, ``2`` or ``none``."""
+    if text == "none":
+        return range(0)
+    first, dash, last = text.removesuffix("+").partition("-")
+    if text.endswith("+"):
+        return range(int(first), _LAST)
+    return range(int(first), int(last if dash else first) + 1)
+
+
+def of(
+    kind: Kind,
+    versions: str = "0+",
+    *,
+    nullable: str = "none",
+    tag: int | None = None,
+    tagged: str = "none",
+    default: Any = ...,
+) -> Any:
+    """Declare a field.
+
+    ``versions`` are those that have the field, ``nullable`` those in which it may be null, and
+    ``tagged`` those in which it travels as the tagged field number ``tag``. Without a ``default``
+    a field that a version lacks is zero, empty or a struct of defaults, as in Kafka.
+    """
+    spec = FieldSpec(kind, versions_in(versions), versions_in(nullable), tag, versions_in(tagged))
+    if default is ... and isinstance(kind, type):
+        return dataclasses.field(default_factory=kind, metadata={"spec": spec})
+    if default is ...:
+        default = () if isinstance(kind, list) else _EMPTY.get(kind, 0)  # type: ignore[arg-type] # a str
+    return dataclasses.field(default=default, metadata={"spec": spec})
+
+
+@dataclass_transform(kw_only_default=False)
+def message(
+    cls: type[_T] | None = None, *, key: int = -1, versions: str = "0+", flexible: str = "none"
+) -> Any:
+    """Make a message, or a struct inside one, of a class of declared fields.
+
+    ``key`` is the API key, ``versions`` those that the message has, ``flexible`` those in the
+    compact form with tagged fields (KIP-482). The class gets ``__slots__`` and, behind its own
+    fields, ``unknown_tags``: tagged fields that the declaration does not know, kept as bytes.
+    """
+
+    def declare(declared: type[_T]) -> type[_T]:
+        declared.__annotations__["unknown_tags"] = "Tags"
+        declared.unknown_tags = ()  # type: ignore[attr-defined] # becomes the last field's default
+        made = dataclasses.dataclass(slots=True)(declared)
+        made.KEY = key  # type: ignore[attr-defined] # mypy has no class attributes for T
+        made.VERSIONS = versions_in(versions)  # type: ignore[attr-defined]
+        made.FLEXIBLE = versions_in(flexible)  # type: ignore[attr-defined]
+        return made
+
+    return declare if cls is None else declare(cls)
+
+
+class TaggedField(NamedTuple):
+    """A known field among a struct's tagged ones."""
+
+    name: str
+    leaf: Leaf
+    default: Callable[[], Any]
+
+
+class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
+    """One declared class at one version: an aiokafka Schema whose items are the class's objects."""
+
+    def __init__(self, cls: type, version: int, *, flexible: bool) -> None:
+        self.cls = cls
+        self.version = version
+        self.flexible = flexible
+        self.known: dict[int, TaggedField] = {}
+        plain = []
+        for field in dataclasses.fields(cls):
+            spec: FieldSpec | None = field.metadata.get("spec")
+            if spec is None or version not in spec.versions:
+                continue
+            leaf = _leaf(spec.kind, version, flexible, nullable=version in spec.nullable)
+            if version in spec.tagged and spec.tag is not None:
+                self.known[spec.tag] = TaggedField(field.name, leaf, _default_of(field))
+            else:
+                plain.append((field.name, leaf))
+        super().__init__(*plain)
+
+    def encode(self, item: Any) -> bytes:
+        """Return the object's bytes; raises `ValueError` where a value does not fit its field."""
+        body: bytes = super().encode([getattr(item, name) for name in self.names])
+        return body + TaggedFields.encode(self._tags_of(item)) if self.flexible else body
+
+    def decode(self, data: BytesIO) -> Any:
+        """Read one object; raises `ProtocolError` or `ValueError`."""
+        values = dict(zip(self.names, super().decode(data), strict=True))
+        if self.flexible:
+            values |= self._decode_tags(data)
+        return self.cls(**values)
+
+    def _tags_of(self, item: Any) -> list[tuple[int, bytes]]:
+        known = (
+            (tag, field.leaf.encode(value))
+            for tag, field in self.known.items()
+            if (value := getattr(item, field.name)) != field.default()
+        )
+        return [*known, *item.unknown_tags]
+
+    def _decode_tags(self, data: BytesIO) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        unknown = []
+        for tag, raw in TaggedFields.decode(data):
+            if field := self.known.get(tag):
+                inner = BytesIO(raw)
+                values[field.name] = field.leaf.decode(inner)
+                if inner.tell() != len(raw):
+                    raise ProtocolError(f"tagged field {tag} is longer than its value")
+            else:
+                unknown.append((tag, raw))
+        return values | {"unknown_tags": tuple(unknown)}
+
+
+def _default_of(field: dataclasses.Field[Any]) -> Callable[[], Any]:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory
+    return lambda: field.default
+
+
+def _leaf(kind: Kind, version: int, flexible: bool, *, nullable: bool) -> Leaf:
+    if isinstance(kind, list):
+        entry = _leaf(kind[0], version, flexible, nullable=False)
+        return Array(entry, compact=flexible, nullable=nullable)
+    if isinstance(kind, type):
+        struct = Struct(kind, version, flexible=flexible)
+        return Nullable(struct) if nullable else struct
+    if kind in SIZED:
+        sized: Leaf = SIZED[kind](compact=flexible, nullable=nullable)
+        return sized
+    fixed: Leaf = FIXED[kind]
+    return fixed
+
+
+@cache
+def struct_of(cls: Any, version: int) -> Struct:
+    """Return the message's layout at a version; raises `UnsupportedVersion`."""
+    if version not in cls.VERSIONS:
+        raise UnsupportedVersion(f"{cls.__name__} has no version {version}")
+    return Struct(cls, version, flexible=version in cls.FLEXIBLE)
+
+
+__all__ = [
+    "FieldSpec", "Kind", "Struct", "TaggedField", "Tags", "UnsignedVarint", "UnsupportedVersion",
+    "message", "of", "read", "struct_of", "versions_in",
+]  # fmt: skip

@@ -1,0 +1,103 @@
+"""The stream of a connection, without I/O: bytes in, frames out; responses in, bytes out.
+
+A frame is four bytes of length and that many bytes. Memory follows what has arrived, never what a
+length claims.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Final, NamedTuple
+
+from protocol.compile import codec, encode
+from protocol.header import (
+    RequestHeader,
+    api_of,
+    decode_request_header,
+    encode_response_header,
+)
+from protocol.leaves import ProtocolError
+from protocol.messages import APIS, Api, ApiKey
+
+_LENGTH: Final = struct.Struct(">i")
+
+
+class FrameReader:
+    """Cuts the bytes of one connection into frames.
+
+    ``limit`` is the largest frame accepted, in bytes; it may change between two frames, as it does
+    when a client has authenticated.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._chunks = bytearray()
+        self._start = 0
+
+    @property
+    def buffered(self) -> int:
+        """The number of bytes that wait to be taken as frames."""
+        return len(self._chunks) - self._start
+
+    def feed(self, data: bytes) -> None:
+        """Take in bytes as they arrive."""
+        if self._start:
+            del self._chunks[: self._start]
+            self._start = 0
+        self._chunks += data
+
+    def next_frame(self) -> bytes | None:
+        """Return the next whole frame without its length, or None until more bytes arrive.
+
+        Raises `ProtocolError` on a negative length and on one beyond ``limit``, as soon as the
+        length itself is there.
+        """
+        if self.buffered < _LENGTH.size:
+            return None
+        (size,) = _LENGTH.unpack_from(self._chunks, self._start)
+        if not 0 <= size <= self.limit:
+            raise ProtocolError(f"a frame of {size} bytes; 0 to {self.limit} are allowed")
+        begin = self._start + _LENGTH.size
+        end = begin + size
+        if end > len(self._chunks):
+            return None
+        self._start = end
+        with memoryview(self._chunks) as chunks:
+            return bytes(chunks[begin:end])
+
+
+class Request(NamedTuple):
+    """A decoded request; ``message`` is None in an ApiVersions request of an unknown version."""
+
+    api: Api
+    header: RequestHeader
+    message: Any
+
+
+def decode_request(frame: bytes) -> Request:
+    """Read a frame as a request.
+
+    Raises `ProtocolError` for a key or version that is not answered and for malformed bytes. Only
+    ApiVersions may have any version: its sender asks just that (KIP-511).
+    """
+    key, version = api_of(frame)
+    api = APIS.get(key)
+    if api is None:
+        raise ProtocolError(f"API key {key} is unknown")
+    header = decode_request_header(api, frame)
+    if version in api.versions:
+        return Request(api, header, codec(api.request, version).decode(frame, header.body)[0])
+    if key == ApiKey.API_VERSIONS:
+        return Request(api, header, None)
+    first, last = api.versions[0], api.versions[-1]
+    raise ProtocolError(f"{api.name} version {version} is unknown; {first} to {last} are answered")
+
+
+def framed(payload: bytes) -> bytes:
+    """Return a payload behind its length."""
+    return _LENGTH.pack(len(payload)) + payload
+
+
+def response_frame(api: Api, version: int, correlation_id: int, response: Any) -> bytes:
+    """Return a response as the frame that answers the request of that correlation id."""
+    return framed(encode_response_header(api, version, correlation_id) + encode(response, version))
