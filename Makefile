@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev serve test check messages lock clean
+.PHONY: setup setup-dev serve test check bench-start messages lock clean
 
 setup: $(VENV)/.runtime
 
@@ -37,6 +37,10 @@ check: setup-dev
 # `make test ARGS="tests/acl -x"`
 test: check
 	$(BIN)/pytest $(ARGS)
+
+# Start-up time and idle memory beside a real Kafka.
+bench-start: setup-dev
+	$(BIN)/python -m benchmarks.start $(ARGS)
 
 # Reads Kafka's message specifications from the kafka-clients jars and rewrites protocol/messages.
 messages: setup-dev

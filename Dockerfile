@@ -1,0 +1,19 @@
+FROM python:3.11-slim
+
+WORKDIR /opt/aclbroker
+COPY requirements/runtime.lock requirements/runtime.lock
+RUN pip install --no-cache-dir --require-hashes -r requirements/runtime.lock
+COPY pyproject.toml README.md LICENSE ./
+COPY protocol protocol
+COPY broker broker
+RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
+    && useradd --system --create-home --home-dir /var/lib/aclbroker aclbroker
+
+USER aclbroker
+WORKDIR /var/lib/aclbroker
+VOLUME /var/lib/aclbroker
+EXPOSE 9092
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["aclbroker"]
+# A configuration is required: without one the broker listens on the container's loopback only.
+CMD ["serve", "/etc/aclbroker/server.properties"]

@@ -1,0 +1,1 @@
+"""What this program costs beside its peers, measured in one run: ratios count."""

@@ -1,0 +1,1 @@
+"""The broker: authorizer core, stores, handlers, and the server around them."""

@@ -1,0 +1,5 @@
+"""`python -m broker` is the command `aclbroker`."""
+
+from broker.cli import main
+
+main()

@@ -1,0 +1,172 @@
+"""The authorizer: who asks, what is asked, what is decided, and the interface that decides.
+
+The interface follows Kafka's pluggable one (KIP-11, KIP-504). `broker.acl.decisions` holds the
+rules of Kafka's own authorizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import NamedTuple, Protocol
+
+from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
+from broker.acl.hosts import canonical
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """An authenticated peer: its principals (``Type:name``), its host, the listener it came by.
+
+    ``host`` is the peer's address as text. ``address`` is the same in the form that ACLs' hosts are
+    compared with. Raises ValueError without any principal.
+    """
+
+    principals: tuple[str, ...]
+    host: str
+    listener: str
+    address: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if type(self.principals) is not tuple or not self.principals:
+            raise ValueError("a session needs a tuple of at least one principal")
+        object.__setattr__(self, "address", canonical(self.host))
+
+
+class RequestContext(NamedTuple):
+    """The request for which authorization is asked."""
+
+    session: Session
+    api_key: int
+    api_version: int
+    client_id: str | None
+    correlation_id: int
+
+
+class Action(NamedTuple):
+    """An operation on one resource, for which authorization is asked.
+
+    ``resource_name`` None, as a nullable field of a request may be, is allowed to nobody. The log
+    flags tell whether an audit log should show the decision: not when it only filters an answer.
+    ``reference_count`` is how often the request names the resource.
+    """
+
+    operation: AclOperation
+    resource_type: ResourceType
+    resource_name: str | None
+    log_if_allowed: bool = True
+    log_if_denied: bool = True
+    reference_count: int = 1
+
+
+class RuleKind(Enum):
+    """What decided; the values are the words of Kafka's audit log."""
+
+    SUPER_USER = "SuperUser"
+    MATCHING_ACL = "MatchingAcl"
+    DEFAULT_ALLOW = "DefaultAllow"
+    DEFAULT_DENY = "DefaultDeny"
+
+
+class Rule(NamedTuple):
+    """What decided, and for MATCHING_ACL which ACL; None if that ACL is gone since."""
+
+    kind: RuleKind
+    binding: AclBinding | None = None
+
+
+class Decision:
+    """Whether an action is allowed, and by which rule. It is true if the action is allowed.
+
+    The rule may be given as a function, which is called when the rule is first asked for. So ask
+    before the ACLs change.
+    """
+
+    __slots__ = ("_rule", "allowed")
+
+    def __init__(self, allowed: bool, rule: Rule | Callable[[], Rule]) -> None:
+        self.allowed = allowed
+        self._rule = rule
+
+    @property
+    def rule(self) -> Rule:
+        """What decided."""
+        if not isinstance(self._rule, Rule):
+            self._rule = self._rule()
+        return self._rule
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+    def __repr__(self) -> str:
+        return f"Decision(allowed={self.allowed}, rule={self.rule})"
+
+
+class AclError(IntEnum):
+    """The Kafka error codes of ACL changes."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    POLICY_VIOLATION = 44
+
+
+class AclCreateResult(NamedTuple):
+    """The outcome of one creation; an ACL that was there already is a success."""
+
+    error_code: int = AclError.NONE
+    error_message: str | None = None
+
+
+class AclDeleteResult(NamedTuple):
+    """The outcome of one filter, with all ACLs that it matched; none if there was an error."""
+
+    error_code: int = AclError.NONE
+    error_message: str | None = None
+    bindings: Sequence[AclBinding] = ()
+
+
+class Authorizer(Protocol):
+    """What decides over actions and keeps ACLs.
+
+    It is made without arguments, then configured, then started. An exception from a method that
+    decides means that nothing is allowed. Changes are visible to every decision that is asked for
+    after the change's answer.
+    """
+
+    def configure(self, properties: Mapping[str, str]) -> None:
+        """Take the broker's properties. Raises ValueError that names the property at fault."""
+
+    async def start(self) -> None:
+        """Load what is needed to decide; no request is answered before."""
+
+    async def close(self) -> None:
+        """Finish the changes that were asked for, and release everything."""
+
+    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
+        """Decide each action, in order."""
+
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
+    ) -> Decision:
+        """Decide whether the operation is allowed on at least one resource of a type (KIP-679)."""
+
+    def authorized_operations(
+        self, context: RequestContext, resource_type: ResourceType, resource_name: str
+    ) -> int:
+        """Return which of the type's operations are allowed, as a bit field (KIP-430)."""
+
+    async def create_acls(
+        self, context: RequestContext, bindings: Sequence[AclBinding]
+    ) -> list[AclCreateResult]:
+        """Create ACLs, each on its own; return a result for each, in order (KIP-140)."""
+
+    async def delete_acls(
+        self, context: RequestContext, filters: Sequence[AclFilter]
+    ) -> list[AclDeleteResult]:
+        """Delete all ACLs that any filter matches; return a result for each filter, in order."""
+
+    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
+        """Return the ACLs that a filter matches; to be used up before anything is awaited."""

@@ -1,0 +1,80 @@
+"""Hosts of ACLs as addresses and subnets (KIP-252), not as text.
+
+Kafka compares the text of an ACL's host with what Java prints for the peer's address, so that an
+ACL for ``::1`` never matches there. Here both are brought to one form first. A host that is neither
+an address nor a subnet stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
+from typing import NamedTuple
+
+_MAPPED_BITS = 96
+
+
+class SubnetSize(NamedTuple):
+    """The IP version (4 or 6) and the prefix length in bits of a subnet."""
+
+    version: int
+    prefix_length: int
+
+
+class Subnet(NamedTuple):
+    """A subnet: its size, and the leading bits that all its addresses share, as a number."""
+
+    size: SubnetSize
+    prefix: int
+
+
+def canonical(host: str) -> str:
+    """Return the one text of an address, however it was written; any other text unchanged.
+
+    An IPv4 address mapped into IPv6 (``::ffff:a.b.c.d``) becomes the IPv4 address.
+    """
+    address = _address(host)
+    return host if address is None else str(address)
+
+
+def subnet(host: str) -> Subnet | None:
+    """Return the subnet that a host in CIDR notation names, None if it is not in that notation.
+
+    Bits behind the prefix are ignored: ``10.1.2.3/16`` is ``10.1.0.0/16``.
+    """
+    _, slash, length = host.partition("/")
+    # ip_network would also take a netmask, which is not CIDR notation.
+    if not slash or not (length.isascii() and length.isdigit()):
+        return None
+    try:
+        network = ip_network(host, strict=False)
+    except ValueError:
+        return None
+    first = network.network_address
+    if isinstance(first, IPv6Address) and first.ipv4_mapped and network.prefixlen >= _MAPPED_BITS:
+        network = IPv4Network((first.ipv4_mapped, network.prefixlen - _MAPPED_BITS))
+    return _subnet(network.network_address, SubnetSize(network.version, network.prefixlen))
+
+
+def enclosing_subnets(host: str, sizes: Iterable[SubnetSize]) -> list[Subnet]:
+    """Return the subnet of each size that an address lies in; none if the host is no address."""
+    address = _address(host)
+    if address is None:
+        return []
+    return [_subnet(address, size) for size in sizes if size.version == address.version]
+
+
+@lru_cache(maxsize=1024)
+def _address(host: str) -> IPv4Address | IPv6Address | None:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address
+
+
+def _subnet(address: IPv4Address | IPv6Address, size: SubnetSize) -> Subnet:
+    return Subnet(size, int(address) >> (address.max_prefixlen - size.prefix_length))

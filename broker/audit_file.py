@@ -1,0 +1,105 @@
+"""The file that audit records are appended to, one write for each line.
+
+Decisions go on while it cannot be written: an error is logged once, the lines that are lost are
+counted, and opening it is tried again once a second.
+"""
+
+import os
+import time
+from contextlib import suppress
+
+import structlog
+
+_RETRY_SECONDS = 1.0
+
+log = structlog.get_logger()
+
+
+class AuditFile:
+    """An append-only file. Raises OSError if it cannot be opened at first."""
+
+    def __init__(self, path: str, retry_seconds: float = _RETRY_SECONDS) -> None:
+        self._path = path
+        self._retry_seconds = retry_seconds
+        self._retry_at = 0.0
+        self._lost = 0
+        self._descriptor: int | None = _open(path)
+
+    def write(self, line: str) -> None:
+        """Append the line, or count it as lost."""
+        try:
+            if self._descriptor is None:
+                self._retry()
+            if self._descriptor is not None:
+                _write_all(self._descriptor, (line + "\n").encode(errors="backslashreplace"))
+        except OSError as error:
+            self._fail(error)
+        if self._descriptor is None:
+            self._lost += 1
+        elif self._lost:
+            log.warning("audit file is written again", file=self._path, lost_records=self._lost)
+            self._lost = 0
+
+    def reopen(self) -> None:
+        """Open the path anew, after a log rotation moved the file away.
+
+        If that fails, an error is logged and the file that is open, if any, stays in use.
+        """
+        try:
+            descriptor = _open(self._path)
+        except OSError as error:
+            log.error("audit file cannot be opened", file=self._path, error=error.strerror)
+            return
+        self.close()
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            # Nothing is buffered here, so a failing close loses nothing that could be saved.
+            with suppress(OSError):
+                os.close(descriptor)
+
+    def _retry(self) -> None:
+        now = time.monotonic()
+        if now >= self._retry_at:
+            self._retry_at = now + self._retry_seconds
+            self._descriptor = _open(self._path)
+
+    def _fail(self, error: OSError) -> None:
+        self.close()
+        if not self._lost:
+            self._retry_at = time.monotonic() + self._retry_seconds
+            log.error(
+                "audit file cannot be written; decisions go on unrecorded until it can",
+                file=self._path,
+                error=error.strerror,
+            )
+
+
+def _open(path: str) -> int:
+    is_torn = _ends_within_line(path)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+    if is_torn:
+        try:
+            _write_all(descriptor, b"\n")
+        except OSError:
+            os.close(descriptor)
+            raise
+    return descriptor
+
+
+def _ends_within_line(path: str) -> bool:
+    """Whether the disk was full, or the machine stopped, in the middle of the last line."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() != b"\n"
+    except OSError:
+        return False
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

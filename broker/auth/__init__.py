@@ -1,0 +1,1 @@
+"""Who is asking: SASL mechanisms and the exchange around them, without I/O."""

@@ -1,0 +1,34 @@
+"""The command `aclbroker`."""
+
+from __future__ import annotations
+
+import sys
+
+import structlog
+
+from broker.cli.arguments import parse_arguments
+from broker.config import ConfigError, load
+from broker.logs import configure
+from broker.run import StartError, run
+
+
+def main() -> None:
+    """Run the command that the process's arguments name; ends the process with its status."""
+    command = parse_arguments()
+    try:
+        config = load(command.file, command.overrides)
+    except ConfigError as error:
+        for line in error.problems:
+            sys.stderr.write(f"aclbroker: {line}\n")
+        sys.exit(1)
+    output = configure(config.log_level, config.log_format)
+    log = structlog.get_logger()
+    for line in config.warnings:
+        log.warning(line)
+    for line in config.notes:
+        log.info(line)
+    try:
+        run(config, output)
+    except StartError as error:
+        log.critical("cannot start", reason=str(error))
+        sys.exit(1)

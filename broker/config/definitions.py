@@ -1,0 +1,233 @@
+"""The table of settings; it drives parsing, the messages and docs/configuration.md.
+
+Names, defaults and ranges are Kafka's own (SocketServerConfigs, BrokerSecurityConfigs and
+StandardAuthorizer of 4.3.0) except those that start with `aclbroker.`.
+"""
+
+from enum import Enum
+from typing import NamedTuple
+
+from broker.config import values
+from broker.config.model import BUILT_IN_AUTHORIZER
+from broker.config.values import INT_MAX, LONG_MAX, ValueType, choice, integer, nothing_but
+
+
+class Scope(Enum):
+    """Where a setting may stand: alone, or behind the prefix `listener.name.<listener>.`."""
+
+    BROKER = "broker"
+    EITHER = "broker or listener"
+    LISTENER = "listener"
+
+
+class Definition(NamedTuple):
+    """One setting. `field` is its place in Config, "" if something else is made of it.
+
+    `default` is text that `type` parses; None is a default that depends on other things, which
+    `default_doc` describes. A `secret` is never shown.
+    """
+
+    name: str
+    field: str
+    type: ValueType
+    default: str | None
+    doc: str
+    scope: Scope = Scope.BROKER
+    default_doc: str = ""
+    secret: bool = False
+
+
+_NO_EFFECT = "Accepted; there is no other broker to talk to."
+_DEFAULT_MAP = ",".join(f"{name}:{name}" for name in values.SECURITY_PROTOCOLS)
+
+_LISTENERS = (
+    Definition(
+        "listeners", "", values.ENDPOINTS, "PLAINTEXT://:9092",
+        "The addresses to listen on. An empty host is every interface, port 0 any free port; "
+        "IPv6 addresses stand in brackets.",
+    ),
+    Definition(
+        "advertised.listeners", "", values.ENDPOINTS, None,
+        "The addresses that clients are told. An empty host is this machine's name. A listener "
+        "that is not named here advertises its own address.",
+        default_doc="`listeners`",
+    ),
+    Definition(
+        "listener.security.protocol.map", "", values.PROTOCOL_MAP, _DEFAULT_MAP,
+        "The security protocol of each listener name. PLAINTEXT and SASL_PLAINTEXT are supported.",
+    ),
+    Definition(
+        "controller.listener.names", "", values.NAMES, "",
+        "Names in `listeners` that belong to a controller: not opened here.",
+    ),
+    Definition(
+        "inter.broker.listener.name", "inter_broker_listener_name", values.OPTIONAL_TEXT, "",
+        _NO_EFFECT,
+    ),
+    Definition(
+        "security.inter.broker.protocol", "security_inter_broker_protocol",
+        choice(*values.SECURITY_PROTOCOLS), "PLAINTEXT", _NO_EFFECT,
+    ),
+    Definition(
+        "node.id", "node_id", integer(0), None,
+        "The id under which this broker appears in Metadata answers.", default_doc="`broker.id`",
+    ),
+    Definition(
+        "broker.id", "", integer(0), "1",
+        "The older name of `node.id`; if both are set they must be equal.",
+    ),
+)  # fmt: skip
+
+_AUTHORIZATION = (
+    Definition(
+        "authorizer.class.name", "authorizer_class_name", values.AUTHORIZER,
+        BUILT_IN_AUTHORIZER,
+        "Who decides. Unlike in Kafka, leaving it out does not switch authorization off: only "
+        "an explicitly empty value does.",
+    ),
+    Definition(
+        "super.users", "super_users", values.PRINCIPALS, "",
+        "Principals who may do everything, whatever the ACLs say.",
+    ),
+    Definition(
+        "allow.everyone.if.no.acl.found", "allow_everyone_if_no_acl_found", values.BOOLEAN,
+        "false", "Whether a resource that no ACL names is open to everyone.",
+    ),
+    Definition(
+        "principal.builder.class", "",
+        nothing_but(
+            "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+            "another principal builder is not supported yet",
+        ),
+        "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
+        "The principal of a connection is User:ANONYMOUS, or with SASL the user name.",
+        Scope.EITHER,
+    ),
+)  # fmt: skip
+
+_AUTHENTICATION = (
+    Definition(
+        "sasl.enabled.mechanisms", "", values.NAMES, "GSSAPI",
+        "The SASL mechanisms offered. Only PLAIN is implemented: a SASL listener needs "
+        "`sasl.enabled.mechanisms=PLAIN`, and other mechanisms beside it are not offered.",
+        Scope.EITHER,
+    ),
+    Definition(
+        "plain.sasl.jaas.config", "", values.JAAS, None,
+        "Users and passwords of a listener with PLAIN, one `user_NAME=\"PASSWORD\"` for each. "
+        "As in Kafka it has no effect without the listener's prefix.",
+        Scope.LISTENER, default_doc="none: required with PLAIN", secret=True,
+    ),
+    Definition(
+        "plain.sasl.server.callback.handler.class", "",
+        nothing_but("", "a class that checks passwords in another way is not supported"), "",
+        "Refused, since passwords come from `plain.sasl.jaas.config` alone.", Scope.LISTENER,
+    ),
+    Definition(
+        "sasl.mechanism.inter.broker.protocol", "sasl_mechanism_inter_broker_protocol",
+        values.TEXT, "GSSAPI", _NO_EFFECT,
+    ),
+    Definition(
+        "connections.max.reauth.ms", "",
+        nothing_but("0", "re-authentication is not supported yet"), "0",
+        "Sessions do not expire.", Scope.EITHER,
+    ),
+    Definition(
+        "plain.connections.max.reauth.ms", "",
+        nothing_but("0", "re-authentication is not supported yet"), "0",
+        "Sessions do not expire.", Scope.LISTENER,
+    ),
+    Definition(
+        "ssl.client.auth", "", choice("none", "requested", "required"), "none",
+        "Client certificates belong to SSL listeners, which are not supported yet: `required` "
+        "with a listener's prefix is refused, without it a warning.",
+        Scope.EITHER,
+    ),
+)  # fmt: skip
+
+_CONNECTIONS = (
+    Definition(
+        "socket.request.max.bytes", "socket_request_max_bytes", integer(1), "104857600",
+        "The longest request, in bytes. A longer one closes its connection.",
+    ),
+    Definition(
+        "sasl.server.max.receive.size", "sasl_server_max_receive_size", integer(1), "524288",
+        "The longest request before authentication is complete, in bytes.",
+    ),
+    Definition(
+        "connections.max.idle.ms", "connections_max_idle_ms", integer(1, LONG_MAX, never=-1),
+        "600000", "After how long without a request a connection is closed.",
+    ),
+    Definition(
+        "max.connections", "max_connections", integer(0), str(INT_MAX),
+        "How many connections may be open; with the prefix, on that listener.", Scope.EITHER,
+    ),
+    Definition(
+        "max.connections.per.ip", "max_connections_per_ip", integer(0), str(INT_MAX),
+        "How many connections may be open from one address. 0 needs "
+        "`max.connections.per.ip.overrides`.",
+    ),
+    Definition(
+        "max.connections.per.ip.overrides", "max_connections_per_ip_overrides",
+        values.CONNECTIONS_BY_ADDRESS, "",
+        "Limits of single addresses. Host names are resolved once, at start.",
+    ),
+    Definition(
+        "socket.listen.backlog.size", "socket_listen_backlog_size", integer(1), "50",
+        "How many connections may wait to be accepted.",
+    ),
+)  # fmt: skip
+
+_OWN = (
+    Definition(
+        "aclbroker.store", "store", values.STORE, "sqlite:///aclbroker.db",
+        "Where ACLs are kept. A relative path starts at the working directory.",
+    ),
+    Definition(
+        "aclbroker.acl.host.cidr", "acl_host_cidr", values.BOOLEAN, "false",
+        "Whether the host of an ACL may be a subnet such as 10.1.0.0/16 (KIP-252).",
+    ),
+    Definition(
+        "aclbroker.log.format", "log_format", choice("console", "json"), None,
+        "The form of the log, which goes to stderr.",
+        default_doc="console on a terminal, else json",
+    ),
+    Definition(
+        "aclbroker.log.level", "log_level",
+        choice(
+            "debug", "info", "warning", "error", also={"trace": "debug", "warn": "warning"}
+        ),
+        "info", "The least level that is logged. It does not concern audit records.",
+    ),
+    Definition(
+        "aclbroker.audit.level", "audit_level",
+        choice(
+            "off", "denied", "all", "trace", also={"info": "denied", "debug": "all"},
+        ),
+        "denied",
+        "Which decisions are recorded. denied: refusals (Kafka's INFO); all: also what was "
+        "allowed (DEBUG); trace: also decisions that only filter an answer or fill "
+        "authorized-operations fields (TRACE).",
+    ),
+    Definition(
+        "aclbroker.audit.format", "audit_format", choice("json", "kafka"), "json",
+        "json: see docs/audit.md. kafka: the lines of Kafka's authorizer log.",
+    ),
+    Definition(
+        "aclbroker.audit.file", "audit_file", values.PATH, "",
+        "The file that audit records are appended to; if empty they go to stderr with the log.",
+    ),
+    Definition(
+        "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",
+        "How long requests that are being answered may take once the broker is told to stop.",
+    ),
+)  # fmt: skip
+
+SECTIONS = {
+    "Listeners and identity": _LISTENERS,
+    "Authorization": _AUTHORIZATION,
+    "Authentication": _AUTHENTICATION,
+    "Connections": _CONNECTIONS,
+    "Settings of aclbroker": _OWN,
+}
+DEFINITIONS = {row.name: row for rows in SECTIONS.values() for row in rows}

@@ -1,0 +1,202 @@
+"""Makes the listeners out of the settings, and refuses those that cannot be as safe as asked."""
+
+import socket
+from collections.abc import Mapping
+
+from broker.auth.jaas import JaasError, parse_plain_users
+from broker.config.definitions import DEFINITIONS
+from broker.config.endpoints import (
+    Endpoint,
+    is_every_interface,
+    is_loopback,
+    parse_endpoints,
+    refuse_shared_ports,
+)
+from broker.config.model import Listener
+from broker.config.reader import Reader, listener_prefix
+
+SUPPORTED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
+SUPPORTED_MECHANISMS = ("PLAIN",)
+# Reading these reports a value that asks for protection which does not exist here.
+_CHECKED_PER_LISTENER = (
+    "principal.builder.class",
+    "connections.max.reauth.ms",
+    "plain.connections.max.reauth.ms",
+    "plain.sasl.server.callback.handler.class",
+)
+
+
+def read_listeners(reader: Reader) -> tuple[Listener, ...]:
+    """The broker's listeners in the order of `listeners`; problems go to the reader's report."""
+    controllers = {name.upper() for name in reader.value("controller.listener.names")}
+    endpoints = _endpoints(reader, "listeners")
+    advertised = {
+        endpoint.name: endpoint for endpoint in _endpoints(reader, "advertised.listeners")
+    }
+    _check_advertised(reader, {endpoint.name for endpoint in endpoints}, advertised)
+    listeners = []
+    for endpoint in endpoints:
+        if endpoint.name in controllers:
+            reader.report.notes.append(
+                f"listener {endpoint.name} belongs to a controller and is not opened"
+            )
+            continue
+        listener = _listener(reader, endpoint, advertised.get(endpoint.name))
+        if listener is not None:
+            listeners.append(listener)
+    if all(endpoint.name in controllers for endpoint in endpoints):
+        _refuse(reader, "listeners", "there is no listener of a broker")
+    return tuple(listeners)
+
+
+def _refuse(reader: Reader, name: str, reason: str, allowed: str = "", listener: str = "") -> None:
+    setting = reader.setting(name, listener)
+    reader.report.refuse(setting, reason, allowed or DEFINITIONS[name].type.allowed)
+
+
+def _endpoints(reader: Reader, name: str) -> list[Endpoint]:
+    try:
+        endpoints = parse_endpoints(reader.value(name) or ())
+        if name == "listeners":
+            refuse_shared_ports(endpoints)
+    except ValueError as error:
+        _refuse(reader, name, str(error))
+        return []
+    return endpoints
+
+
+def _check_advertised(reader: Reader, names: set[str], advertised: Mapping[str, Endpoint]) -> None:
+    for name, endpoint in advertised.items():
+        if name not in names:
+            _refuse(
+                reader,
+                "advertised.listeners",
+                f"{name!r} is not in listeners",
+                ", ".join(sorted(names)),
+            )
+        if endpoint.host is not None and is_every_interface(endpoint.host):
+            _refuse(
+                reader,
+                "advertised.listeners",
+                f"{endpoint.host} is not an address to connect to",
+                "an address or name that clients can connect to",
+            )
+
+
+def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -> Listener | None:
+    name = endpoint.name
+    protocol = _security_protocol(reader, name)
+    if protocol is None:
+        return None
+    for checked in _CHECKED_PER_LISTENER:
+        reader.value(checked, name)
+    _check_client_certificates(reader, name)
+    mechanisms: tuple[str, ...] = ()
+    users: Mapping[str, str] = {}
+    if protocol == "SASL_PLAINTEXT":
+        mechanisms = _sasl_mechanisms(reader, name)
+        users = _plain_users(reader, name) if "PLAIN" in mechanisms else {}
+    shown = advertised or _own_address(reader, endpoint)
+    return Listener(
+        name=name,
+        security_protocol=protocol,
+        host=endpoint.host,
+        port=endpoint.port,
+        advertised_host=shown.host or socket.getfqdn(),
+        advertised_port=shown.port,
+        sasl_mechanisms=mechanisms,
+        plain_users=users,
+        max_connections=reader.value("max.connections", name),
+    )
+
+
+def _own_address(reader: Reader, endpoint: Endpoint) -> Endpoint:
+    if endpoint.host is None or not is_every_interface(endpoint.host):
+        return endpoint
+    if not reader.given("advertised.listeners"):
+        _refuse(
+            reader,
+            "listeners",
+            f"advertised.listeners must be set, because {endpoint.host} is not an address to "
+            "connect to",
+            f"advertised.listeners such as {endpoint.name}://host.example.org:{endpoint.port}",
+        )
+    return endpoint._replace(host=None)
+
+
+def _security_protocol(reader: Reader, name: str) -> str | None:
+    protocol: str | None = reader.value("listener.security.protocol.map").get(name)
+    custom_map = reader.given("listener.security.protocol.map")
+    supported = ", ".join(SUPPORTED_PROTOCOLS)
+    if protocol is None:
+        _refuse(
+            reader,
+            "listener.security.protocol.map" if custom_map else "listeners",
+            f"listener {name} has no security protocol",
+            f"{name}:PROTOCOL in listener.security.protocol.map, protocol one of {supported}",
+        )
+    elif protocol not in SUPPORTED_PROTOCOLS:
+        _refuse(
+            reader,
+            "listeners",
+            f"listener {name} has security protocol {protocol}, which is not supported yet",
+            supported,
+        )
+        protocol = None
+    return protocol
+
+
+def _sasl_mechanisms(reader: Reader, name: str) -> tuple[str, ...]:
+    asked = reader.value("sasl.enabled.mechanisms", name)
+    offered = tuple(mechanism for mechanism in asked if mechanism in SUPPORTED_MECHANISMS)
+    if not offered:
+        _refuse(
+            reader,
+            "sasl.enabled.mechanisms",
+            f"listener {name} has no mechanism that is supported yet",
+            "PLAIN (set sasl.enabled.mechanisms=PLAIN)",
+            name,
+        )
+    elif len(offered) < len(asked):
+        missing = ", ".join(item for item in asked if item not in SUPPORTED_MECHANISMS)
+        origin = reader.setting("sasl.enabled.mechanisms", name).origin
+        reader.report.warn(f"{origin}: listener {name} offers PLAIN only; no support of {missing}")
+    return offered
+
+
+def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
+    own_name = f"{listener_prefix(name)}plain.sasl.jaas.config"
+    if not reader.given("plain.sasl.jaas.config", name):
+        reader.report.problems.append(
+            f"{reader.setting('listeners').origin}: listener {name} needs {own_name}; "
+            f"allowed: {DEFINITIONS['plain.sasl.jaas.config'].type.allowed}"
+        )
+        return {}
+    setting = reader.setting("plain.sasl.jaas.config", name)
+    try:
+        users = parse_plain_users(setting.value)
+    except JaasError as error:
+        _refuse(reader, "plain.sasl.jaas.config", str(error), listener=name)
+        return {}
+    if not users:
+        reader.report.warn(
+            f"{setting.origin}: {own_name} has no user_NAME entry, so nobody can log in"
+        )
+    return users
+
+
+def _check_client_certificates(reader: Reader, name: str) -> None:
+    asked = reader.value("ssl.client.auth", name)
+    setting = reader.setting("ssl.client.auth", name)
+    if asked == "required" and setting.name != "ssl.client.auth":
+        _refuse(reader, "ssl.client.auth", f"listener {name} has no SSL", "none", name)
+    elif asked != "none":
+        reader.report.warn(
+            f"{setting.origin}: {setting.name}={setting.value!r} has no effect, because no "
+            "listener has SSL"
+        )
+
+
+def reachable_listeners(listeners: tuple[Listener, ...]) -> list[Listener]:
+    """The listeners that other machines can reach."""
+    return [listener for listener in listeners if not is_loopback(listener.host)]

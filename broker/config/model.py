@@ -1,0 +1,78 @@
+"""What a configuration is once it has been read: `Config`, its `Listener`s, or a `ConfigError`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+NO_AUTHORIZER = ""
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used.
+
+    `problems` holds one line for each thing that is wrong, `warnings` what was remarkable besides.
+    No line contains a secret.
+    """
+
+    def __init__(self, problems: tuple[str, ...], warnings: tuple[str, ...] = ()) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+        self.warnings = warnings
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One address to listen on, with all that holds for the connections made to it.
+
+    `name` is in upper case. `host` None is every interface. `port` 0 lets the system choose, and
+    `advertised_port` 0 is the port it chose. `sasl_mechanisms` is empty unless the security
+    protocol is SASL_PLAINTEXT; `plain_users` maps user names to passwords.
+    """
+
+    name: str
+    security_protocol: str
+    host: str | None
+    port: int
+    advertised_host: str
+    advertised_port: int
+    sasl_mechanisms: tuple[str, ...]
+    plain_users: Mapping[str, str] = field(repr=False)
+    max_connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings, checked and typed; docs/configuration.md says what each of them means.
+
+    `authorizer_class_name` is BUILT_IN_AUTHORIZER, NO_AUTHORIZER or "package.module:Class".
+    `log_format` None means: console on a terminal, else json. `connections_max_idle_ms` -1 means
+    never. `properties` are the settings as text, for a custom authorizer. `warnings` and `notes`
+    are lines to log once at start.
+    """
+
+    listeners: tuple[Listener, ...]
+    node_id: int
+    super_users: frozenset[str]
+    allow_everyone_if_no_acl_found: bool
+    authorizer_class_name: str
+    inter_broker_listener_name: str | None
+    security_inter_broker_protocol: str
+    sasl_mechanism_inter_broker_protocol: str
+    socket_request_max_bytes: int
+    sasl_server_max_receive_size: int
+    connections_max_idle_ms: int
+    max_connections: int
+    max_connections_per_ip: int
+    max_connections_per_ip_overrides: Mapping[str, int]
+    socket_listen_backlog_size: int
+    store: str
+    acl_host_cidr: bool
+    log_format: str | None
+    log_level: str
+    audit_format: str
+    audit_file: str | None
+    audit_level: str
+    shutdown_timeout_ms: int
+    properties: Mapping[str, str] = field(repr=False)
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]

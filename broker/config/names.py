@@ -1,0 +1,95 @@
+"""Tells what becomes of settings that have no effect: Kafka's others, misplaced and unknown ones.
+
+A section cut out of a real broker's file must work unchanged, so none of them is an error.
+"""
+
+import difflib
+from collections.abc import Collection, Iterable
+from importlib import resources
+
+from broker.config.definitions import DEFINITIONS, Scope
+from broker.config.properties import Setting, display_name
+from broker.config.reader import Report, listener_prefix, unprefixed
+
+# Settings of Kafka's plug-ins, whose names Kafka leaves to them.
+_PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
+_MECHANISMS = ("plain.", "gssapi.", "oauthbearer.", "scram-sha-256.", "scram-sha-512.")
+
+
+def kafka_names() -> frozenset[str]:
+    """The names of all settings of Kafka's brokers, from Kafka 4.3.0 and 3.9.1."""
+    text = resources.files("broker.config").joinpath("kafka_names.txt").read_text("ascii")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    return frozenset(" ".join(lines).split())
+
+
+def warn_without_effect(
+    settings: Iterable[Setting],
+    listeners: Collection[str],
+    controllers: Collection[str],
+    report: Report,
+) -> None:
+    """Add one warning for all of Kafka's settings without effect, and one for each other.
+
+    `listeners` are the names of the broker's listeners, `controllers` those of its controller's.
+    """
+    candidates = [setting for setting in settings if not _has_effect(setting.name, listeners)]
+    if not candidates:
+        return
+    kafka = kafka_names()
+    of_controllers = tuple(listener_prefix(name) for name in controllers)
+    without_effect = []
+    for setting in candidates:
+        mistake = _mistake(setting.name, listeners)
+        if setting.name.startswith(of_controllers) or (not mistake and _is_of(kafka, setting.name)):
+            without_effect.append(setting.name)
+        else:
+            mistake = mistake or f"unknown setting{_suggestion(setting.name, kafka)}"
+            report.warn(f"{setting.origin}: {display_name(setting.name)}: {mistake}")
+    if without_effect:
+        names = ", ".join(sorted(without_effect))
+        report.warn(f"settings of Kafka that have no effect here: {names}")
+
+
+def _has_effect(name: str, listeners: Collection[str]) -> bool:
+    bare = unprefixed(name)
+    if bare not in DEFINITIONS:
+        return False
+    scope = DEFINITIONS[bare].scope
+    if bare == name:
+        return scope is not Scope.LISTENER
+    return scope is not Scope.BROKER and _names_one_of(listeners, name)
+
+
+def _names_one_of(listeners: Collection[str], name: str) -> bool:
+    return name.startswith(tuple(listener_prefix(listener) for listener in listeners))
+
+
+def _mistake(name: str, listeners: Collection[str]) -> str:
+    """Why the setting, or the prefix in front of it, cannot mean what its author thinks."""
+    bare = unprefixed(name)
+    is_prefixed = bare != name
+    if is_prefixed and not _names_one_of(listeners, name):
+        prefixes = ", ".join(listener_prefix(listener) for listener in listeners)
+        return f"no effect, because it names no listener; prefixes are {prefixes}"
+    if bare == "sasl.jaas.config":
+        prefix = name.removesuffix(bare) or "listener.name.<listener>."
+        return f"no effect, as in Kafka; write {prefix}plain.{bare}"
+    if bare in DEFINITIONS and is_prefixed:
+        return f"no effect with the prefix of a listener; write {bare}"
+    if bare in DEFINITIONS:
+        return f"no effect, as in Kafka; write listener.name.<listener>.{bare}"
+    return ""
+
+
+def _is_of(kafka: Collection[str], name: str) -> bool:
+    bare = unprefixed(name)
+    for mechanism in _MECHANISMS:
+        bare = bare.removeprefix(mechanism)
+    return bare in kafka or name.startswith(_PLUGIN_PREFIXES)
+
+
+def _suggestion(name: str, kafka: Iterable[str]) -> str:
+    bare = unprefixed(name)
+    close = difflib.get_close_matches(bare, [*DEFINITIONS, *kafka], n=1, cutoff=0.8)
+    return f"; did you mean {name.removesuffix(bare)}{close[0]}?" if close else ""

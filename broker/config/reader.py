@@ -1,0 +1,81 @@
+"""Looks settings up as Kafka does, with and without a listener's prefix, and collects problems."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from broker.config.definitions import DEFINITIONS, Scope
+from broker.config.properties import Setting
+
+
+class Report:
+    """What was found on the way: `problems` stop the start, `warnings` and `notes` do not."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+        self.warnings: list[str] = []
+        self.notes: list[str] = []
+
+    def refuse(self, setting: Setting, reason: str, allowed: str) -> None:
+        """Add a problem that names place, setting, value (unless secret), and what is allowed."""
+        shown = setting.name
+        if not DEFINITIONS[unprefixed(setting.name)].secret:
+            shown += f"={setting.value!r}"
+        problem = f"{setting.origin}: {shown}: {reason}; allowed: {allowed}"
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def warn(self, warning: str) -> None:
+        """Add a warning, once."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+
+def listener_prefix(listener: str) -> str:
+    """The prefix of a listener's own settings: Kafka writes the name in lower case."""
+    return f"listener.name.{listener.lower()}."
+
+
+def unprefixed(name: str) -> str:
+    """The name without `listener.name.<listener>.`."""
+    if not name.startswith("listener.name."):
+        return name
+    return name.removeprefix("listener.name.").partition(".")[2]
+
+
+class Reader:
+    """Typed access to settings; a value that is not allowed is reported, and read as default."""
+
+    def __init__(self, settings: Mapping[str, Setting], report: Report) -> None:
+        self.settings = settings
+        self.report = report
+
+    def setting(self, name: str, listener: str = "") -> Setting:
+        """The setting that counts for the listener: its own, the broker's, or the default."""
+        definition = DEFINITIONS[name]
+        if listener:
+            own = self.settings.get(listener_prefix(listener) + name)
+            if own is not None:
+                return own
+        if definition.scope is not Scope.LISTENER and name in self.settings:
+            return self.settings[name]
+        return Setting(name, definition.default or "", "default")
+
+    def given(self, name: str, listener: str = "") -> bool:
+        """Whether somebody wrote the setting, so that it is not the default."""
+        return self.setting(name, listener).origin != "default"
+
+    def value(self, name: str, listener: str = "") -> Any:
+        """The parsed value; None if it is not set and the default depends on other things."""
+        definition = DEFINITIONS[name]
+        setting = self.setting(name, listener)
+        if not self.given(name, listener):
+            return self._default(name)
+        try:
+            return definition.type.parse(setting.value)
+        except ValueError as error:
+            self.report.refuse(setting, str(error), definition.type.allowed)
+            return self._default(name)
+
+    def _default(self, name: str) -> Any:
+        definition = DEFINITIONS[name]
+        return None if definition.default is None else definition.type.parse(definition.default)

@@ -1,0 +1,165 @@
+"""The types of values: each says what is allowed and turns text into a Python value."""
+
+import re
+import socket
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from broker.acl.hosts import canonical
+from broker.config.model import BUILT_IN_AUTHORIZER, NO_AUTHORIZER
+
+INT_MAX = 2**31 - 1
+LONG_MAX = 2**63 - 1
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_KAFKA_AUTHORIZERS = (
+    BUILT_IN_AUTHORIZER,
+    "kafka.security.authorizer.AclAuthorizer",
+    "kafka.security.auth.SimpleAclAuthorizer",
+)
+
+
+class ValueType(NamedTuple):
+    """`parse` raises ValueError, with a reason, on a text that is not `allowed`."""
+
+    allowed: str
+    parse: Callable[[str], Any]
+
+
+def integer(low: int, high: int = INT_MAX, never: int | None = None) -> ValueType:
+    """An integer from low to high; `never`, if given, is allowed besides and means no limit."""
+
+    def parse(text: str) -> int:
+        if not _INTEGER.fullmatch(text):
+            raise ValueError("not an integer")
+        value = int(text)
+        if value != never and not low <= value <= high:
+            raise ValueError("out of range")
+        return value
+
+    limits = f"an integer from {low} to {high}"
+    return ValueType(limits if never is None else f"{never} (never) or {limits}", parse)
+
+
+def choice(*allowed: str, also: dict[str, str] | None = None, note: str = "") -> ValueType:
+    """One of a few words in any case; `also` maps other spellings to them."""
+    words = {word.lower(): word for word in allowed} | (also or {})
+
+    def parse(text: str) -> str:
+        if text.lower() not in words:
+            raise ValueError("unknown")
+        return words[text.lower()]
+
+    return ValueType(", ".join([*allowed, *(word.upper() for word in also or {})]) + note, parse)
+
+
+def nothing_but(value: str, reason: str) -> ValueType:
+    """Exactly one value, because any other asks for protection that does not exist here yet."""
+
+    def parse(text: str) -> str:
+        if text != value:
+            raise ValueError(reason)
+        return text
+
+    return ValueType(value or "(must not be set)", parse)
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError("not a boolean")
+    return text.lower() == "true"
+
+
+def _csv(text: str) -> tuple[str, ...]:
+    # Where ConfigDef's LIST would give an empty item for "a,,b", the stray comma is dropped.
+    return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
+
+
+def _csv_map(text: str) -> tuple[tuple[str, str], ...]:
+    # The last colon separates, because a name may be an IPv6 address (Kafka's Csv.parseCsvMap).
+    pairs = []
+    for item in _csv(text):
+        name, colon, value = item.rpartition(":")
+        if not colon or not name.strip():
+            raise ValueError(f"{item!r} has no colon")
+        pairs.append((name.strip(), value.strip()))
+    return tuple(pairs)
+
+
+def _protocol_map(text: str) -> dict[str, str]:
+    protocols: dict[str, str] = {}
+    for name, value in _csv_map(text):
+        if value.upper() not in SECURITY_PROTOCOLS:
+            raise ValueError(f"{value!r} is not a security protocol")
+        if name.upper() in protocols:
+            raise ValueError(f"listener {name.upper()!r} is there twice")
+        protocols[name.upper()] = value.upper()
+    return protocols
+
+
+def _connections_by_address(text: str) -> dict[str, int]:
+    limits: dict[str, int] = {}
+    for host, count in _csv_map(text):
+        limit = integer(0).parse(count)
+        for address in _addresses(host):
+            limits[address] = limit
+    return limits
+
+
+def _addresses(host: str) -> set[str]:
+    try:
+        found = {str(item[4][0]) for item in socket.getaddrinfo(host.strip("[]"), None)}
+    except (OSError, UnicodeError):
+        raise ValueError(f"host {host!r} cannot be resolved") from None
+    return {canonical(address) for address in found}
+
+
+def _principals(text: str) -> frozenset[str]:
+    principals = frozenset(item.strip() for item in text.split(";") if item.strip())
+    for principal in principals:
+        if ":" not in principal:
+            raise ValueError(f"{principal!r} has no colon")
+    return principals
+
+
+def _authorizer(text: str) -> str:
+    if text in _KAFKA_AUTHORIZERS:
+        return BUILT_IN_AUTHORIZER
+    if text == NO_AUTHORIZER or _CLASS.fullmatch(text):
+        return text
+    raise ValueError("not a class that can be loaded here")
+
+
+def _store(text: str) -> str:
+    if not text.startswith("sqlite:///") or text == "sqlite:///":
+        raise ValueError("not a store")
+    return text
+
+
+BOOLEAN = ValueType("true, false", _boolean)
+NAMES = ValueType("names separated by commas", _csv)
+TEXT = ValueType("a text", str)
+OPTIONAL_TEXT = ValueType("a text, or empty", lambda text: text or None)
+PATH = ValueType("the path of a file, or empty", lambda text: text or None)
+ENDPOINTS = ValueType("NAME://HOST:PORT separated by commas", _csv)
+PROTOCOL_MAP = ValueType(
+    f"NAME:PROTOCOL separated by commas, protocol one of {', '.join(SECURITY_PROTOCOLS)}",
+    _protocol_map,
+)
+CONNECTIONS_BY_ADDRESS = ValueType(
+    "HOST:COUNT separated by commas, each host an address or a name that resolves",
+    _connections_by_address,
+)
+PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", _principals)
+AUTHORIZER = ValueType(
+    f"{', '.join(_KAFKA_AUTHORIZERS)} (all three: the built-in one), package.module:Class, "
+    "or empty (no authorizer)",
+    _authorizer,
+)
+STORE = ValueType("sqlite:///PATH, with a fourth slash if the path is absolute", _store)
+JAAS = ValueType(
+    'org.apache.kafka.common.security.plain.PlainLoginModule required user_NAME="PASSWORD" ... ;',
+    str,
+)

@@ -1,0 +1,213 @@
+"""One client connection: moves bytes between a transport and `dispatch`.
+
+Requests of a connection are worked off one after the other, as Kafka does it, so that each sees
+what the one before it changed and answers leave in the order of the requests. While one waits for
+the store, or the client does not read, no more is read from it than a little ahead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable
+from typing import Protocol, cast
+
+import structlog
+
+from broker.acl.authorizer import Session
+from broker.auth.sasl import SaslExchange
+from broker.dispatch import dispatch
+from broker.handlers.services import Services
+from protocol.leaves import ProtocolError
+from protocol.wire import FrameReader
+
+log = structlog.get_logger()
+
+_WRITE_BATCH = 65_536
+_READ_AHEAD = 65_536
+
+
+class Registry(Protocol):
+    """Who keeps the connections of a listener."""
+
+    def opened(self, connection: Connection) -> None:
+        """Take note of a connection."""
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection; its place may be given away."""
+
+
+class Connection(asyncio.Protocol):
+    """The server's side of one connection.
+
+    ``host`` is the peer's address as ACLs name it. Without an ``exchange`` the peer is ANONYMOUS
+    from the start; with one it is nobody until the exchange names a principal, and may send no
+    frame above ``login_limit`` bytes. ``request_limit`` bounds frames in bytes after that,
+    ``idle_seconds`` (infinite: no bound) the time without a byte either way.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        registry: Registry,
+        listener: str,
+        host: str,
+        *,
+        exchange: SaslExchange | None,
+        login_limit: int,
+        request_limit: int,
+        idle_seconds: float,
+    ) -> None:
+        self._services = services
+        self._registry = registry
+        self._listener = listener
+        self.host = host
+        self._exchange = exchange
+        self._request_limit = request_limit
+        self._idle_seconds = idle_seconds
+        self._frames = FrameReader(request_limit if exchange is None else login_limit)
+        self._loop = asyncio.get_running_loop()
+        self._answering: asyncio.Task[bytes] | None = None
+        self._writable = True
+        self._stopping = False
+        self._session: Session | None = None
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._log = log.bind(peer=host, listener=listener)
+
+    # -- what the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin: with a session where nobody has to log in."""
+        self._transport = cast(asyncio.Transport, transport)
+        if self._exchange is None:
+            self._begin_session("User:ANONYMOUS")
+        self._active_at = self._loop.time()
+        self._registry.opened(self)
+        if self._idle_seconds < math.inf:
+            self._idle_timer = self._loop.call_later(self._idle_seconds, self._check_idle)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes and answer what is whole."""
+        self._active_at = self._loop.time()
+        self._frames.feed(data)
+        self._work()
+
+    def pause_writing(self) -> None:
+        """Stop: the client does not read its answers."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        self._active_at = self._loop.time()
+        self._writable = True
+        self._work()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End: nobody is there to answer. A change that has begun is carried out all the same."""
+        self._stopping = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
+        self._registry.closed(self)
+
+    # -- what the server calls
+
+    def stop(self) -> None:
+        """Answer the request at work, if there is one, and close."""
+        self._stopping = True
+        if self._answering is None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    # -- the work
+
+    def _work(self) -> None:
+        """Answer frames until there is none, one has to wait, or the client must read first."""
+        answers: list[bytes] = []
+        size = 0
+        try:
+            while self._ready() and (frame := self._frames.next_frame()) is not None:
+                answer = self._answer(frame)
+                if isinstance(answer, bytes):
+                    answers.append(answer)
+                    size += len(answer)
+                else:
+                    self._wait_for(answer)
+                if size > _WRITE_BATCH:
+                    self._write(answers)
+                    size = 0
+        except ProtocolError as error:
+            self._close("malformed request", str(error))
+        except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
+            self._log.exception("request failed; connection closed")
+            self._stopping = True
+        self._write(answers)
+        if self._stopping and self._answering is None:
+            self._transport.close()
+        self._throttle_reading()
+
+    def _ready(self) -> bool:
+        return self._answering is None and self._writable and not self._stopping
+
+    def _answer(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        if self._session is not None:
+            return dispatch(self._services, self._session, frame)
+        if self._exchange is None:
+            raise RuntimeError("a connection without a session and without a way to one")
+        reply = self._exchange.receive(frame)
+        if reply.failure is not None:
+            self._close("authentication failed", reply.failure)
+        elif self._exchange.principal is not None:
+            self._begin_session(self._exchange.principal)
+        return reply.frame
+
+    def _begin_session(self, principal: str) -> None:
+        self._session = Session((principal,), self.host, self._listener)
+        self._log = self._log.bind(principal=principal)
+        self._frames.limit = self._request_limit
+        self._exchange = None
+
+    def _close(self, event: str, reason: str) -> None:
+        self._log.warning(event, reason=reason, action="connection closed")
+        self._stopping = True
+
+    def _wait_for(self, answer: Awaitable[bytes]) -> None:
+        self._answering = asyncio.ensure_future(answer)
+        self._answering.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[bytes]) -> None:
+        self._answering = None
+        self._active_at = self._loop.time()
+        if task.cancelled():
+            self._stopping = True
+        elif error := task.exception():
+            self._log.error("request failed; connection closed", exc_info=error)
+            self._stopping = True
+        else:
+            self._write([task.result()])
+        self._work()
+
+    def _write(self, answers: list[bytes]) -> None:
+        if answers and not self._transport.is_closing():
+            self._transport.write(b"".join(answers))
+        answers.clear()
+
+    def _throttle_reading(self) -> None:
+        if self._transport.is_closing():
+            return
+        if not self._ready() and self._frames.buffered > _READ_AHEAD:
+            self._transport.pause_reading()
+        elif not self._transport.is_reading():
+            self._transport.resume_reading()
+
+    def _check_idle(self) -> None:
+        left = self._active_at + self._idle_seconds - self._loop.time()
+        if self._answering is not None:
+            left = self._idle_seconds
+        if left > 0:
+            self._idle_timer = self._loop.call_later(left, self._check_idle)
+            return
+        self._log.info("idle connection closed", idle_seconds=self._idle_seconds)
+        self._transport.abort()

@@ -1,0 +1,152 @@
+"""DescribeAcls, CreateAcls and DeleteAcls v0-v3 (KIP-140, KIP-290).
+
+Version 0 knows no pattern type: the message's default makes it LITERAL, in creations and filters,
+so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.acl.authorizer import AclDeleteResult, Authorizer, RequestContext
+from broker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.handlers.services import Services
+from protocol.errors import ErrorCode
+from protocol.messages.create_acls import (
+    AclCreation,
+    AclCreationResult,
+    CreateAclsRequest,
+    CreateAclsResponse,
+)
+from protocol.messages.delete_acls import (
+    DeleteAclsFilter,
+    DeleteAclsFilterResult,
+    DeleteAclsMatchingAcl,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+)
+from protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+
+# A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
+_MESSAGE_LIMIT = 1024
+
+
+class _Refused(Exception):
+    """A whole request is refused with a code and a message."""
+
+    def __init__(self, code: ErrorCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def describe_acls(
+    services: Services, context: RequestContext, request: DescribeAclsRequest
+) -> DescribeAclsResponse:
+    """Answer with the ACLs that the filter matches, grouped by resource pattern."""
+    try:
+        authorizer = _authorizer(services, context, AclOperation.DESCRIBE)
+    except _Refused as refused:
+        return DescribeAclsResponse(error_code=refused.code, error_message=refused.message)
+    acl_filter = _filter(request)
+    if acl_filter.has_unknown:
+        message = "A field of the filter has a value that this broker does not know."
+        return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
+    return DescribeAclsResponse(resources=_resources(authorizer.acls(acl_filter)))
+
+
+async def create_acls(
+    services: Services, context: RequestContext, request: CreateAclsRequest
+) -> CreateAclsResponse:
+    """Create ACLs, each on its own: one result a creation, in the request's order."""
+    try:
+        authorizer = _authorizer(services, context, AclOperation.ALTER)
+    except _Refused as refused:
+        refusal = AclCreationResult(refused.code, refused.message)
+        return CreateAclsResponse(results=[refusal] * len(request.creations))
+    bindings = [_binding(creation) for creation in request.creations]
+    results = await authorizer.create_acls(context, bindings)
+    return CreateAclsResponse(
+        # Kafka 4.3 gives a success the empty message, not null.
+        results=[AclCreationResult(r.error_code, _limited(r.error_message) or "") for r in results]
+    )
+
+
+async def delete_acls(
+    services: Services, context: RequestContext, request: DeleteAclsRequest
+) -> DeleteAclsResponse:
+    """Delete what each filter matches: one result a filter, listing what it matched."""
+    try:
+        authorizer = _authorizer(services, context, AclOperation.ALTER)
+    except _Refused as refused:
+        refusal = DeleteAclsFilterResult(refused.code, refused.message)
+        return DeleteAclsResponse(filter_results=[refusal] * len(request.filters))
+    filters = [_filter(one) for one in request.filters]
+    results = await authorizer.delete_acls(context, filters)
+    return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
+
+
+def _authorizer(services: Services, context: RequestContext, operation: AclOperation) -> Authorizer:
+    if services.authorizer is None:
+        message = "No authorizer is configured: authorizer.class.name is empty."
+        raise _Refused(ErrorCode.SECURITY_DISABLED, message)
+    if not services.allows_cluster(context, operation):
+        message = f"Not authorized: {operation.name} on the Cluster resource is needed."
+        raise _Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+    return services.authorizer
+
+
+def _filter(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+    return AclFilter(
+        ResourceType.from_code(request.resource_type_filter),
+        request.resource_name_filter,
+        PatternType.from_code(request.pattern_type_filter),
+        request.principal_filter,
+        request.host_filter,
+        AclOperation.from_code(request.operation),
+        AclPermission.from_code(request.permission_type),
+    )
+
+
+def _binding(creation: AclCreation) -> AclBinding:
+    return AclBinding(
+        ResourceType.from_code(creation.resource_type),
+        creation.resource_name,
+        PatternType.from_code(creation.resource_pattern_type),
+        creation.principal,
+        creation.host,
+        AclOperation.from_code(creation.operation),
+        AclPermission.from_code(creation.permission_type),
+    )
+
+
+def _resources(bindings: Iterable[AclBinding]) -> list[DescribeAclsResource]:
+    groups: dict[tuple[ResourceType, str, PatternType], list[AclDescription]] = {}
+    for resource_type, name, pattern_type, principal, host, operation, permission in bindings:
+        group = groups.setdefault((resource_type, name, pattern_type), [])
+        group.append(AclDescription(principal, host, operation, permission))
+    return [DescribeAclsResource(*pattern, acls) for pattern, acls in groups.items()]
+
+
+def _filter_result(result: AclDeleteResult) -> DeleteAclsFilterResult:
+    return DeleteAclsFilterResult(
+        error_code=result.error_code,
+        error_message=_limited(result.error_message),
+        matching_acls=[DeleteAclsMatchingAcl(0, None, *binding) for binding in result.bindings],
+    )
+
+
+def _limited(message: str | None) -> str | None:
+    return message[:_MESSAGE_LIMIT] if message else None

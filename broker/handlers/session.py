@@ -1,0 +1,61 @@
+"""ApiVersions, and the SASL requests of a session that has nothing left to authenticate."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from broker.acl.authorizer import RequestContext
+from broker.handlers.services import Services
+from protocol.errors import ErrorCode
+from protocol.messages import APIS, ApiKey
+from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+_FIRST_VERSION_WITH_SOFTWARE: Final = 3
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+def _ranges(*keys: int) -> list[ApiVersion]:
+    versions = ((key, APIS[key].versions) for key in keys)
+    return [ApiVersion(key, known[0], known[-1]) for key, known in versions]
+
+
+def answer_api_versions(version: int, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
+    """Answer ApiVersions with all keys and their versions.
+
+    ``request`` is None when its version is unknown: the answer, to be encoded as version 0, then
+    has error 35 and the range of ApiVersions itself, for the client to try again (KIP-511). From
+    version 3 on the client's software name and version must look like such, or the code is 42.
+    """
+    if request is None:
+        return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, _ranges(ApiKey.API_VERSIONS))
+    if version >= _FIRST_VERSION_WITH_SOFTWARE and not (
+        _SOFTWARE.fullmatch(request.client_software_name)
+        and _SOFTWARE.fullmatch(request.client_software_version)
+    ):
+        return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
+    return ApiVersionsResponse(api_keys=_ranges(*APIS))
+
+
+def api_versions(
+    _services: Services, context: RequestContext, request: ApiVersionsRequest
+) -> ApiVersionsResponse:
+    """Answer ApiVersions of an authenticated session."""
+    return answer_api_versions(context.api_version, request)
+
+
+def sasl_handshake(
+    _services: Services, _context: RequestContext, _request: SaslHandshakeRequest
+) -> SaslHandshakeResponse:
+    """Refuse a handshake: the listener has no SASL, or the session is authenticated."""
+    return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
+
+
+def sasl_authenticate(
+    _services: Services, _context: RequestContext, _request: SaslAuthenticateRequest
+) -> SaslAuthenticateResponse:
+    """Refuse a token outside the exchange that began with a handshake."""
+    message = "SaslAuthenticate is answered only between a SaslHandshake and the login."
+    return SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, message)

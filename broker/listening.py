@@ -1,0 +1,146 @@
+"""Listening sockets: accepts connections within the limits of their number."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from broker.acl.hosts import canonical
+from broker.config.model import Listener
+from broker.connection import Connection
+
+log = structlog.get_logger()
+
+_RETRY_SECONDS: Final = 0.1
+
+
+class Connections:
+    """The open connections of the whole broker, and the limits of their number.
+
+    A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
+    at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
+    """
+
+    def __init__(self, limit: int, limit_per_address: int, overrides: Mapping[str, int]) -> None:
+        self.limit = limit
+        self.limit_per_address = limit_per_address
+        self.overrides = {canonical(host): number for host, number in overrides.items()}
+        self.open: set[Connection] = set()
+        self._admitted: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+        self._room = asyncio.Event()
+
+    async def admit(self, listener: Listener, address: str) -> bool:
+        """Give a place to a connection, waiting for one; False if its address has too many."""
+        if self._by_address[address] >= self.overrides.get(address, self.limit_per_address):
+            return False
+        self._by_address[address] += 1
+        while (
+            self._admitted.total() >= self.limit
+            or self._admitted[listener.name] >= listener.max_connections
+        ):
+            self._room.clear()
+            await self._room.wait()
+        self._admitted[listener.name] += 1
+        return True
+
+    def leave(self, listener: Listener, address: str) -> None:
+        """Take a place back."""
+        self._admitted[listener.name] -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+        self._room.set()
+
+    async def all_closed(self) -> None:
+        """Wait until no connection is open."""
+        while self.open:
+            self._room.clear()
+            await self._room.wait()
+
+
+class ListeningSocket:
+    """One listener's socket and its connections."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        backlog: int,
+        connections: Connections,
+        connect: Callable[[ListeningSocket, str], Connection],
+    ) -> None:
+        self.listener = listener
+        self._connections = connections
+        self._connect = connect
+        self._socket = _bind(listener, backlog)
+        self.host, self.port = self._socket.getsockname()[:2]
+
+    def opened(self, connection: Connection) -> None:
+        """Take note of a connection."""
+        self._connections.open.add(connection)
+
+    def closed(self, connection: Connection) -> None:
+        """Forget a connection; its place may be given away."""
+        self._connections.open.discard(connection)
+        self._connections.leave(self.listener, connection.host)
+
+    async def accept(self) -> None:
+        """Accept connections until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                peer, _ = await loop.sock_accept(self._socket)
+            except OSError as error:
+                # Out of file descriptors, or the peer is gone: neither is the listener's end.
+                log.error("accept failed", listener=self.listener.name, error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            await self._open(peer)
+
+    async def _open(self, peer: socket.socket) -> None:
+        try:
+            # A link-local address carries its interface, which no ACL names.
+            address = canonical(peer.getpeername()[0].partition("%")[0])
+        except OSError:
+            peer.close()
+            return
+        if not await self._connections.admit(self.listener, address):
+            log.warning(
+                "connection refused: too many of this address",
+                peer=address,
+                listener=self.listener.name,
+            )
+            peer.close()
+            return
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(lambda: self._connect(self, address), peer)
+        except OSError:
+            self._connections.leave(self.listener, address)
+            peer.close()
+
+    def close(self) -> None:
+        """Close the socket; its connections stay."""
+        self._socket.close()
+
+
+def _bind(listener: Listener, backlog: int) -> socket.socket:
+    """Open a listener's socket; raises `OSError`."""
+    if listener.host is None:
+        dual = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if dual else socket.AF_INET
+        bound = socket.create_server(
+            ("", listener.port), family=family, backlog=backlog, dualstack_ipv6=dual
+        )
+    else:
+        [(family, _, _, _, address), *_] = socket.getaddrinfo(
+            listener.host, listener.port, type=socket.SOCK_STREAM
+        )
+        bound = socket.create_server(address, family=family, backlog=backlog)
+    bound.setblocking(False)
+    return bound

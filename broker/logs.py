@@ -1,0 +1,139 @@
+"""The log: structlog events as JSON lines or as text for people, on stderr.
+
+Every value is data from somewhere else: a line break, control character or terminal escape in it
+is escaped in both forms, so that one event is one line (a traceback aside, whose lines are
+indented) and nobody can forge another.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Callable, MutableMapping
+from typing import Any, TextIO
+
+import structlog
+
+Event = MutableMapping[str, Any]
+_Renderer = Callable[[Any, str, Event], str]
+
+# Control characters (C0, DEL, C1), line separators, and characters that turn the direction of text.
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\\")
+_SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_to_json = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+class LogOutput:
+    """Where lines of the log go.
+
+    A stream that cannot be written, such as a closed pipe, loses lines but stops nothing.
+    """
+
+    def __init__(self, stream: TextIO, render: _Renderer) -> None:
+        self._stream = stream
+        self._render = render
+
+    def write_line(self, line: str) -> None:
+        """Write a finished line, as it stands."""
+        try:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+        except (OSError, ValueError):
+            # ValueError: the stream is closed. Nothing is left to tell it to.
+            return
+
+    def write_event(self, event: Event) -> None:
+        """Write an event that has all its keys, whatever the level of the log."""
+        self.write_line(self._render(None, "", event))
+
+    # structlog calls the method that is named like the level.
+    debug = info = warning = error = critical = write_line
+
+
+class _StandardLogging(logging.Handler):
+    """Brings what the standard library logs, such as asyncio's warnings, into the log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = max(level for level in _STANDARD_LEVELS if level <= max(record.levelno, 10))
+        structlog.get_logger().log(
+            level, record.getMessage(), logger=record.name, exc_info=record.exc_info
+        )
+
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
+_STANDARD_LEVELS = (*_LEVELS.values(), logging.CRITICAL)
+
+
+def configure(
+    level: str = "info", form: str | None = None, stream: TextIO | None = None
+) -> LogOutput:
+    """Set structlog and the standard library's logging up, and return where their lines go.
+
+    `level` is debug, info, warning or error. `form` is console or json; None is console if the
+    stream is a terminal. The stream is stderr if none is given.
+    """
+    stream = stream or sys.stderr
+    if form is None:
+        form = "console" if stream.isatty() else "json"
+    output = LogOutput(stream, _render_json if form == "json" else _render_console)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            output._render,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=lambda *_: output,
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(
+        handlers=[_StandardLogging()], level=max(_LEVELS[level], logging.WARNING), force=True
+    )
+    logging.captureWarnings(capture=True)
+    return output
+
+
+def escape(text: str) -> str:
+    r"""The text with control characters written as \n, \x1b, ... and a backslash doubled."""
+    return _UNSAFE.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
+    code = ord(char)
+    return _SHORT.get(char) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
+
+
+def json_line(event: Event) -> str:
+    """The event as one line of JSON, in ASCII without control characters."""
+    # The encoder escapes all of them but DEL.
+    return _to_json(event).replace("\x7f", "\\u007f")
+
+
+def _render_json(logger: Any, method: str, event: Event) -> str:
+    first = {key: event[key] for key in ("timestamp", "level", "event")}
+    return json_line(first | dict(event))
+
+
+def _render_console(logger: Any, method: str, event: Event) -> str:
+    rest = dict(event)
+    traceback = rest.pop("exception", None)
+    line = f"{rest.pop('timestamp')} [{rest.pop('level'):7}] {escape(str(rest.pop('event')))}"
+    line += "".join(f" {key}={_quoted(value)}" for key, value in rest.items())
+    if traceback:
+        line += "".join(f"\n    {escape(part)}" for part in str(traceback).split("\n"))
+    return line
+
+
+def _quoted(value: Any) -> str:
+    text = str(value)
+    if text.isprintable():
+        is_word = text and not any(char in text for char in " \"'=\\")
+        return text if is_word else json.dumps(text, ensure_ascii=False)
+    return _to_json(text).replace("\x7f", "\\u007f")

@@ -1,0 +1,115 @@
+"""From a configuration to a running broker and back: start, signals, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from importlib import import_module
+from importlib.metadata import version
+
+import structlog
+
+from broker.acl.authorizer import Authorizer
+from broker.audit import Audit
+from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
+from broker.logs import LogOutput
+from broker.server import Server
+from broker.standard_authorizer import StandardAuthorizer
+from broker.stores import StoreError
+from broker.stores.store import new_cluster_id
+
+log = structlog.get_logger()
+
+
+class StartError(Exception):
+    """The broker cannot start; the text says why and what to do."""
+
+
+def run(config: Config, output: LogOutput) -> None:
+    """Serve until SIGTERM or SIGINT; raises `StartError` if that cannot begin.
+
+    ``output`` is where audit records go that have no file of their own.
+    """
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(_serve(config, output))
+    else:
+        uvloop.run(_serve(config, output))
+
+
+async def _serve(config: Config, output: LogOutput) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    authorizer = _authorizer(config)
+    if authorizer is not None:
+        try:
+            await authorizer.start()
+        except StoreError as error:
+            raise StartError(str(error)) from error
+    try:
+        await _serve_with(config, output, authorizer, stop)
+    finally:
+        if authorizer is not None:
+            await authorizer.close()
+    log.info("stopped")
+
+
+async def _serve_with(
+    config: Config, output: LogOutput, authorizer: Authorizer | None, stop: asyncio.Event
+) -> None:
+    cluster_id = await _cluster_id(authorizer)
+    try:
+        audit = Audit(config, cluster_id, output)
+        server = Server(config, cluster_id, authorizer, audit)
+        listeners = await server.start()
+    except OSError as error:
+        raise StartError(str(error)) from error
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, audit.reopen)
+    log.info(
+        "ready",
+        version=version("aclbroker"),
+        listeners=listeners,
+        cluster_id=cluster_id,
+        node_id=config.node_id,
+        authorizer=config.authorizer_class_name or "none",
+    )
+    await stop.wait()
+    log.info("stopping")
+    await server.stop()
+    audit.close()
+
+
+async def _cluster_id(authorizer: Authorizer | None) -> str:
+    """Return the id that the store keeps; without one, an id for this run."""
+    if isinstance(authorizer, StandardAuthorizer) and authorizer.store is not None:
+        return await authorizer.store.cluster_id()
+    return new_cluster_id()
+
+
+def _authorizer(config: Config) -> Authorizer | None:
+    """Make the authorizer that the configuration names, configured and not yet started."""
+    name = config.authorizer_class_name
+    if name == NO_AUTHORIZER:
+        return None
+    try:
+        made = StandardAuthorizer() if name == BUILT_IN_AUTHORIZER else _load(name)
+        made.configure(config.properties)
+    except (StoreError, ValueError) as error:
+        raise StartError(str(error)) from error
+    return made
+
+
+def _load(name: str) -> Authorizer:
+    module, _, attribute = name.partition(":")
+    try:
+        made: Authorizer = getattr(import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        text = (
+            f"authorizer.class.name={name} cannot be made: {error}. It must be an importable "
+            "package.module:Class, made without arguments (see broker.acl.authorizer.Authorizer)."
+        )
+        raise StartError(text) from error
+    return made

@@ -1,0 +1,119 @@
+"""The running broker: its listeners, its connections, its authorizer, and their end in order."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import structlog
+
+from broker.acl.authorizer import Authorizer
+from broker.audit import Audit
+from broker.auth.plain import PlainServer
+from broker.auth.sasl import Mechanism, SaslExchange
+from broker.config.model import Config, Listener
+from broker.connection import Connection
+from broker.dispatch import answer_versions
+from broker.handlers.services import Node, Services
+from broker.listening import Connections, ListeningSocket
+
+log = structlog.get_logger()
+
+
+class Server:
+    """Serves a configuration's listeners with an authorizer that is already started.
+
+    ``start`` raises `OSError` where a listener cannot be bound; ``stop`` lets every request at work
+    be answered and takes at most ``shutdown_timeout_ms`` for that.
+    """
+
+    def __init__(
+        self, config: Config, cluster_id: str, authorizer: Authorizer | None, audit: Audit
+    ) -> None:
+        self._config = config
+        self._cluster_id = cluster_id
+        self._authorizer = authorizer
+        self._audit = audit
+        self._connections = Connections(
+            config.max_connections,
+            config.max_connections_per_ip,
+            config.max_connections_per_ip_overrides,
+        )
+        self._sockets: list[ListeningSocket] = []
+        self._accepting: list[asyncio.Task[None]] = []
+
+    async def start(self) -> dict[str, str]:
+        """Listen; returns the address of each listener by its name, with the port it really has."""
+        backlog = self._config.socket_listen_backlog_size
+        try:
+            for listener in self._config.listeners:
+                bound = ListeningSocket(listener, backlog, self._connections, self._connect)
+                self._sockets.append(bound)
+        except OSError as error:
+            self._close_sockets()
+            where = f"{listener.name} on {listener.host or 'all interfaces'} port {listener.port}"
+            raise OSError(error.errno, f"cannot listen for {where}: {error.strerror}") from error
+        self._services = Services(
+            self._cluster_id,
+            {bound.listener.name: self._node(bound) for bound in self._sockets},
+            self._authorizer,
+            self._audit,
+        )
+        self._accepting = [asyncio.create_task(bound.accept()) for bound in self._sockets]
+        return {
+            bound.listener.name: f"[{bound.host}]:{bound.port}"
+            if ":" in bound.host
+            else f"{bound.host}:{bound.port}"
+            for bound in self._sockets
+        }
+
+    async def stop(self) -> None:
+        """Stop listening, let requests at work be answered, close every connection."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        self._close_sockets()
+        for connection in list(self._connections.open):
+            connection.stop()
+        try:
+            async with asyncio.timeout(self._config.shutdown_timeout_ms / 1000):
+                await self._connections.all_closed()
+        except TimeoutError:
+            log.warning("connections aborted", count=len(self._connections.open))
+            for connection in list(self._connections.open):
+                connection.abort()
+            await self._connections.all_closed()
+
+    def _close_sockets(self) -> None:
+        for bound in self._sockets:
+            bound.close()
+        self._sockets.clear()
+
+    def _node(self, bound: ListeningSocket) -> Node:
+        listener = bound.listener
+        port = listener.advertised_port or bound.port
+        return Node(self._config.node_id, listener.advertised_host, port)
+
+    def _connect(self, bound: ListeningSocket, host: str) -> Connection:
+        idle_ms = self._config.connections_max_idle_ms
+        return Connection(
+            self._services,
+            bound,
+            bound.listener.name,
+            host,
+            exchange=_exchange(bound.listener),
+            login_limit=self._config.sasl_server_max_receive_size,
+            request_limit=self._config.socket_request_max_bytes,
+            idle_seconds=math.inf if idle_ms < 0 else idle_ms / 1000,
+        )
+
+
+def _exchange(listener: Listener) -> SaslExchange | None:
+    """Return what a new connection of the listener has to go through; None: nothing."""
+    if not listener.sasl_mechanisms:
+        return None
+
+    def plain() -> Mechanism:
+        return PlainServer(listener.plain_users)
+
+    return SaslExchange(dict.fromkeys(listener.sasl_mechanisms, plain), answer_versions)

@@ -1,0 +1,28 @@
+"""Where ACLs are kept: one small interface, `AclStore`, and the stores behind it, named by URLs."""
+
+from __future__ import annotations
+
+from broker.stores.memory import MemoryStore
+from broker.stores.sqlite import SqliteStore
+from broker.stores.store import AclStore, StoreError
+
+__all__ = ["AclStore", "StoreError", "open_store"]
+
+_SQLITE = "sqlite:///"
+
+
+def open_store(url: str) -> AclStore:
+    """Return the store that a URL names; its own ``open`` is still to be awaited.
+
+    ``sqlite:///path`` is a file relative to the working directory, ``sqlite:////path`` an absolute
+    one, ``memory:`` keeps nothing over a restart. Raises `StoreError` for any other URL.
+    """
+    if url in ("memory:", "memory://"):
+        return MemoryStore()
+    path = url.removeprefix(_SQLITE)
+    if path == url or not path or "\0" in path:
+        raise StoreError(
+            f"aclbroker.store={url!r} names no store; write sqlite:///relative/path, "
+            "sqlite:////absolute/path or memory:"
+        )
+    return SqliteStore(path)

@@ -1,0 +1,253 @@
+"""The SQLite file of an ACL store: created, locked, checked, read and changed. Blocking.
+
+- One broker at a time: an exclusive lock on ``PATH.lock`` is held while the file is open.
+- A file of another program, or of a newer aclbroker, is refused and left as it is.
+- A change is one transaction, synced to disk (WAL, synchronous=FULL) before it is answered.
+- After any error the connection is closed, which rolls back; the next change opens it anew. So a
+  disk that was full or read-only works again as soon as it is not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Collection, Generator, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.stores.store import StoreError, new_cluster_id
+
+APPLICATION_ID: Final = 0x61636C62  # "aclb"
+SCHEMA_VERSION: Final = 1
+
+_SCHEMA: Final = (
+    """
+    CREATE TABLE acl (
+        resource_type INTEGER NOT NULL,
+        resource_name TEXT NOT NULL,
+        pattern_type INTEGER NOT NULL,
+        principal TEXT NOT NULL,
+        host TEXT NOT NULL,
+        operation INTEGER NOT NULL,
+        permission INTEGER NOT NULL,
+        PRIMARY KEY (
+            resource_type, resource_name, pattern_type, principal, host, operation, permission
+        )
+    ) WITHOUT ROWID
+    """,
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_INSERT: Final = "INSERT OR IGNORE INTO acl VALUES (?, ?, ?, ?, ?, ?, ?)"
+_DELETE: Final = """
+    DELETE FROM acl WHERE resource_type = ? AND resource_name = ? AND pattern_type = ?
+    AND principal = ? AND host = ? AND operation = ? AND permission = ?
+"""
+
+_CHUNK: Final = 4096
+_BUSY_TIMEOUT_S: Final = 5.0
+
+_RESOURCE_TYPES: Final = {int(e): e for e in ResourceType if e > ResourceType.ANY}
+_PATTERN_TYPES: Final = {int(e): e for e in PatternType if e > PatternType.MATCH}
+_OPERATIONS: Final = {int(e): e for e in AclOperation if e > AclOperation.ANY}
+_PERMISSIONS: Final = {int(e): e for e in AclPermission if e > AclPermission.ANY}
+
+_DAMAGED: Final = "the file is damaged: stop the broker and restore it from a backup"
+_ADVICE: Final = {
+    sqlite3.SQLITE_FULL: "free space on its disk; then changes work again",
+    sqlite3.SQLITE_IOERR: "check its disk for errors, free space and quotas",
+    sqlite3.SQLITE_READONLY: "make it and its directory writable for the broker",
+    sqlite3.SQLITE_CANTOPEN: "check that it exists and that the broker may read and write it",
+    sqlite3.SQLITE_PERM: "make it and its directory writable for the broker",
+    sqlite3.SQLITE_BUSY: "another program holds it: close that program",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: "it is not an ACL store, or damaged: name another, or restore a backup",
+}
+
+
+class Database:
+    """One file of ACLs. All methods must be called from one thread; all may raise `StoreError`."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        # The lock must be the same one by whatever way of links the file is named.
+        self.path = Path(os.path.realpath(path))
+        self._lock: int | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+
+    def open(self) -> None:
+        """Lock the file and open it, a new one with mode 0600 if there is none."""
+        if self._lock is not None:
+            raise StoreError(f"the ACL store {self.path} is open already")
+        try:
+            with self._explained("open"):
+                self._take_lock()
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+                self._connect()
+        except StoreError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close and unlock the file."""
+        self._disconnect()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+            self._inode = None
+
+    def cluster_id(self) -> str:
+        """Return the id that was made with the file."""
+        with self._explained("read"):
+            query = "SELECT max(value) FROM meta WHERE name = 'cluster.id'"
+            found = _value(self._connect(), query)
+            if not isinstance(found, str):
+                raise StoreError(f"the ACL store {self.path} has no cluster id; {_DAMAGED}")
+            return found
+
+    def load(self) -> Generator[list[AclBinding]]:
+        """Return all bindings, in lists."""
+        with self._explained("read"), closing(self._connect().execute("SELECT * FROM acl")) as rows:
+            while chunk := rows.fetchmany(_CHUNK):
+                yield [self._binding(*row) for row in chunk]
+
+    def _binding(self, *row: Any) -> AclBinding:
+        resource_type, name, pattern_type, principal, host, operation, permission = row
+        try:
+            if type(name) is type(principal) is type(host) is str and name:
+                return AclBinding(
+                    _RESOURCE_TYPES[resource_type],
+                    name,
+                    _PATTERN_TYPES[pattern_type],
+                    principal,
+                    host,
+                    _OPERATIONS[operation],
+                    _PERMISSIONS[permission],
+                )
+        except (KeyError, TypeError):
+            pass
+        raise StoreError(f"the ACL store {self.path} holds {row!r}, which is no ACL; {_DAMAGED}")
+
+    def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
+        """Add and remove bindings in one transaction; it is on disk when this returns."""
+        with self._explained("change"):
+            connection = self._connect()
+            self._check_same_file()
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(_DELETE, removed)
+            connection.executemany(_INSERT, added)
+            connection.execute("COMMIT")
+
+    def _take_lock(self) -> None:
+        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(lock)
+            raise StoreError(
+                f"the ACL store {self.path} is in use by another broker, which holds "
+                f"{self.path}.lock; stop that broker, or give this one its own aclbroker.store"
+            ) from error
+        self._lock = lock
+
+    def _connect(self) -> sqlite3.Connection:
+        if self._lock is None:
+            raise StoreError(f"the ACL store {self.path} is not open")
+        if self._connection is None:
+            # mode=rw: only open() makes a file. One that vanished later is an error, not a new one.
+            self._connection = sqlite3.connect(
+                f"{self.path.as_uri()}?mode=rw",
+                uri=True,
+                isolation_level=None,
+                timeout=_BUSY_TIMEOUT_S,
+            )
+            self._prepare(self._connection)
+            self._check_same_file()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        """Check that the file is ours before anything is written to it; make the schema if new."""
+        application_id = _value(connection, "PRAGMA application_id")
+        version = _value(connection, "PRAGMA user_version")
+        tables = _value(connection, "SELECT count(*) FROM sqlite_master")
+        is_new = not (application_id or version or tables)
+        if not is_new and application_id != APPLICATION_ID:
+            raise StoreError(
+                f"{self.path} is a SQLite database of another program, not an ACL store; "
+                "name another file in aclbroker.store"
+            )
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"the ACL store {self.path} was written by a newer aclbroker (schema {version}, "
+                f"this one knows up to {SCHEMA_VERSION}); run that version, or restore a backup"
+            )
+        mode = _value(connection, "PRAGMA journal_mode = WAL")
+        if mode != "wal":
+            raise StoreError(
+                f"the ACL store {self.path} cannot use write-ahead logging (journal mode {mode}); "
+                "put it on a local file system"
+            )
+        connection.execute("PRAGMA synchronous = FULL")
+        if is_new and self._inode is not None:
+            raise StoreError(f"the ACL store {self.path} was emptied while in use; {_DAMAGED}")
+        if is_new:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("INSERT INTO meta VALUES ('cluster.id', ?)", (new_cluster_id(),))
+            connection.execute("COMMIT")
+
+    def _check_same_file(self) -> None:
+        """Refuse a change that would go to a file which is not at the path any more."""
+        found = os.stat(self.path)
+        inode = (found.st_dev, found.st_ino)
+        if self._inode is None:
+            self._inode = inode
+        if inode != self._inode:
+            raise StoreError(
+                f"the ACL store {self.path} was replaced while the broker used it; "
+                "restart the broker to use the file that is there now"
+            )
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        """Turn what goes wrong into a `StoreError` with advice, and give the connection up."""
+        try:
+            yield
+        except StoreError:
+            self._disconnect()
+            raise
+        except sqlite3.Error as error:
+            self._disconnect()
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            advice = _ADVICE.get(code, _DAMAGED)
+            text = f"cannot {verb} the ACL store {self.path}: {error}; {advice}"
+            raise StoreError(text) from error
+        except OSError as error:
+            self._disconnect()
+            advice = "check that its directory exists and that the broker may write there"
+            text = f"cannot {verb} the ACL store {self.path}: {error.strerror}; {advice}"
+            raise StoreError(text) from error
+        except UnicodeError as error:
+            self._disconnect()
+            raise StoreError(f"cannot {verb} the ACL store {self.path}: {error}") from error
+
+
+def _value(connection: sqlite3.Connection, statement: str) -> Any:
+    return connection.execute(statement).fetchone()[0]

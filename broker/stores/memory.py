@@ -1,0 +1,36 @@
+"""The store that keeps ACLs in memory only: for tests, and for brokers without a disk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection
+
+from broker.acl.bindings import AclBinding
+from broker.stores.store import new_cluster_id
+
+
+class MemoryStore:
+    """Keeps bindings as long as the object lives, also over `close` and `open`."""
+
+    def __init__(self) -> None:
+        self._bindings: dict[AclBinding, None] = {}
+        self._cluster_id = new_cluster_id()
+
+    async def open(self) -> None:
+        """Do nothing: there is nothing to open."""
+
+    async def cluster_id(self) -> str:
+        """Return the id of this object."""
+        return self._cluster_id
+
+    async def load(self) -> AsyncIterator[list[AclBinding]]:
+        """Return all bindings in one list."""
+        yield list(self._bindings)
+
+    async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
+        """Add and remove bindings."""
+        self._bindings.update(dict.fromkeys(added))
+        for binding in removed:
+            self._bindings.pop(binding, None)
+
+    async def close(self) -> None:
+        """Do nothing: there is nothing to release."""

@@ -1,0 +1,65 @@
+"""The store in one SQLite file, used from a thread of its own: the event loop never waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from os import PathLike
+from typing import ParamSpec, TypeVar
+
+from broker.acl.bindings import AclBinding
+from broker.stores.database import Database
+from broker.stores.store import StoreError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """Keeps bindings in the file at ``path``; see `Database` for what it does to the file."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._database = Database(path)
+        self._thread: ThreadPoolExecutor | None = None
+
+    async def open(self) -> None:
+        """Lock and open the file, a new one if there is none; a second broker gets `StoreError`."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="aclbroker-sqlite")
+        try:
+            await self._run(self._database.open)
+        except StoreError:
+            await self.close()
+            raise
+
+    async def cluster_id(self) -> str:
+        """Return the id that was made with the file."""
+        return await self._run(self._database.cluster_id)
+
+    async def load(self) -> AsyncIterator[list[AclBinding]]:
+        """Return all bindings in lists of a few thousand."""
+        chunks = self._database.load()
+        try:
+            while chunk := await self._run(lambda: next(chunks, [])):
+                yield chunk
+        finally:
+            if self._thread is not None:
+                await self._run(chunks.close)
+
+    async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
+        """Add and remove bindings in one transaction, which is on disk when this returns."""
+        await self._run(self._database.apply, added, removed)
+
+    async def close(self) -> None:
+        """Close and unlock the file, and end the thread."""
+        if self._thread is not None:
+            await self._run(self._database.close)
+            self._thread.shutdown()
+            self._thread = None
+
+    async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._thread is None:
+            raise StoreError(f"the ACL store {self._database.path} is not open")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, lambda: function(*args, **kwargs))

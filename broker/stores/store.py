@@ -1,0 +1,50 @@
+"""What every store of ACLs does, and how it says that it cannot."""
+
+from __future__ import annotations
+
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import AsyncIterator, Collection
+from typing import Protocol
+
+from broker.acl.bindings import AclBinding
+
+
+class StoreError(Exception):
+    """The store could not do what was asked; the text says what failed and what to do about it.
+
+    Nothing that was stored before is lost. Unless the text says otherwise the same call may be made
+    again, and works once the cause is gone.
+    """
+
+
+class AclStore(Protocol):
+    """A durable set of valid ACL bindings, for one task at a time. All may raise `StoreError`."""
+
+    async def open(self) -> None:
+        """Make the store ready, a new one if there is none, and keep others out until `close`."""
+
+    async def cluster_id(self) -> str:
+        """Return the id made with the store: 22 characters of URL-safe base64, as Kafka's."""
+
+    def load(self) -> AsyncIterator[list[AclBinding]]:
+        """Return all bindings, in lists of a few thousand."""
+
+    async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
+        """Add and remove bindings, all or none; durable when it returns. None is in both.
+
+        Adding what is there and removing what is not changes nothing. After a `StoreError` nothing
+        is changed, unless the disk failed at the very end of the transaction, when the change may
+        show after a crash.
+        """
+
+    async def close(self) -> None:
+        """Release the store; a store that is not open stays so."""
+
+
+def new_cluster_id() -> str:
+    """Return a random cluster id in the form of Kafka's: never with a leading hyphen."""
+    while True:
+        text = urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        if not text.startswith("-"):
+            return text

@@ -1,0 +1,93 @@
+"""A real Kafka 4.3.0 on loopback: one KRaft node with the StandardAuthorizer.
+
+The listeners are SASL_PLAINTEXT (PLAIN, the users of `accounts`) and PLAINTEXT, whose anonymous
+clients are super users.
+"""
+
+import contextlib
+import socket
+import subprocess
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support.accounts import AUTHORIZER, SASL_PLAIN, properties_text
+from tests.support.packages import java_command, kafka_jars
+from tests.support.process import LoggedProcess
+
+STARTED = "Kafka Server started"
+READY_WITHIN = 120.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Distinct ports of 127.0.0.1 on which nobody listens now."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+class Kafka(LoggedProcess):
+    """One Kafka 4.3.0 node: `listeners` maps a listener name to its host:port."""
+
+    def __init__(self, directory: Path) -> None:
+        jars = kafka_jars()
+        self._properties_file = directory / "server.properties"
+        java = java_command("kafka.Kafka", jars, minimum=17)
+        flags = [
+            "-Xmx512m",
+            "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",
+        ]
+        command = [java[0], *flags, *java[1:], str(self._properties_file)]
+        super().__init__(command, directory, "kafka.log")
+        self._format = java_command("kafka.tools.StorageTool", jars, minimum=17)
+        ports = free_ports(3)
+        names = ("PLAINTEXT", "SASL_PLAINTEXT", "CONTROLLER")
+        addresses = [f"127.0.0.1:{port}" for port in ports]
+        self._all_listeners = dict(zip(names, addresses, strict=True))
+        self.listeners = {name: self._all_listeners[name] for name in names[:2]}
+
+    def start(self) -> None:
+        """Format the storage, start the node and wait until it serves requests."""
+        self._properties_file.write_text(properties_text(self._properties()))
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        options = ["format", "-t", cluster_id, "-c", str(self._properties_file)]
+        with self.log.open("ab") as log:
+            subprocess.run(
+                [*self._format, *options], cwd=self.directory, stdout=log, stderr=log, check=True
+            )
+        self.spawn()
+        self.wait_until_ready(lambda: STARTED in self.new_log_text() or None, READY_WITHIN)
+
+    def _properties(self) -> dict[str, str]:
+        listeners = self._all_listeners
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{listeners['CONTROLLER']}",
+            "listeners": ",".join(f"{name}://{address}" for name, address in listeners.items()),
+            "listener.security.protocol.map": (
+                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
+            ),
+            "controller.listener.names": "CONTROLLER",
+            "inter.broker.listener.name": "PLAINTEXT",
+            "log.dirs": str(self.directory / "data"),
+            "offsets.topic.replication.factor": "1",
+            **AUTHORIZER,
+            **SASL_PLAIN,
+        }
+
+
+@contextlib.contextmanager
+def running_kafka(directory: Path) -> Iterator[Kafka]:
+    """A started Kafka, stopped at the end."""
+    kafka = Kafka(directory)
+    try:
+        kafka.start()
+        yield kafka
+    finally:
+        if kafka.process is not None:
+            # Nothing of it is kept, so it need not stop in good order, which takes seconds.
+            kafka.kill()

@@ -1,0 +1,101 @@
+"""The pinned packages of the tested clients, fetched and compiled into the cache on first use."""
+
+import shutil
+from pathlib import Path
+
+from tests.support.toolchain import CLIENTS, cached, require, require_java, run
+
+SLF4J = "org.slf4j:slf4j-simple:1.7.36"
+KAFKA = ("org.apache.kafka:kafka_2.13:4.3.0", "org.apache.kafka:kafka-tools:4.3.0", SLF4J)
+DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
+
+# Quick to start is worth more than quick to run, for programs that live for seconds.
+JVM_FLAGS = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+_POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>aclbroker.tests</groupId><artifactId>jars</artifactId><version>1</version>
+  <dependencies>{dependencies}</dependencies>
+</project>
+"""
+_DEPENDENCY = (
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+)
+
+
+def jars(name: str, coordinates: tuple[str, ...]) -> Path:
+    """A directory with the jars of Maven `coordinates` (group:artifact:version) and all theirs."""
+
+    def copy_dependencies(directory: Path) -> None:
+        maven = require("mvn")
+        require_java()
+        pom = directory / "pom.xml"
+        dependencies = "".join(_DEPENDENCY.format(*line.split(":")) for line in coordinates)
+        pom.write_text(_POM.format(dependencies=dependencies))
+        goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
+        command = [maven, "-q", "-B", "-f", str(pom), goal, f"-DoutputDirectory={directory}"]
+        run(command, cwd=directory)
+
+    return cached(name, [DEPENDENCY_PLUGIN, *coordinates], copy_dependencies)
+
+
+def kafka_jars() -> Path:
+    """The jars of a Kafka 4.3.0 broker and of its command line tools."""
+    return jars("kafka-4.3.0", KAFKA)
+
+
+def kafka_clients_jars(version: str) -> Path:
+    """The jars of the Java client library of one Kafka version."""
+    coordinates = (f"org.apache.kafka:kafka-clients:{version}", SLF4J)
+    return jars(f"kafka-clients-{version}", coordinates)
+
+
+def java_command(main_class: str, *class_path: Path, minimum: int = 11) -> list[str]:
+    """The command that runs a class from directories of jars or of classes."""
+    entries = [str(part) for path in class_path for part in (path, path / "*")]
+    return [require_java(minimum), *JVM_FLAGS, "-cp", ":".join(entries), main_class]
+
+
+def compiled_java(name: str, libraries: Path, *sources: str) -> Path:
+    """A directory with the classes of `sources` (relative to tests/clients/java)."""
+    files = [CLIENTS / "java" / source for source in sources]
+    options = ["-Xlint:all,-path,-classfile", "-Werror", "--release", "11"]
+
+    def compile_all(directory: Path) -> None:
+        compiler = [require_java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
+        class_path = ":".join(map(str, libraries.glob("*.jar")))
+        where = ["-cp", class_path, "-d", str(directory)]
+        run([*compiler, *options, *where, *map(str, files)], cwd=directory)
+
+    made_from = [libraries.name, *options, *(file.read_text() for file in files)]
+    return cached(name, made_from, compile_all)
+
+
+def go_program() -> Path:
+    """The compiled program of tests/clients/go."""
+    module = CLIENTS / "go"
+    sources = [*sorted(module.glob("*.go")), module / "go.mod", module / "go.sum"]
+
+    def build(directory: Path) -> None:
+        # The environment's own flags must not decide what the pinned module builds.
+        command = [require("go"), "build", "-mod=readonly", "-buildvcs=false"]
+        run([*command, "-o", str(directory / "story"), "."], cwd=module, env={"GOFLAGS": ""})
+
+    return cached("go-kadm", [f.read_text() for f in sources], build) / "story"
+
+
+def node_modules() -> Path:
+    """A directory with the installed node_modules of tests/clients/node."""
+    manifests = [CLIENTS / "node" / name for name in ("package.json", "package-lock.json")]
+
+    def install(directory: Path) -> None:
+        for manifest in manifests:
+            shutil.copy(manifest, directory)
+        run([require("npm"), "ci", "--no-audit", "--no-fund"], cwd=directory)
+
+    return cached("node-kafkajs", [f.read_text() for f in manifests], install)

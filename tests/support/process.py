@@ -1,0 +1,92 @@
+"""One server under test: a process whose log is a file, waited for by what the log says."""
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+
+def wait_for(what: str, look: Callable[[], Found | None], seconds: float) -> Found:
+    """What `look` returns as soon as it is not None; TimeoutError naming `what` after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while (found := look()) is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what}: not within {seconds:g} s")
+        time.sleep(0.01)
+    return found
+
+
+class LoggedProcess:
+    """A process that writes its output to a log file, to which every further start appends."""
+
+    def __init__(self, command: list[str], directory: Path, log: str) -> None:
+        self.command = command
+        self.directory = directory
+        self.log = directory / log
+        self.process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
+
+    def spawn(self) -> None:
+        """Start the process; its log lines from now on are `new_log_text`."""
+        with self.log.open("ab") as log:
+            self._log_start = log.tell()
+            self.process = subprocess.Popen(
+                self.command,
+                cwd=self.directory,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    @property
+    def running(self) -> subprocess.Popen[bytes]:
+        """The process; RuntimeError if it was never started."""
+        if self.process is None:
+            raise RuntimeError("not started")
+        return self.process
+
+    def log_text(self) -> str:
+        """All that was logged, by every start."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def new_log_text(self) -> str:
+        """What was logged since the last start."""
+        with self.log.open("rb") as log:
+            log.seek(self._log_start)
+            return log.read().decode(errors="replace")
+
+    def wait_until_ready(self, look: Callable[[], Found | None], seconds: float) -> Found:
+        """What `look` finds; RuntimeError with the log if the process ends or takes too long."""
+
+        def look_while_alive() -> Found | None:
+            # Whether it ended is asked first: what it logged before that is then all there.
+            ended = self.running.poll() is not None
+            found = look()
+            if found is None and ended:
+                raise RuntimeError(f"{self.command} ended:\n{self.log_text()}")
+            return found
+
+        try:
+            return wait_for("ready", look_while_alive, seconds)
+        except TimeoutError as error:
+            raise RuntimeError(f"{self.command}: {error}\n{self.log_text()}") from error
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash: nothing gets a chance to be closed."""
+        self.running.kill()
+        self.running.wait()
+
+    def terminate(self, seconds: float = 15) -> int:
+        """SIGTERM; the exit status, or TimeoutError (and a kill) if it does not end in time."""
+        process = self.running
+        process.send_signal(signal.SIGTERM)
+        try:
+            return process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            self.kill()
+            message = f"SIGTERM did not end it within {seconds:g} s"
+            raise TimeoutError(f"{message}:\n{self.log_text()}") from error
