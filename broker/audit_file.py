@@ -5,6 +5,7 @@ counted, and opening it is tried again once a second.
 """
 
 import os
+import stat
 import time
 from contextlib import suppress
 
@@ -23,7 +24,9 @@ class AuditFile:
         self._retry_seconds = retry_seconds
         self._retry_at = 0.0
         self._lost = 0
-        self._descriptor: int | None = _open(path)
+        self._descriptor: int | None = None
+        self._is_torn = False
+        self._use(_open(path))
 
     def write(self, line: str) -> None:
         """Append the line, or count it as lost."""
@@ -31,7 +34,9 @@ class AuditFile:
             if self._descriptor is None:
                 self._retry()
             if self._descriptor is not None:
-                _write_all(self._descriptor, (line + "\n").encode(errors="backslashreplace"))
+                text = "\n" * self._is_torn + line + "\n"
+                _write_all(self._descriptor, text.encode(errors="backslashreplace"))
+                self._is_torn = False
         except OSError as error:
             self._fail(error)
         if self._descriptor is None:
@@ -51,7 +56,7 @@ class AuditFile:
             log.error("audit file cannot be opened", file=self._path, error=error.strerror)
             return
         self.close()
-        self._descriptor = descriptor
+        self._use(descriptor)
 
     def close(self) -> None:
         """Close the file."""
@@ -61,11 +66,15 @@ class AuditFile:
             with suppress(OSError):
                 os.close(descriptor)
 
+    def _use(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._is_torn = _ends_within_line(descriptor)
+
     def _retry(self) -> None:
         now = time.monotonic()
         if now >= self._retry_at:
             self._retry_at = now + self._retry_seconds
-            self._descriptor = _open(self._path)
+            self._use(_open(self._path))
 
     def _fail(self, error: OSError) -> None:
         self.close()
@@ -79,25 +88,16 @@ class AuditFile:
 
 
 def _open(path: str) -> int:
-    is_torn = _ends_within_line(path)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
-    if is_torn:
-        try:
-            _write_all(descriptor, b"\n")
-        except OSError:
-            os.close(descriptor)
-            raise
-    return descriptor
+    # Read too, to see how the file ends.
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
 
-def _ends_within_line(path: str) -> bool:
+def _ends_within_line(descriptor: int) -> bool:
     """Whether the disk was full, or the machine stopped, in the middle of the last line."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read() != b"\n"
-    except OSError:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:
         return False
+    return os.pread(descriptor, 1, status.st_size - 1) != b"\n"
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

@@ -90,7 +90,8 @@ def configure(
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_: output,
-        cache_logger_on_first_use=True,
+        # A module's logger follows a later configure(); that costs a microsecond for each event.
+        cache_logger_on_first_use=False,
     )
     logging.basicConfig(
         handlers=[_StandardLogging()], level=max(_LEVELS[level], logging.WARNING), force=True
@@ -110,10 +111,10 @@ def _escaped(match: re.Match[str]) -> str:
     return _SHORT.get(char) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")
 
 
-def json_line(event: Event) -> str:
-    """The event as one line of JSON, in ASCII without control characters."""
+def json_line(value: Any) -> str:
+    """The value, such as an event, as one line of JSON, in ASCII without control characters."""
     # The encoder escapes all of them but DEL.
-    return _to_json(event).replace("\x7f", "\\u007f")
+    return _to_json(value).replace("\x7f", "\\u007f")
 
 
 def _render_json(logger: Any, method: str, event: Event) -> str:
@@ -132,8 +133,7 @@ def _render_console(logger: Any, method: str, event: Event) -> str:
 
 
 def _quoted(value: Any) -> str:
-    text = str(value)
-    if text.isprintable():
-        is_word = text and not any(char in text for char in " \"'=\\")
-        return text if is_word else json.dumps(text, ensure_ascii=False)
-    return _to_json(text).replace("\x7f", "\\u007f")
+    if not isinstance(value, str) or not value.isprintable():
+        return json_line(value)
+    is_word = value and not any(char in value for char in " \"'=\\")
+    return value if is_word else json.dumps(value, ensure_ascii=False)

@@ -16,10 +16,11 @@ PLAIN_LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 _USER_PREFIX = "user_"
 _CONTROL_FLAGS = ("required", "requisite", "sufficient", "optional")
 
-# StreamTokenizer takes every character from U+00A0 on as a letter, and a lone slash as a comment.
+# StreamTokenizer takes every character from U+00A0 on as a letter, and a lone slash
+# as the start of a comment that has at least one character, be it the end of the line.
 _TOKEN = re.compile(
     r"""
-    (?P<blank> [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^\r\n]* )
+    (?P<blank> [\x00-\x20]+ | /\*.*?(?:\*/|\Z) | /[^*]?[^\r\n]* )
   | (?P<number> -?\.?[0-9][0-9.]* )
   | (?P<word> [A-Za-z_$\xa0-\U0010ffff] [-A-Za-z0-9._$\xa0-\U0010ffff]* )
   | (?P<quoted> "(?:[^"\\\r\n]|\\.)*" | '(?:[^'\\\r\n]|\\.)*' )

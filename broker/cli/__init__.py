@@ -18,7 +18,7 @@ def main() -> None:
     try:
         config = load(command.file, command.overrides)
     except ConfigError as error:
-        for line in error.problems:
+        for line in (*error.warnings, *error.problems):
             sys.stderr.write(f"aclbroker: {line}\n")
         sys.exit(1)
     output = configure(config.log_level, config.log_format)

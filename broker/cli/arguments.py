@@ -30,7 +30,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     version = f"aclbroker {metadata.version('aclbroker')}"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
     serve = commands.add_parser(
         "serve",
         help="run the broker",

@@ -188,6 +188,10 @@ _OWN = (
         "Whether the host of an ACL may be a subnet such as 10.1.0.0/16 (KIP-252).",
     ),
     Definition(
+        "aclbroker.acl.limit", "acl_limit", values.OPTIONAL_COUNT, "",
+        "How many ACLs there may be; creating more is refused.",
+    ),
+    Definition(
         "aclbroker.log.format", "log_format", choice("console", "json"), None,
         "The form of the log, which goes to stderr.",
         default_doc="console on a terminal, else json",
@@ -215,7 +219,8 @@ _OWN = (
     ),
     Definition(
         "aclbroker.audit.file", "audit_file", values.PATH, "",
-        "The file that audit records are appended to; if empty they go to stderr with the log.",
+        "The file that audit records are appended to, opened anew on SIGHUP; if empty they go to "
+        "stderr with the log.",
     ),
     Definition(
         "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",

@@ -44,7 +44,8 @@ def read_listeners(reader: Reader) -> tuple[Listener, ...]:
         listener = _listener(reader, endpoint, advertised.get(endpoint.name))
         if listener is not None:
             listeners.append(listener)
-    if all(endpoint.name in controllers for endpoint in endpoints):
+    asked = reader.value("listeners")
+    if not asked or (endpoints and all(each.name in controllers for each in endpoints)):
         _refuse(reader, "listeners", "there is no listener of a broker")
     return tuple(listeners)
 

@@ -45,9 +45,9 @@ class Config:
     """All settings, checked and typed; docs/configuration.md says what each of them means.
 
     `authorizer_class_name` is BUILT_IN_AUTHORIZER, NO_AUTHORIZER or "package.module:Class".
-    `log_format` None means: console on a terminal, else json. `connections_max_idle_ms` -1 means
-    never. `properties` are the settings as text, for a custom authorizer. `warnings` and `notes`
-    are lines to log once at start.
+    `acl_limit` None is no limit. `log_format` None is console on a terminal, else json.
+    `connections_max_idle_ms` -1 is never. `properties` are the settings as text, for a custom
+    authorizer. `warnings` and `notes` are lines to log once at start.
     """
 
     listeners: tuple[Listener, ...]
@@ -67,6 +67,7 @@ class Config:
     socket_listen_backlog_size: int
     store: str
     acl_host_cidr: bool
+    acl_limit: int | None
     log_format: str | None
     log_level: str
     audit_format: str

@@ -133,7 +133,9 @@ def _authorizer(text: str) -> str:
 
 
 def _store(text: str) -> str:
-    if not text.startswith("sqlite:///") or text == "sqlite:///":
+    path = text.removeprefix("sqlite:///")
+    is_file = path not in ("", text) and "\0" not in path
+    if not is_file and text not in ("memory:", "memory://"):
         raise ValueError("not a store")
     return text
 
@@ -158,7 +160,15 @@ AUTHORIZER = ValueType(
     "or empty (no authorizer)",
     _authorizer,
 )
-STORE = ValueType("sqlite:///PATH, with a fourth slash if the path is absolute", _store)
+STORE = ValueType(
+    "sqlite:///PATH, with a fourth slash if the path is absolute, or memory: (which keeps "
+    "nothing over a restart)",
+    _store,
+)
+OPTIONAL_COUNT = ValueType(
+    f"{integer(0).allowed}, or empty (no limit)",
+    lambda text: integer(0).parse(text) if text else None,
+)
 JAAS = ValueType(
     'org.apache.kafka.common.security.plain.PlainLoginModule required user_NAME="PASSWORD" ... ;',
     str,

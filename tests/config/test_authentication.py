@@ -1,0 +1,145 @@
+"""SASL settings, and settings that ask for protection that does not exist here."""
+
+import pytest
+
+from tests.config.conftest import JAAS, LoadError, LoadText
+
+SASL = "listeners=SASL_PLAINTEXT://127.0.0.1:9092"
+PLAIN = "sasl.enabled.mechanisms=PLAIN"
+DEFAULT_BUILDER = "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+
+
+def test_the_security_section_of_a_real_brokers_file_works_unchanged(load_text: LoadText):
+    config = load_text(
+        SASL,
+        "security.inter.broker.protocol=SASL_PLAINTEXT",
+        "sasl.mechanism.inter.broker.protocol=PLAIN",
+        PLAIN,
+        "authorizer.class.name=kafka.security.authorizer.AclAuthorizer",
+        f"principal.builder.class={DEFAULT_BUILDER}",
+        "listener.name.sasl_plaintext.plain.sasl.jaas.config="
+        "org.apache.kafka.common.security.plain.PlainLoginModule required \\",
+        '    username="admin" password="top-secret-1" \\',
+        '    user_admin="top-secret-1" user_alice="top-secret-2";',
+        "super.users=User:admin; User:CN=kafka,OU=x",
+    )
+    [listener] = config.listeners
+    assert listener.sasl_mechanisms == ("PLAIN",)
+    assert listener.plain_users == {"admin": "top-secret-1", "alice": "top-secret-2"}
+    assert config.super_users == {"User:admin", "User:CN=kafka,OU=x"}
+    assert config.warnings == ()
+
+
+def test_a_sasl_listener_without_plain_is_told_to_set_it(load_error: LoadError):
+    default = load_error(SASL, JAAS)
+    assert "default: sasl.enabled.mechanisms='GSSAPI'" in str(default)
+    assert "set sasl.enabled.mechanisms=PLAIN" in str(default)
+    chosen = load_error(SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512", JAAS)
+    assert "s.properties:2: sasl.enabled.mechanisms='SCRAM-SHA-512'" in str(chosen)
+
+
+def test_mechanisms_beside_plain_are_left_out_with_a_warning(load_text: LoadText):
+    config = load_text(
+        SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN", JAAS, "super.users=User:a"
+    )
+    assert config.listeners[0].sasl_mechanisms == ("PLAIN",)
+    assert config.warnings == (
+        "s.properties:2: listener SASL_PLAINTEXT offers PLAIN only; no support of SCRAM-SHA-512",
+    )
+
+
+def test_a_sasl_listener_needs_users_of_its_own(load_error: LoadError):
+    users = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="b";'
+    missing = "s.properties:1: listener SASL_PLAINTEXT needs"
+    for line in ["", f"plain.sasl.jaas.config={users}", f"sasl.jaas.config={users}"]:
+        error = load_error(SASL, PLAIN, line)
+        assert f"{missing} listener.name.sasl_plaintext.plain.sasl.jaas.config" in str(error)
+        hints = [warning for warning in error.warnings if "no effect, as in Kafka" in warning]
+        assert len(hints) == bool(line)
+
+
+def test_a_listener_that_nobody_can_log_in_to_is_warned_of(load_text: LoadText):
+    module = JAAS.partition(" user_admin")[0]
+    config = load_text(SASL, PLAIN, f"{module};", "super.users=User:a")
+    [warning] = config.warnings
+    assert "has no user_NAME entry, so nobody can log in" in warning
+
+
+@pytest.mark.parametrize(
+    "jaas",
+    [
+        'com.example.LoginModule required user_a="top-secret";',
+        'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="top-secret"',
+        'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="top-secret;',
+        'org.apache.kafka.common.security.plain.PlainLoginModule top-secret user_a="a";',
+        "org.apache.kafka.common.security.plain.PlainLoginModule required user_a=1top-secret;",
+    ],
+)
+def test_an_error_in_a_jaas_value_shows_none_of_it(load_error: LoadError, jaas: str):
+    name = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    error = load_error(SASL, PLAIN, f"{name}={jaas}")
+    assert str(error).startswith(f"s.properties:3: {name}: ")
+    assert "top-secret" not in str(error) + repr(error)
+
+
+def test_no_representation_of_a_configuration_shows_a_password(load_text: LoadText):
+    config = load_text(
+        SASL, PLAIN, JAAS, "listener.name.sasl_plaintext.ssl.key.password=top-secret"
+    )
+    assert "top-secret" not in repr(config) + str(config)
+    assert config.properties["sasl.enabled.mechanisms"] == "PLAIN"
+
+
+def test_a_password_that_is_read_as_a_name_is_not_shown(load_text: LoadText):
+    config = load_text("node.id=1", '"top-secret;"')
+    assert "s.properties:2: (not the name of a setting): unknown setting" in config.warnings
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("principal.builder.class=com.example.Groups", "not supported yet"),
+        ("listener.name.sasl_plaintext.principal.builder.class=com.example.G", "not supported yet"),
+        ("connections.max.reauth.ms=3600000", "not supported yet"),
+        ("listener.name.sasl_plaintext.plain.connections.max.reauth.ms=1", "not supported yet"),
+        ("listener.name.sasl_plaintext.plain.sasl.server.callback.handler.class=x.Ldap", "another"),
+        ("listener.name.sasl_plaintext.ssl.client.auth=required", "has no SSL"),
+        ("ssl.client.auth=maybe", "unknown; allowed: none, requested, required"),
+        ("authorizer.class.name=io.confluent.Authorizer", "not a class that can be loaded here"),
+    ],
+)
+def test_what_would_silently_be_weaker_than_asked_for_is_refused(
+    load_error: LoadError, line: str, reason: str
+):
+    error = load_error(SASL, PLAIN, JAAS, line)
+    name, _, value = line.partition("=")
+    [problem] = error.problems
+    assert problem.startswith(f"s.properties:4: {name}={value!r}: ")
+    assert reason in problem
+
+
+def test_client_certificates_without_an_ssl_listener_are_warned_of_once(load_text: LoadText):
+    config = load_text(
+        "listeners=SASL_PLAINTEXT://127.0.0.1:9092,PLAINTEXT://127.0.0.1:9093",
+        PLAIN,
+        JAAS,
+        "ssl.client.auth=required",
+        "super.users=User:a",
+    )
+    assert config.warnings == (
+        "s.properties:4: ssl.client.auth='required' has no effect, because no listener has SSL",
+    )
+
+
+def test_a_reference_to_a_config_provider_is_not_taken_for_a_password(load_error: LoadError):
+    error = load_error(
+        SASL,
+        PLAIN,
+        "config.providers=file,vault",
+        "config.providers.file.class=org.apache.kafka.common.config.provider.FileConfigProvider",
+        JAAS.replace("top-secret-2", "${vault:/secrets:alice}"),
+    )
+    [problem] = error.problems
+    assert problem.startswith("s.properties:5: listener.name.sasl_plaintext.plain.sasl.jaas.config")
+    assert "config.providers are not supported" in problem
+    assert "vault:" not in problem

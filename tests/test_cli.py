@@ -1,0 +1,56 @@
+"""The command line of aclbroker: what is accepted, and what is said of what is not."""
+
+from importlib import metadata
+
+import pytest
+
+from broker.cli.arguments import ServeCommand, parse_arguments
+
+
+def test_serve_takes_a_file_and_overrides_before_or_after_it():
+    command = parse_arguments(
+        ["serve", "--override", "node.id=7", "s.properties", "--override", "a= b=c ",
+         "--override=authorizer.class.name="]
+    )  # fmt: skip
+    overrides = {"node.id": "7", "a": " b=c ", "authorizer.class.name": ""}
+    assert command == ServeCommand("s.properties", overrides)
+
+
+def test_serve_needs_no_file():
+    assert parse_arguments(["serve"]) == ServeCommand(None, {})
+
+
+def test_of_two_overrides_of_one_name_the_last_counts():
+    command = parse_arguments(["serve", "--override", "node.id=1", "--override", "node.id=2"])
+    assert command.overrides == {"node.id": "2"}
+
+
+def test_version_prints_the_version_and_ends(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        parse_arguments(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"aclbroker {metadata.version('aclbroker')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["start"], "choose from"),
+        ([], "the following arguments are required: command"),
+        (["serve", "a", "b"], "unrecognized arguments: b"),
+        (["serve", "--overrid", "a=b"], "unrecognized arguments"),
+        (["serve", "--override", "secret"], "expected NAME=VALUE"),
+        (["serve", "--override", "=secret"], "expected NAME=VALUE"),
+    ],
+)
+def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+):
+    with pytest.raises(SystemExit) as end:
+        parse_arguments(arguments)
+    assert end.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith("usage: aclbroker ")
+    assert said in message
+    assert "serve" in message
+    assert "secret" not in message
