@@ -1,4 +1,4 @@
-"""The built-in authorizer: Kafka's rules over an index in memory, and a store that keeps the ACLs."""
+"""The built-in authorizer: Kafka's rules over an index in memory, and a store that keeps ACLs."""
 
 from __future__ import annotations
 

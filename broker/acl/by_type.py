@@ -44,7 +44,7 @@ def deciding_pattern(
 
 
 def _is_dominated(allowed: Pattern, denied: set[Pattern]) -> bool:
-    pattern_type, name = allowed
-    if pattern_type == PatternType.LITERAL and allowed in denied:
-        return True
-    return any((PatternType.PREFIXED, name[:end]) in denied for end in range(1, len(name) + 1))
+    name = allowed[1]
+    return allowed in denied or any(
+        (PatternType.PREFIXED, name[:end]) in denied for end in range(1, len(name) + 1)
+    )

@@ -12,8 +12,6 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 
-_MAPPED_BITS = 96
-
 
 class SubnetSize(NamedTuple):
     """The IP version (4 or 6) and the prefix length in bits of a subnet."""
@@ -52,8 +50,8 @@ def subnet(host: str) -> Subnet | None:
     except ValueError:
         return None
     first = network.network_address
-    if isinstance(first, IPv6Address) and first.ipv4_mapped and network.prefixlen >= _MAPPED_BITS:
-        network = IPv4Network((first.ipv4_mapped, network.prefixlen - _MAPPED_BITS))
+    if isinstance(first, IPv6Address) and first.ipv4_mapped:
+        network = IPv4Network((first.ipv4_mapped, network.prefixlen - 96))
     return _subnet(network.network_address, SubnetSize(network.version, network.prefixlen))
 
 

@@ -99,7 +99,6 @@ class Patterns:
             case PatternType.ANY:
                 return [literal, prefixed]
             case PatternType.MATCH:
-                lengths = [length for length in self._lengths if length <= len(name)]
-                prefixes = [(PatternType.PREFIXED, name[:length]) for length in reversed(lengths)]
+                prefixes = [(PatternType.PREFIXED, name[:size]) for size in self._lengths[::-1]]
                 return [literal, *prefixes, (PatternType.LITERAL, WILDCARD)]
         return []

@@ -7,11 +7,13 @@ from typing import Final
 
 from broker.handlers.acls import create_acls, delete_acls, describe_acls
 from broker.handlers.cluster import describe_cluster, metadata
+from broker.handlers.produce import produce
 from broker.handlers.services import Handler
 from broker.handlers.session import api_versions, sasl_authenticate, sasl_handshake
 from protocol.messages import ApiKey
 
 HANDLERS: Final[Mapping[int, Handler]] = {
+    ApiKey.PRODUCE: produce,
     ApiKey.METADATA: metadata,
     ApiKey.SASL_HANDSHAKE: sasl_handshake,
     ApiKey.API_VERSIONS: api_versions,

@@ -13,6 +13,7 @@ from protocol.messages.api import Api
 class ApiKey(IntEnum):
     """The API keys, by the names of Kafka's documentation."""
 
+    PRODUCE = 0
     METADATA = 3
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
@@ -24,6 +25,7 @@ class ApiKey(IntEnum):
 
 
 APIS: Final[dict[int, Api]] = {
+    ApiKey.PRODUCE: Api(0, "Produce", range(0, 14), 9),
     ApiKey.METADATA: Api(3, "Metadata", range(0, 14), 9),
     ApiKey.SASL_HANDSHAKE: Api(17, "SaslHandshake", range(0, 2), None),
     ApiKey.API_VERSIONS: Api(18, "ApiVersions", range(0, 5), 3),

@@ -11,9 +11,11 @@ from protocol.messages import APIS, ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
 from protocol.messages.create_acls import CreateAclsRequest
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from protocol.wire import framed
 from tests.server.conftest import StartBroker
+from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed, request_frame, topic_read
 from tests.support.process import wait_for
@@ -194,3 +196,23 @@ def test_a_request_above_the_configured_size_is_refused(start_broker: StartBroke
             client.create(topic_read("a" * 5000))
     [line] = wait_for("a log line", lambda: malformed(broker) or None, 10)
     assert "4096" in str(line["reason"])
+
+
+def test_produce_is_refused_with_the_code_that_each_topic_has_earned(broker: Broker) -> None:
+    partitions = [PartitionProduceData(0, None), PartitionProduceData(1, None)]
+    request = ProduceRequest(
+        acks=1, topic_data=[TopicProduceData("orders", partition_data=partitions)]
+    )
+    for user, code in (("admin", 3), ("alice", 29)):
+        with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
+            client.login(user, PASSWORDS[user])
+            [topic] = client.ask(ApiKey.PRODUCE, 12, request).responses
+            codes = [(entry.index, entry.error_code) for entry in topic.partition_responses]
+            assert codes == [(0, code), (1, code)]
+
+
+def test_produce_without_acknowledgement_closes_the_connection(broker: Broker) -> None:
+    topic = TopicProduceData("orders", partition_data=[PartitionProduceData(0, None)])
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        client.send(request_frame(ApiKey.PRODUCE, 12, ProduceRequest(acks=0, topic_data=[topic])))
+        assert client.is_closed()

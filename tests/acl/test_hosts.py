@@ -1,0 +1,64 @@
+import pytest
+
+from broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+
+
+@pytest.mark.parametrize(
+    ("written", "same"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("::1", "0:0:0:0:0:0:0:1"),
+        ("2001:DB8::A", "2001:db8:0:0:0:0:0:a"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("::FFFF:0A00:0001", "10.0.0.1"),
+        ("fe80::1%eth0", "fe80:0:0:0:0:0:0:1%eth0"),
+    ],
+)
+def test_all_ways_to_write_an_address_have_one_canonical_form(written, same):
+    assert canonical(written) == canonical(same)
+
+
+@pytest.mark.parametrize(
+    "text", ["*", "", "localhost", "10.0.0.01", "10.0.0.256", "10.0.0.0/8", " ::1", "1", "é"]
+)
+def test_a_text_that_is_no_address_stays_as_it_is(text):
+    assert canonical(text) == text
+
+
+def test_the_zone_is_part_of_an_address():
+    assert canonical("fe80::1%eth0") != canonical("fe80::1%eth1")
+
+
+@pytest.mark.parametrize(
+    ("cidr", "inside", "outside"),
+    [
+        ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),
+        ("10.1.2.3/16", "10.1.0.0", "10.0.255.255"),
+        ("10.1.2.3/32", "10.1.2.3", "10.1.2.2"),
+        ("0.0.0.0/0", "255.255.255.255", "::"),
+        ("2001:db8::/32", "2001:db8:ffff::1", "2001:db9::"),
+        ("::/0", "::1", "1.2.3.4"),
+        ("::ffff:10.1.0.0/112", "10.1.255.7", "10.2.0.0"),
+        ("10.1.0.0/16", "::ffff:10.1.3.4", "::ffff:10.2.3.4"),
+    ],
+)
+def test_an_address_lies_in_the_subnets_around_it(cidr, inside, outside):
+    found = subnet(cidr)
+    assert found is not None
+    assert enclosing_subnets(inside, [found.size]) == [found]
+    assert found not in enclosing_subnets(outside, [found.size])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["10.0.0.1", "*", "", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/255.0.0.0", "10.0.0.0/-1", "/8",
+     "10.0/8", "x/8", "10.0.0.0/8/8", "10.0.0.0/" + "9" * 5000, "10.0.0.0/²"],
+)  # fmt: skip
+def test_only_cidr_notation_names_a_subnet(text):
+    assert subnet(text) is None
+
+
+def test_a_peer_without_an_address_lies_in_no_subnet():
+    sizes = [SubnetSize(4, 0), SubnetSize(6, 0)]
+    assert enclosing_subnets("unix socket", sizes) == []
+    assert enclosing_subnets("1.2.3.4", sizes) == [Subnet(SubnetSize(4, 0), 0)]
