@@ -1,0 +1,55 @@
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.tools.AclCommand;
+
+/**
+ * Runs many kafka-acls.sh commands in one JVM. Each line of standard input holds the arguments of
+ * one, separated by tabs; each is answered by a line of JSON with the exit status and what the
+ * command printed.
+ */
+public final class AclCommandLoop {
+    private AclCommandLoop() {
+    }
+
+    /** Stands in for the end of the process. */
+    private static final class Exited extends RuntimeException {
+        private static final long serialVersionUID = 1L;
+        private final int status;
+
+        Exited(int status) {
+            this.status = status;
+        }
+    }
+
+    public static void main(String[] args) throws Exception {
+        Exit.setExitProcedure((status, message) -> {
+            throw new Exited(status);
+        });
+        PrintStream answers = System.out;
+        BufferedReader commands =
+            new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String command; (command = commands.readLine()) != null; ) {
+            answers.println(run(command.split("\t")));
+        }
+    }
+
+    private static String run(String[] args) throws Exception {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
+        int status = 0;
+        try {
+            AclCommand.main(args);
+        } catch (Exited exited) {
+            status = exited.status;
+        }
+        return String.format("{\"status\":%d,\"out\":%s,\"err\":%s}", status,
+            Json.string(out.toString(StandardCharsets.UTF_8)),
+            Json.string(err.toString(StandardCharsets.UTF_8)));
+    }
+}

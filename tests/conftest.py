@@ -1,0 +1,68 @@
+"""Fixtures that start servers: a real Kafka once for all tests, and our broker for each."""
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import Broker
+from tests.support.kafka import Kafka, running_kafka
+from tests.support.process import LoggedProcess
+
+pytest.register_assert_rewrite("tests.clients.story")
+
+StartBroker = Callable[..., Broker]
+
+# A server's log can be long, and what went wrong stands near its end.
+SHOWN_OF_A_LOG = 8_000
+
+_STARTED = pytest.StashKey[list[LoggedProcess]]()
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    """A real Kafka 4.3.0; shared, so a test must not depend on there being no ACLs."""
+    with running_kafka(tmp_path_factory.mktemp("kafka")) as running:
+        yield running
+
+
+@pytest.fixture
+def start_broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartBroker]:
+    """Starts our broker: `start_broker({"name": "value"})` sets or replaces configuration.
+
+    Brokers of one test share its directory, and so the store, unless `directory` is given.
+    """
+    started = request.node.stash.setdefault(_STARTED, [])
+
+    def start(overrides: dict[str, str] | None = None, directory: Path = tmp_path) -> Broker:
+        broker = Broker(directory, overrides)
+        started.append(broker)
+        broker.start()
+        return broker
+
+    yield start
+    for broker in started:
+        if broker.process is not None and broker.process.poll() is None:
+            broker.terminate()
+
+
+@pytest.fixture
+def broker(start_broker: StartBroker) -> Broker:
+    """Our broker with the default configuration of these tests and no ACLs."""
+    return start_broker()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the logs of the servers that a failed test used to its report."""
+    report = yield
+    if report.failed:
+        started = item.stash.get(_STARTED, [])
+        fixtures = getattr(item, "funcargs", {}).values()
+        shared = [each for each in fixtures if isinstance(each, LoggedProcess)]
+        for server in dict.fromkeys([*started, *shared]):
+            text = server.log_text()[-SHOWN_OF_A_LOG:]
+            report.sections.append((f"log of {type(server).__name__}", text))
+    return report
