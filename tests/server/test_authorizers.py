@@ -8,7 +8,7 @@ import pytest
 
 from protocol.messages import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from tests.server.conftest import StartBroker
+from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client
 

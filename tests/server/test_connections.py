@@ -14,7 +14,7 @@ import pytest
 from protocol.compile import encode
 from protocol.messages import ApiKey
 from protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from tests.server.conftest import StartBroker
+from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed, request_frame, topic_read
 from tests.support.process import wait_for
@@ -180,7 +180,7 @@ def test_sigint_ends_it_too_and_idle_connections_do_not_hold_it_up(
 def test_a_second_broker_on_the_same_store_refuses_to_start(start_broker: StartBroker) -> None:
     broker = start_broker()
     with pytest.raises(RuntimeError, match="acl\\.db"):
-        start_broker({"aclbroker.store": f"sqlite:///{broker.store}"})
+        start_broker()
     with Client(broker.listeners["PLAINTEXT"]) as client:
         assert client.create(topic_read("still-mine")) == [0]
 

@@ -13,7 +13,7 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.messages import ApiKey
 from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from tests.server.conftest import StartBroker
+from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import Client, Closed, topic_read
 from tests.support.process import wait_for

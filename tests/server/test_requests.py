@@ -14,7 +14,7 @@ from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from protocol.wire import framed
-from tests.server.conftest import StartBroker
+from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed, request_frame, topic_read
