@@ -12,13 +12,15 @@ from broker.handlers import HANDLERS
 from broker.handlers.services import Services
 from broker.handlers.session import answer_api_versions
 from protocol.errors import ErrorCode
+from protocol.header import api_of
+from protocol.leaves import ProtocolError
 from protocol.wire import Request, decode_request, response_frame
 
 
 def answer_versions(request: Request) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
     header = request.header
-    response = answer_api_versions(header.api_version, request.message)
+    response = answer_api_versions(header.api_version, request.message, HANDLERS)
     # A version that is not known here is not known how to encode either; every client reads 0.
     version = header.api_version if request.message is not None else 0
     frame = response_frame(request.api, version, header.correlation_id, response)
@@ -30,6 +32,9 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
 
     Raises `ProtocolError` for a frame that cannot be answered: the connection must be closed.
     """
+    key, _ = api_of(frame)
+    if key not in HANDLERS:
+        raise ProtocolError(f"API key {key} is not answered")
     request = decode_request(frame)
     if request.message is None:
         return answer_versions(request).frame

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from broker.acl.authorizer import RequestContext
@@ -22,8 +23,10 @@ def _ranges(*keys: int) -> list[ApiVersion]:
     return [ApiVersion(key, known[0], known[-1]) for key, known in versions]
 
 
-def answer_api_versions(version: int, request: ApiVersionsRequest | None) -> ApiVersionsResponse:
-    """Answer ApiVersions with all keys and their versions.
+def answer_api_versions(
+    version: int, request: ApiVersionsRequest | None, keys: Iterable[int]
+) -> ApiVersionsResponse:
+    """Answer ApiVersions with the ``keys`` that are answered, and their versions.
 
     ``request`` is None when its version is unknown: the answer, to be encoded as version 0, then
     has error 35 and the range of ApiVersions itself, for the client to try again (KIP-511). From
@@ -36,14 +39,7 @@ def answer_api_versions(version: int, request: ApiVersionsRequest | None) -> Api
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=_ranges(*APIS))
-
-
-def api_versions(
-    _services: Services, context: RequestContext, request: ApiVersionsRequest
-) -> ApiVersionsResponse:
-    """Answer ApiVersions of an authenticated session."""
-    return answer_api_versions(context.api_version, request)
+    return ApiVersionsResponse(api_keys=_ranges(*keys))
 
 
 def sasl_handshake(

@@ -14,24 +14,164 @@ class ApiKey(IntEnum):
     """The API keys, by the names of Kafka's documentation."""
 
     PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
     METADATA = 3
+    LEADER_AND_ISR = 4
+    STOP_REPLICA = 5
+    UPDATE_METADATA = 6
+    CONTROLLED_SHUTDOWN = 7
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
     DESCRIBE_ACLS = 29
     CREATE_ACLS = 30
     DELETE_ACLS = 31
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    ALTER_REPLICA_LOG_DIRS = 34
+    DESCRIBE_LOG_DIRS = 35
     SASL_AUTHENTICATE = 36
+    CREATE_PARTITIONS = 37
+    CREATE_DELEGATION_TOKEN = 38
+    RENEW_DELEGATION_TOKEN = 39
+    EXPIRE_DELEGATION_TOKEN = 40
+    DESCRIBE_DELEGATION_TOKEN = 41
+    DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
+    OFFSET_DELETE = 47
+    DESCRIBE_CLIENT_QUOTAS = 48
+    ALTER_CLIENT_QUOTAS = 49
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50
+    ALTER_USER_SCRAM_CREDENTIALS = 51
+    DESCRIBE_QUORUM = 55
+    UPDATE_FEATURES = 57
     DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    UNREGISTER_BROKER = 64
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
+    CONSUMER_GROUP_HEARTBEAT = 68
+    CONSUMER_GROUP_DESCRIBE = 69
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
+    SHARE_GROUP_HEARTBEAT = 76
+    SHARE_GROUP_DESCRIBE = 77
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+    ADD_RAFT_VOTER = 80
+    REMOVE_RAFT_VOTER = 81
+    INITIALIZE_SHARE_GROUP_STATE = 83
+    READ_SHARE_GROUP_STATE = 84
+    WRITE_SHARE_GROUP_STATE = 85
+    DELETE_SHARE_GROUP_STATE = 86
+    READ_SHARE_GROUP_STATE_SUMMARY = 87
+    STREAMS_GROUP_HEARTBEAT = 88
+    STREAMS_GROUP_DESCRIBE = 89
+    DESCRIBE_SHARE_GROUP_OFFSETS = 90
+    ALTER_SHARE_GROUP_OFFSETS = 91
+    DELETE_SHARE_GROUP_OFFSETS = 92
 
 
 APIS: Final[dict[int, Api]] = {
     ApiKey.PRODUCE: Api(0, "Produce", range(0, 14), 9),
+    ApiKey.FETCH: Api(1, "Fetch", range(0, 19), 12),
+    ApiKey.LIST_OFFSETS: Api(2, "ListOffsets", range(0, 12), 6),
     ApiKey.METADATA: Api(3, "Metadata", range(0, 14), 9),
+    ApiKey.LEADER_AND_ISR: Api(4, "LeaderAndIsr", range(0, 8), 4),
+    ApiKey.STOP_REPLICA: Api(5, "StopReplica", range(0, 5), 2),
+    ApiKey.UPDATE_METADATA: Api(6, "UpdateMetadata", range(0, 9), 6),
+    ApiKey.CONTROLLED_SHUTDOWN: Api(7, "ControlledShutdown", range(0, 4), 3),
+    ApiKey.OFFSET_COMMIT: Api(8, "OffsetCommit", range(0, 11), 8),
+    ApiKey.OFFSET_FETCH: Api(9, "OffsetFetch", range(0, 11), 6),
+    ApiKey.FIND_COORDINATOR: Api(10, "FindCoordinator", range(0, 7), 3),
+    ApiKey.JOIN_GROUP: Api(11, "JoinGroup", range(0, 10), 6),
+    ApiKey.HEARTBEAT: Api(12, "Heartbeat", range(0, 5), 4),
+    ApiKey.LEAVE_GROUP: Api(13, "LeaveGroup", range(0, 6), 4),
+    ApiKey.SYNC_GROUP: Api(14, "SyncGroup", range(0, 6), 4),
+    ApiKey.DESCRIBE_GROUPS: Api(15, "DescribeGroups", range(0, 7), 5),
+    ApiKey.LIST_GROUPS: Api(16, "ListGroups", range(0, 6), 3),
     ApiKey.SASL_HANDSHAKE: Api(17, "SaslHandshake", range(0, 2), None),
     ApiKey.API_VERSIONS: Api(18, "ApiVersions", range(0, 5), 3),
+    ApiKey.CREATE_TOPICS: Api(19, "CreateTopics", range(0, 8), 5),
+    ApiKey.DELETE_TOPICS: Api(20, "DeleteTopics", range(0, 7), 4),
+    ApiKey.DELETE_RECORDS: Api(21, "DeleteRecords", range(0, 3), 2),
+    ApiKey.INIT_PRODUCER_ID: Api(22, "InitProducerId", range(0, 6), 2),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: Api(23, "OffsetForLeaderEpoch", range(0, 5), 4),
+    ApiKey.ADD_PARTITIONS_TO_TXN: Api(24, "AddPartitionsToTxn", range(0, 6), 3),
+    ApiKey.ADD_OFFSETS_TO_TXN: Api(25, "AddOffsetsToTxn", range(0, 5), 3),
+    ApiKey.END_TXN: Api(26, "EndTxn", range(0, 6), 3),
+    ApiKey.WRITE_TXN_MARKERS: Api(27, "WriteTxnMarkers", range(0, 3), 1),
+    ApiKey.TXN_OFFSET_COMMIT: Api(28, "TxnOffsetCommit", range(0, 6), 3),
     ApiKey.DESCRIBE_ACLS: Api(29, "DescribeAcls", range(0, 4), 2),
     ApiKey.CREATE_ACLS: Api(30, "CreateAcls", range(0, 4), 2),
     ApiKey.DELETE_ACLS: Api(31, "DeleteAcls", range(0, 4), 2),
+    ApiKey.DESCRIBE_CONFIGS: Api(32, "DescribeConfigs", range(0, 5), 4),
+    ApiKey.ALTER_CONFIGS: Api(33, "AlterConfigs", range(0, 3), 2),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: Api(34, "AlterReplicaLogDirs", range(0, 3), 2),
+    ApiKey.DESCRIBE_LOG_DIRS: Api(35, "DescribeLogDirs", range(0, 6), 2),
     ApiKey.SASL_AUTHENTICATE: Api(36, "SaslAuthenticate", range(0, 3), 2),
+    ApiKey.CREATE_PARTITIONS: Api(37, "CreatePartitions", range(0, 4), 2),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(38, "CreateDelegationToken", range(0, 4), 2),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(39, "RenewDelegationToken", range(0, 3), 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(40, "ExpireDelegationToken", range(0, 3), 2),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(41, "DescribeDelegationToken", range(0, 4), 2),
+    ApiKey.DELETE_GROUPS: Api(42, "DeleteGroups", range(0, 3), 2),
+    ApiKey.ELECT_LEADERS: Api(43, "ElectLeaders", range(0, 3), 2),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(44, "IncrementalAlterConfigs", range(0, 2), 1),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: Api(45, "AlterPartitionReassignments", range(0, 2), 0),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: Api(46, "ListPartitionReassignments", range(0, 1), 0),
+    ApiKey.OFFSET_DELETE: Api(47, "OffsetDelete", range(0, 1), None),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: Api(48, "DescribeClientQuotas", range(0, 2), 1),
+    ApiKey.ALTER_CLIENT_QUOTAS: Api(49, "AlterClientQuotas", range(0, 2), 1),
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: Api(50, "DescribeUserScramCredentials", range(0, 1), 0),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: Api(51, "AlterUserScramCredentials", range(0, 1), 0),
+    ApiKey.DESCRIBE_QUORUM: Api(55, "DescribeQuorum", range(0, 3), 0),
+    ApiKey.UPDATE_FEATURES: Api(57, "UpdateFeatures", range(0, 3), 0),
     ApiKey.DESCRIBE_CLUSTER: Api(60, "DescribeCluster", range(0, 3), 0),
+    ApiKey.DESCRIBE_PRODUCERS: Api(61, "DescribeProducers", range(0, 1), 0),
+    ApiKey.UNREGISTER_BROKER: Api(64, "UnregisterBroker", range(0, 1), 0),
+    ApiKey.DESCRIBE_TRANSACTIONS: Api(65, "DescribeTransactions", range(0, 1), 0),
+    ApiKey.LIST_TRANSACTIONS: Api(66, "ListTransactions", range(0, 3), 0),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(68, "ConsumerGroupHeartbeat", range(0, 2), 0),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Api(69, "ConsumerGroupDescribe", range(0, 2), 0),
+    ApiKey.LIST_CONFIG_RESOURCES: Api(74, "ListConfigResources", range(0, 2), 0),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(75, "DescribeTopicPartitions", range(0, 1), 0),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Api(76, "ShareGroupHeartbeat", range(1, 2), 1),
+    ApiKey.SHARE_GROUP_DESCRIBE: Api(77, "ShareGroupDescribe", range(1, 2), 1),
+    ApiKey.SHARE_FETCH: Api(78, "ShareFetch", range(1, 3), 1),
+    ApiKey.SHARE_ACKNOWLEDGE: Api(79, "ShareAcknowledge", range(1, 3), 1),
+    ApiKey.ADD_RAFT_VOTER: Api(80, "AddRaftVoter", range(0, 2), 0),
+    ApiKey.REMOVE_RAFT_VOTER: Api(81, "RemoveRaftVoter", range(0, 1), 0),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: Api(83, "InitializeShareGroupState", range(0, 1), 0),
+    ApiKey.READ_SHARE_GROUP_STATE: Api(84, "ReadShareGroupState", range(0, 1), 0),
+    ApiKey.WRITE_SHARE_GROUP_STATE: Api(85, "WriteShareGroupState", range(0, 2), 0),
+    ApiKey.DELETE_SHARE_GROUP_STATE: Api(86, "DeleteShareGroupState", range(0, 1), 0),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: Api(87, "ReadShareGroupStateSummary", range(0, 2), 0),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Api(88, "StreamsGroupHeartbeat", range(0, 1), 0),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Api(89, "StreamsGroupDescribe", range(0, 1), 0),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Api(90, "DescribeShareGroupOffsets", range(0, 2), 0),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Api(91, "AlterShareGroupOffsets", range(0, 1), 0),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Api(92, "DeleteShareGroupOffsets", range(0, 1), 0),
 }
