@@ -16,6 +16,7 @@ import structlog
 
 from broker.acl.authorizer import Session
 from broker.auth.sasl import SaslExchange
+from broker.config.model import Listener
 from broker.dispatch import dispatch
 from broker.handlers.services import Services
 from protocol.leaves import ProtocolError
@@ -50,7 +51,7 @@ class Connection(asyncio.Protocol):
         self,
         services: Services,
         registry: Registry,
-        listener: str,
+        listener: Listener,
         host: str,
         *,
         exchange: SaslExchange | None,
@@ -72,7 +73,7 @@ class Connection(asyncio.Protocol):
         self._stopping = False
         self._session: Session | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
-        self._log = log.bind(peer=host, listener=listener)
+        self._log = log.bind(peer=host, listener=listener.name)
 
     # -- what the transport calls
 
@@ -164,7 +165,8 @@ class Connection(asyncio.Protocol):
         return reply.frame
 
     def _begin_session(self, principal: str) -> None:
-        self._session = Session((principal,), self.host, self._listener)
+        listener = self._listener
+        self._session = Session((principal,), self.host, listener.name, listener.security_protocol)
         self._log = self._log.bind(principal=principal)
         self._frames.limit = self._request_limit
         self._exchange = None

@@ -1,4 +1,4 @@
-"""The way of one request of an authenticated session: frame, handler, response frame."""
+"""The way of one request of an authenticated session: frame, gate, handler, response frame."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 
 from broker.acl.authorizer import RequestContext, Session
 from broker.auth.sasl import ApiVersionsAnswer
+from broker.gate.engine import Complete, check
+from broker.gate.table import GATE
 from broker.handlers import HANDLERS
 from broker.handlers.services import Services
 from broker.handlers.session import answer_api_versions
 from protocol.errors import ErrorCode
 from protocol.header import api_of
 from protocol.leaves import ProtocolError
+from protocol.messages import ApiKey
 from protocol.wire import Request, decode_request, response_frame
 
 
@@ -28,12 +31,13 @@ def answer_versions(request: Request) -> ApiVersionsAnswer:
 
 
 def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:
-    """Answer one frame, at once or, where a store is asked, later.
+    """Answer one frame, at once or, where a store is asked or a client waits, later.
 
-    Raises `ProtocolError` for a frame that cannot be answered: the connection must be closed.
+    The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
+    be answered: the connection must be closed.
     """
     key, _ = api_of(frame)
-    if key not in HANDLERS:
+    if key not in HANDLERS or key not in GATE:
         raise ProtocolError(f"API key {key} is not answered")
     request = decode_request(frame)
     if request.message is None:
@@ -42,14 +46,33 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     context = RequestContext(
         session, header.api_key, header.api_version, header.client_id, header.correlation_id
     )
-    response = HANDLERS[header.api_key](services, context, request.message)
-    return _later(request, response) if isawaitable(response) else _frame(request, response)
+    may = services.may(context)
+    verdict = check(GATE[key], request.message, may, services.catalog, services.profile)
+    if verdict.request is None:
+        return _frame(request, verdict.response)
+    response = HANDLERS[key](services, may, verdict.request)
+    if isawaitable(response):
+        return _later(request, response, verdict.complete)
+    return _frame(request, verdict.complete(response))
 
 
-async def _later(request: Request, response: Awaitable[Any]) -> bytes:
-    return _frame(request, await response)
+async def _later(request: Request, response: Awaitable[Any], complete: Complete) -> bytes:
+    return _frame(request, complete(await response))
 
 
 def _frame(request: Request, response: Any) -> bytes:
     header = request.header
+    if header.api_key == ApiKey.PRODUCE and request.message.acks == 0:
+        return _unacknowledged(response)
     return response_frame(request.api, header.api_version, header.correlation_id, response)
+
+
+def _unacknowledged(response: Any) -> bytes:
+    """Answer a Produce that wants no answer: as in Kafka an error closes the connection."""
+    if any(
+        partition.error_code
+        for topic in response.responses
+        for partition in topic.partition_responses
+    ):
+        raise ProtocolError("records with acks=0 were refused")
+    return b""

@@ -11,9 +11,11 @@ from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.auth.plain import PlainServer
 from broker.auth.sasl import Mechanism, SaslExchange
-from broker.config.model import Config, Listener
+from broker.catalog import Catalog
+from broker.config import Config, Listener, shown_settings
 from broker.connection import Connection
 from broker.dispatch import answer_versions
+from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
 from broker.listening import Connections, ListeningSocket
 
@@ -58,6 +60,9 @@ class Server:
             {bound.listener.name: self._node(bound) for bound in self._sockets},
             self._authorizer,
             self._audit,
+            Catalog(self._cluster_id, self._config.catalog_topics, self._config.catalog_groups),
+            Profile(self._config.gate_profile),
+            shown_settings(self._config),
         )
         self._accepting = [asyncio.create_task(bound.accept()) for bound in self._sockets]
         return {
@@ -99,7 +104,7 @@ class Server:
         return Connection(
             self._services,
             bound,
-            bound.listener.name,
+            bound.listener,
             host,
             exchange=_exchange(bound.listener),
             login_limit=self._config.sasl_server_max_receive_size,

@@ -107,6 +107,15 @@ class Merge:
             common = {struct["name"]: struct for struct in message.get("commonStructs", ())}
             self._add(message["name"], message["fields"], versions, common)
 
+    def limit(self, versions: set[int]) -> None:
+        """Leave out all versions but these: those of the request, if this is its response."""
+        self.versions = [version for version in self.versions if version in versions]
+        for struct in self.structs.values():
+            for f in struct.fields:
+                f.versions &= versions
+                f.nullable &= versions
+                f.tagged &= versions
+
     def _add(
         self, name: str, fields: list[dict[str, Any]], versions: set[int], common: dict[str, Any]
     ) -> None:
@@ -290,6 +299,7 @@ def main() -> None:
         api = name.removesuffix("Request")
         request = Merge(older.get(name), newer.get(name))
         response = Merge(older.get(f"{api}Response"), newer.get(f"{api}Response"))
+        response.limit(set(request.versions))
         rows.append((key, api, request, response))
         path = OUTPUT / f"{python_name(api)}.py"
         path.write_text(module_source(key, api, request, response))

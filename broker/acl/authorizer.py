@@ -19,6 +19,7 @@ from broker.acl.hosts import canonical
 class Session:
     """An authenticated peer: its principals (``Type:name``), its host, the listener it came by.
 
+    ``security_protocol`` is the listener's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
     ``host`` is the peer's address as text. ``address`` is the same in the form that ACLs' hosts are
     compared with. Raises ValueError without any principal.
     """
@@ -26,6 +27,7 @@ class Session:
     principals: tuple[str, ...]
     host: str
     listener: str
+    security_protocol: str = "PLAINTEXT"
     address: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

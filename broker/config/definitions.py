@@ -192,6 +192,18 @@ _OWN = (
         "How many ACLs there may be; creating more is refused.",
     ),
     Definition(
+        "aclbroker.gate.profile", "gate_profile", choice("kafka-4.3", "documented"), "kafka-4.3",
+        "Whose rules API keys are held to where Kafka and its documentation differ: see gate.md.",
+    ),
+    Definition(
+        "aclbroker.catalog.topics", "catalog_topics", values.TOPICS, "",
+        "Topics that the broker says it has. They are empty, and stay so.",
+    ),
+    Definition(
+        "aclbroker.catalog.groups", "catalog_groups", values.NAMES, "",
+        "Consumer groups that the broker says it has, without members.",
+    ),
+    Definition(
         "aclbroker.log.format", "log_format", choice("console", "json"), None,
         "The form of the log, which goes to stderr.",
         default_doc="console on a terminal, else json",

@@ -54,6 +54,16 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     )
 
 
+def shown_settings(config: Config) -> dict[str, str]:
+    """The settings that may be told to who may describe configurations: known, and no secrets."""
+    definitions = {name: DEFINITIONS.get(unprefixed(name)) for name in config.properties}
+    return {
+        name: config.properties[name]
+        for name, definition in definitions.items()
+        if definition is not None and not definition.secret
+    }
+
+
 def _node_id(reader: Reader) -> int:
     broker_id: int = reader.value("broker.id")
     node_id: int | None = reader.value("node.id")

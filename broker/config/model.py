@@ -68,6 +68,9 @@ class Config:
     store: str
     acl_host_cidr: bool
     acl_limit: int | None
+    gate_profile: str
+    catalog_topics: Mapping[str, int]
+    catalog_groups: tuple[str, ...]
     log_format: str | None
     log_level: str
     audit_format: str

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from broker.acl.hosts import canonical
+from broker.catalog import is_topic_name
 from broker.config.model import BUILT_IN_AUTHORIZER, NO_AUTHORIZER
 
 INT_MAX = 2**31 - 1
@@ -108,6 +109,14 @@ def _connections_by_address(text: str) -> dict[str, int]:
     return limits
 
 
+def _topics(text: str) -> dict[str, int]:
+    topics = {name: integer(1).parse(count) for name, count in _csv_map(text)}
+    for name in topics:
+        if not is_topic_name(name):
+            raise ValueError(f"{name!r} is no topic name")
+    return topics
+
+
 def _addresses(host: str) -> set[str]:
     try:
         found = {str(item[4][0]) for item in socket.getaddrinfo(host.strip("[]"), None)}
@@ -154,6 +163,7 @@ CONNECTIONS_BY_ADDRESS = ValueType(
     "HOST:COUNT separated by commas, each host an address or a name that resolves",
     _connections_by_address,
 )
+TOPICS = ValueType("TOPIC:PARTITIONS separated by commas, such as orders:3", _topics)
 PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", _principals)
 AUTHORIZER = ValueType(
     f"{', '.join(_KAFKA_AUTHORIZERS)} (all three: the built-in one), package.module:Class, "

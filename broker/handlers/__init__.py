@@ -1,35 +1,124 @@
-"""What is answered here: one function an API key, from a decoded request to a response."""
+"""What is answered here: for each API key, what a broker without data says to what the gate allows.
+
+Nothing is answered as done that then is lost: what would have to be kept is refused with
+POLICY_VIOLATION, what needs a coordinator with COORDINATOR_NOT_AVAILABLE.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from broker.acl.authorizer import RequestContext
-from broker.handlers.acls import create_acls, delete_acls, describe_acls
-from broker.handlers.cluster import describe_cluster, metadata
-from broker.handlers.produce import produce
+from broker.gate.may import May
+from broker.handlers import acls, cluster, configs, data, groups, session, tokens
+from broker.handlers.answers import by_topic, empty, with_code, with_codes
 from broker.handlers.services import Handler, Services
-from broker.handlers.session import answer_api_versions, sasl_authenticate, sasl_handshake
+from protocol.errors import ErrorCode
 from protocol.messages import ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+_NO_COORDINATOR: Final = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+_NO_GROUP: Final = with_code(ErrorCode.GROUP_ID_NOT_FOUND)
+_NOT_KEPT: Final = with_code(ErrorCode.POLICY_VIOLATION)
+_NO_TOPIC: Final = with_code(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+_NOT_A_BROKERS_PEER: Final = with_code(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def api_versions(
-    _services: Services, context: RequestContext, request: ApiVersionsRequest
-) -> ApiVersionsResponse:
+def _created(services: Services, topic: Any) -> ErrorCode:
+    if services.catalog.exists(topic.name):
+        return ErrorCode.TOPIC_ALREADY_EXISTS
+    return ErrorCode.POLICY_VIOLATION
+
+
+def _deleted(services: Services, group_id: str) -> ErrorCode:
+    if group_id in services.catalog.groups:
+        return ErrorCode.POLICY_VIOLATION
+    return ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def api_versions(_services: Services, may: May, request: Any) -> Any:
     """Answer ApiVersions of an authenticated session: with the keys below."""
-    return answer_api_versions(context.api_version, request, HANDLERS)
+    return session.answer_api_versions(may.context.api_version, request, HANDLERS)
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
-    ApiKey.PRODUCE: produce,
-    ApiKey.METADATA: metadata,
-    ApiKey.SASL_HANDSHAKE: sasl_handshake,
+    ApiKey.PRODUCE: data.produce,
+    ApiKey.FETCH: data.fetch,
+    ApiKey.LIST_OFFSETS: data.list_offsets,
+    ApiKey.METADATA: cluster.metadata,
+    ApiKey.LEADER_AND_ISR: _NOT_A_BROKERS_PEER,
+    ApiKey.STOP_REPLICA: _NOT_A_BROKERS_PEER,
+    ApiKey.UPDATE_METADATA: _NOT_A_BROKERS_PEER,
+    ApiKey.CONTROLLED_SHUTDOWN: _NOT_A_BROKERS_PEER,
+    ApiKey.OFFSET_COMMIT: by_topic(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ApiKey.OFFSET_FETCH: _NO_COORDINATOR,
+    ApiKey.FIND_COORDINATOR: cluster.find_coordinator,
+    ApiKey.JOIN_GROUP: _NO_COORDINATOR,
+    ApiKey.HEARTBEAT: _NO_COORDINATOR,
+    ApiKey.LEAVE_GROUP: _NO_COORDINATOR,
+    ApiKey.SYNC_GROUP: _NO_COORDINATOR,
+    ApiKey.DESCRIBE_GROUPS: groups.describe_groups,
+    ApiKey.LIST_GROUPS: groups.list_groups,
+    ApiKey.SASL_HANDSHAKE: session.sasl_handshake,
     ApiKey.API_VERSIONS: api_versions,
-    ApiKey.DESCRIBE_ACLS: describe_acls,
-    ApiKey.CREATE_ACLS: create_acls,
-    ApiKey.DELETE_ACLS: delete_acls,
-    ApiKey.SASL_AUTHENTICATE: sasl_authenticate,
-    ApiKey.DESCRIBE_CLUSTER: describe_cluster,
+    ApiKey.CREATE_TOPICS: with_codes(_created),
+    ApiKey.DELETE_TOPICS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.DELETE_RECORDS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.INIT_PRODUCER_ID: data.init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: data.offset_for_leader_epoch,
+    ApiKey.ADD_PARTITIONS_TO_TXN: _NO_COORDINATOR,
+    ApiKey.ADD_OFFSETS_TO_TXN: _NO_COORDINATOR,
+    ApiKey.END_TXN: _NO_COORDINATOR,
+    ApiKey.WRITE_TXN_MARKERS: _NO_TOPIC,
+    ApiKey.TXN_OFFSET_COMMIT: by_topic(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ApiKey.DESCRIBE_ACLS: acls.describe_acls,
+    ApiKey.CREATE_ACLS: acls.create_acls,
+    ApiKey.DELETE_ACLS: acls.delete_acls,
+    ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
+    ApiKey.ALTER_CONFIGS: _NOT_KEPT,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: _NO_TOPIC,
+    ApiKey.DESCRIBE_LOG_DIRS: empty,
+    ApiKey.SASL_AUTHENTICATE: session.sasl_authenticate,
+    ApiKey.CREATE_PARTITIONS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.CREATE_DELEGATION_TOKEN: tokens.create_disabled,
+    ApiKey.RENEW_DELEGATION_TOKEN: tokens.disabled,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: tokens.disabled,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.disabled,
+    ApiKey.DELETE_GROUPS: with_codes(_deleted),
+    ApiKey.ELECT_LEADERS: with_codes(lambda *_: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: _NOT_KEPT,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: empty,
+    ApiKey.OFFSET_DELETE: _NO_GROUP,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: empty,
+    ApiKey.ALTER_CLIENT_QUOTAS: _NOT_KEPT,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: tokens.describe_scram,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _NOT_KEPT,
+    ApiKey.DESCRIBE_QUORUM: _NOT_A_BROKERS_PEER,
+    ApiKey.UPDATE_FEATURES: _NOT_KEPT,
+    ApiKey.DESCRIBE_CLUSTER: cluster.describe_cluster,
+    ApiKey.DESCRIBE_PRODUCERS: by_topic(ErrorCode.NONE),
+    ApiKey.UNREGISTER_BROKER: with_code(ErrorCode.BROKER_ID_NOT_REGISTERED),
+    ApiKey.DESCRIBE_TRANSACTIONS: with_code(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND),
+    ApiKey.LIST_TRANSACTIONS: empty,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: _NO_COORDINATOR,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: _NO_GROUP,
+    ApiKey.LIST_CONFIG_RESOURCES: configs.list_config_resources,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: cluster.describe_topic_partitions,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _NO_COORDINATOR,
+    ApiKey.SHARE_GROUP_DESCRIBE: _NO_GROUP,
+    ApiKey.SHARE_FETCH: _NO_COORDINATOR,
+    ApiKey.SHARE_ACKNOWLEDGE: _NO_COORDINATOR,
+    ApiKey.ADD_RAFT_VOTER: _NOT_KEPT,
+    ApiKey.REMOVE_RAFT_VOTER: _NOT_KEPT,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _NO_TOPIC,
+    ApiKey.READ_SHARE_GROUP_STATE: _NO_TOPIC,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _NO_TOPIC,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _NO_TOPIC,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _NO_TOPIC,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_COORDINATOR,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _NO_GROUP,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _NO_GROUP,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_GROUP,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_GROUP,
 }
+"""The answers by API key; these keys are the ones that ApiVersions tells."""

@@ -7,8 +7,9 @@ so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
-from broker.acl.authorizer import AclDeleteResult, Authorizer, RequestContext
+from broker.acl.authorizer import AclDeleteResult
 from broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -17,6 +18,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from broker.gate.echo import Denial
+from broker.gate.may import May
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
 from protocol.messages.create_acls import (
@@ -40,44 +43,36 @@ from protocol.messages.describe_acls import (
 )
 
 # A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
-_MESSAGE_LIMIT = 1024
+_MESSAGE_LIMIT: Final = 1024
 
-
-class _Refused(Exception):
-    """A whole request is refused with a code and a message."""
-
-    def __init__(self, code: ErrorCode, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
+_DISABLED: Final = Denial(
+    ErrorCode.SECURITY_DISABLED, "No authorizer is configured: authorizer.class.name is empty."
+)
 
 
 def describe_acls(
-    services: Services, context: RequestContext, request: DescribeAclsRequest
+    services: Services, _may: May, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
     """Answer with the ACLs that the filter matches, grouped by resource pattern."""
-    try:
-        authorizer = _authorizer(services, context, AclOperation.DESCRIBE)
-    except _Refused as refused:
-        return DescribeAclsResponse(error_code=refused.code, error_message=refused.message)
+    if services.authorizer is None:
+        return DescribeAclsResponse(error_code=_DISABLED[0], error_message=_DISABLED[1])
     acl_filter = _filter(request)
     if acl_filter.has_unknown:
         message = "A field of the filter has a value that this broker does not know."
         return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
-    return DescribeAclsResponse(resources=_resources(authorizer.acls(acl_filter)))
+    return DescribeAclsResponse(resources=_resources(services.authorizer.acls(acl_filter)))
 
 
 async def create_acls(
-    services: Services, context: RequestContext, request: CreateAclsRequest
+    services: Services, may: May, request: CreateAclsRequest
 ) -> CreateAclsResponse:
     """Create ACLs, each on its own: one result a creation, in the request's order."""
-    try:
-        authorizer = _authorizer(services, context, AclOperation.ALTER)
-    except _Refused as refused:
-        refusal = AclCreationResult(refused.code, refused.message)
-        return CreateAclsResponse(results=[refusal] * len(request.creations))
+    if services.authorizer is None:
+        return CreateAclsResponse(
+            results=[AclCreationResult(*_DISABLED) for _ in request.creations]
+        )
     bindings = [_binding(creation) for creation in request.creations]
-    results = await authorizer.create_acls(context, bindings)
+    results = await services.authorizer.create_acls(may.context, bindings)
     return CreateAclsResponse(
         # Kafka 4.3 gives a success the empty message, not null.
         results=[AclCreationResult(r.error_code, _limited(r.error_message) or "") for r in results]
@@ -85,27 +80,16 @@ async def create_acls(
 
 
 async def delete_acls(
-    services: Services, context: RequestContext, request: DeleteAclsRequest
+    services: Services, may: May, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
     """Delete what each filter matches: one result a filter, listing what it matched."""
-    try:
-        authorizer = _authorizer(services, context, AclOperation.ALTER)
-    except _Refused as refused:
-        refusal = DeleteAclsFilterResult(refused.code, refused.message)
-        return DeleteAclsResponse(filter_results=[refusal] * len(request.filters))
-    filters = [_filter(one) for one in request.filters]
-    results = await authorizer.delete_acls(context, filters)
-    return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
-
-
-def _authorizer(services: Services, context: RequestContext, operation: AclOperation) -> Authorizer:
     if services.authorizer is None:
-        message = "No authorizer is configured: authorizer.class.name is empty."
-        raise _Refused(ErrorCode.SECURITY_DISABLED, message)
-    if not services.allows_cluster(context, operation):
-        message = f"Not authorized: {operation.name} on the Cluster resource is needed."
-        raise _Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
-    return services.authorizer
+        return DeleteAclsResponse(
+            filter_results=[DeleteAclsFilterResult(*_DISABLED) for _ in request.filters]
+        )
+    filters = [_filter(one) for one in request.filters]
+    results = await services.authorizer.delete_acls(may.context, filters)
+    return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
 
 
 def _filter(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:

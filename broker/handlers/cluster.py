@@ -1,61 +1,64 @@
-"""Metadata and DescribeCluster of a broker without topics."""
+"""Metadata, DescribeCluster and their like: this node, and the topics that it was told it has."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Final
 
-from broker.acl.authorizer import RequestContext
-from broker.acl.bindings import AclOperation, ResourceType
+from broker.acl.bindings import ResourceType
+from broker.catalog import INTERNAL_TOPICS, is_topic_name
+from broker.gate.may import May
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
 from protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+from protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from protocol.messages.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
+    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
-_FIRST_VERSION_WITH_TOPIC_IDS: Final = 12
-_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
-_INTERNAL_TOPICS: Final = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+_FIRST_VERSION_WITH_KEYS: Final = 4
 
 
-def metadata(
-    services: Services, context: RequestContext, request: MetadataRequest
-) -> MetadataResponse:
-    """Answer with this node, and with why each topic that was asked for is not there.
-
-    A topic that the principal may not describe is answered as denied whether it exists or not. A
-    request without a list of topics asks for all of them, of which there are none.
-    """
-    topics = request.topics or ()
-    if any(_is_malformed(topic, context.api_version) for topic in topics):
-        return _invalid(topics)
-    node = services.advertised[context.session.listener]
+def metadata(services: Services, may: May, request: MetadataRequest) -> MetadataResponse:
+    """Answer with this node and the declared topics; for others, why they are not there."""
+    node = services.node(may)
     response = MetadataResponse(
-        brokers=[MetadataResponseBroker(node.node_id, node.host, node.port)],
+        brokers=[MetadataResponseBroker(*node)],
         cluster_id=services.cluster_id,
         controller_id=node.node_id,
-        topics=_topics(services, context, request),
+        topics=[_topic(services, may, name) for name in _names(services, request)],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = services.cluster_operations(context)
+        response.cluster_authorized_operations = services.cluster_operations(may)
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            topic.topic_authorized_operations = services.authorized_operations(
+                may, ResourceType.TOPIC, topic.name or ""
+            )
     return response
 
 
 def describe_cluster(
-    services: Services, context: RequestContext, request: DescribeClusterRequest
+    services: Services, may: May, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Answer with this node as the whole cluster (KIP-700); it has no controllers to tell of."""
     if request.endpoint_type != _BROKERS:
@@ -67,56 +70,85 @@ def describe_cluster(
             ),
             error_message=f"Endpoint type {request.endpoint_type} is not here; {_BROKERS} is.",
         )
-    node = services.advertised[context.session.listener]
+    node = services.node(may)
     response = DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=node.node_id,
-        brokers=[DescribeClusterBroker(node.node_id, node.host, node.port)],
+        brokers=[DescribeClusterBroker(*node)],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = services.cluster_operations(context)
+        response.cluster_authorized_operations = services.cluster_operations(may)
     return response
 
 
-def _is_malformed(topic: MetadataRequestTopic, version: int) -> bool:
-    has_id = topic.topic_id != ZERO_UUID
-    if version < _FIRST_VERSION_WITH_TOPIC_IDS:
-        return has_id or topic.name is None
-    return not has_id and topic.name is None
-
-
-def _invalid(topics: Iterable[MetadataRequestTopic]) -> MetadataResponse:
-    code = ErrorCode.INVALID_REQUEST
-    return MetadataResponse(
-        error_code=code,
-        topics=[MetadataResponseTopic(code, topic.name or "", topic.topic_id) for topic in topics],
+def describe_topic_partitions(
+    services: Services, may: May, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Answer with the declared topics, all at once: the limit of partitions is not reached."""
+    names = [topic.name for topic in request.topics] or list(services.catalog.topics)
+    return DescribeTopicPartitionsResponse(
+        topics=[_described_topic(services, may, name) for name in names]
     )
 
 
-def _topics(
-    services: Services, context: RequestContext, request: MetadataRequest
-) -> list[MetadataResponseTopic]:
-    topics = request.topics or ()
-    # As in Kafka, one topic id makes the whole request one by ids: names in it are passed over.
-    ids = dict.fromkeys(topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID)
-    if ids:
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID
-        return [MetadataResponseTopic(unknown, None, topic_id) for topic_id in ids]
-    names = dict.fromkeys(topic.name for topic in topics if topic.name is not None)
-    with_operations = request.include_topic_authorized_operations
-    return [_topic(services, context, name, with_operations) for name in names]
-
-
-def _topic(
-    services: Services, context: RequestContext, name: str, with_operations: bool
-) -> MetadataResponseTopic:
-    if not services.allows(context, AclOperation.DESCRIBE, ResourceType.TOPIC, name):
-        return MetadataResponseTopic(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
-    valid = _TOPIC_NAME.fullmatch(name)
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
-    topic = MetadataResponseTopic(code, name, is_internal=name in _INTERNAL_TOPICS)
-    if with_operations:
-        topic.topic_authorized_operations = services.authorized_operations(
-            context, ResourceType.TOPIC, name
+def find_coordinator(
+    services: Services, may: May, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Answer with this node: it is the one to ask, though it coordinates nothing."""
+    node = services.node(may)
+    if may.context.api_version >= _FIRST_VERSION_WITH_KEYS:
+        return FindCoordinatorResponse(
+            coordinators=[Coordinator(key, *node) for key in request.coordinator_keys]
         )
-    return topic
+    return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
+
+
+def _names(services: Services, request: MetadataRequest) -> list[str]:
+    """Name the topics to answer with; the gate has left only ids that are known."""
+    catalog = services.catalog
+    if request.topics is None:
+        return list(catalog.topics)
+    asked = (topic.name or catalog.name_of(topic.topic_id) for topic in request.topics)
+    return list(dict.fromkeys(filter(None, asked)))
+
+
+def _missing(name: str) -> ErrorCode:
+    if is_topic_name(name):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+def _topic(services: Services, may: May, name: str) -> MetadataResponseTopic:
+    catalog = services.catalog
+    internal = name in INTERNAL_TOPICS
+    if not catalog.exists(name):
+        return MetadataResponseTopic(_missing(name), name, is_internal=internal)
+    node_id = services.node(may).node_id
+    partitions = [
+        MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
+        for number in range(catalog.topics[name])
+    ]
+    return MetadataResponseTopic(0, name, catalog.id_of(name), internal, partitions)
+
+
+def _described_topic(
+    services: Services, may: May, name: str
+) -> DescribeTopicPartitionsResponseTopic:
+    topic = _topic(services, may, name)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=topic.error_code,
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            DescribeTopicPartitionsResponsePartition(
+                partition_index=partition.partition_index,
+                leader_id=partition.leader_id,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=partition.replica_nodes,
+                isr_nodes=partition.isr_nodes,
+            )
+            for partition in topic.partitions
+        ],
+        topic_authorized_operations=services.authorized_operations(may, ResourceType.TOPIC, name),
+    )

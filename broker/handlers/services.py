@@ -1,18 +1,25 @@
-"""What the handlers of a broker share: who decides, who records it, and what this node is."""
+"""What the handlers of a broker share: who decides, what this node is, and what it has."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
+from secrets import randbelow
 from typing import Any, NamedTuple
 
-from broker.acl.authorizer import Action, Authorizer, RequestContext
+from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext
 from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from broker.acl.operations import bit_field, supported_operations
 from broker.audit import Audit
+from broker.catalog import Catalog
+from broker.gate.may import May
+from broker.gate.need import Profile
 
-Handler = Callable[["Services", RequestContext, Any], Any | Awaitable[Any]]
-"""Answers a decoded request: returns the response, or an awaitable of it."""
+Handler = Callable[["Services", May, Any], Any | Awaitable[Any]]
+"""Answers what the gate let through of a request: with the response, or an awaitable of it."""
+
+_PRODUCER_IDS = 1 << 62
 
 
 class Node(NamedTuple):
@@ -28,44 +35,40 @@ class Services:
     """The parts of a running broker that requests are answered from.
 
     ``authorizer`` is None when no authorizer is configured: then everything is allowed, and the ACL
-    APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps a listener's name to this node.
+    APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps a listener's name to this node,
+    ``settings`` has the broker's configuration as it may be shown.
     """
 
     cluster_id: str
     advertised: Mapping[str, Node]
     authorizer: Authorizer | None
     audit: Audit
+    catalog: Catalog
+    profile: Profile = Profile.KAFKA
+    settings: Mapping[str, str] = field(default_factory=dict)
+    producer_ids: count[int] = field(default_factory=lambda: count(randbelow(_PRODUCER_IDS)))
 
-    def allows(
-        self,
-        context: RequestContext,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        resource_name: str,
-    ) -> bool:
-        """Decide one action and record the decision."""
-        if self.authorizer is None:
-            return True
-        action = Action(operation, resource_type, resource_name)
-        [decision] = self.authorizer.authorize(context, [action])
-        if self.audit.wants(decision.allowed, action):
-            self.audit.record(context, action, decision)
-        return decision.allowed
+    def may(self, context: RequestContext) -> May:
+        """Return the rights of a request's session; each decision is recorded."""
 
-    def allows_cluster(self, context: RequestContext, operation: AclOperation) -> bool:
-        """Decide an action on the cluster and record the decision."""
-        return self.allows(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        def record(action: Action, decision: Decision) -> None:
+            if self.audit.wants(decision.allowed, action):
+                self.audit.record(context, action, decision)
 
-    def authorized_operations(
-        self, context: RequestContext, resource_type: ResourceType, resource_name: str
-    ) -> int:
+        return May(self.authorizer, context, record)
+
+    def node(self, may: May) -> Node:
+        """Return this node as the session reaches it."""
+        return self.advertised[may.context.session.listener]
+
+    def authorized_operations(self, may: May, resource_type: ResourceType, name: str) -> int:
         """Return what the session may do, as a bit field of operation codes (KIP-430)."""
         if self.authorizer is None:
             return bit_field(supported_operations(resource_type))
-        return self.authorizer.authorized_operations(context, resource_type, resource_name)
+        return self.authorizer.authorized_operations(may.context, resource_type, name)
 
-    def cluster_operations(self, context: RequestContext) -> int:
+    def cluster_operations(self, may: May) -> int:
         """Return the cluster's authorized operations; none without the right to describe it."""
-        if not self.allows_cluster(context, AclOperation.DESCRIBE):
+        if not may.cluster(AclOperation.DESCRIBE):
             return 0
-        return self.authorized_operations(context, ResourceType.CLUSTER, CLUSTER_NAME)
+        return self.authorized_operations(may, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from broker.acl.authorizer import RequestContext
+from broker.gate.may import May
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
 from protocol.messages import APIS, ApiKey
@@ -43,14 +43,14 @@ def answer_api_versions(
 
 
 def sasl_handshake(
-    _services: Services, _context: RequestContext, _request: SaslHandshakeRequest
+    _services: Services, _may: May, _request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     """Refuse a handshake: the listener has no SASL, or the session is authenticated."""
     return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
 
 
 def sasl_authenticate(
-    _services: Services, _context: RequestContext, _request: SaslAuthenticateRequest
+    _services: Services, _may: May, _request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
     """Refuse a token outside the exchange that began with a handshake."""
     message = "SaslAuthenticate is answered only between a SaslHandshake and the login."

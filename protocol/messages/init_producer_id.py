@@ -17,11 +17,9 @@ class InitProducerIdRequest:
     producer_epoch: int = of("int16", "3+", default=-1)
 
 
-@message(key=22, versions="0-6", flexible="2+")
+@message(key=22, versions="0-5", flexible="2+")
 class InitProducerIdResponse:
     throttle_time_ms: int = of("int32")
     error_code: int = of("int16")
     producer_id: int = of("int64", default=-1)
     producer_epoch: int = of("int16")
-    ongoing_txn_producer_id: int = of("int64", "6+", default=-1)
-    ongoing_txn_producer_epoch: int = of("int16", "6+", default=-1)

@@ -49,7 +49,7 @@ class LeaderIdAndEpoch:
 class PartitionData:
     partition_index: int = of("int32")
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
+    error_message: str | None = of("string", nullable="1+", default=None)
     current_leader: LeaderIdAndEpoch = of(LeaderIdAndEpoch)
 
 
@@ -64,14 +64,14 @@ class NodeEndpoint:
     node_id: int = of("int32")
     host: str = of("string")
     port: int = of("int32")
-    rack: str | None = of("string", nullable="0+", default=None)
+    rack: str | None = of("string", nullable="1+", default=None)
 
 
-@message(key=79, versions="0-2", flexible="0+")
+@message(key=79, versions="1-2", flexible="1+")
 class ShareAcknowledgeResponse:
     throttle_time_ms: int = of("int32")
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
+    error_message: str | None = of("string", nullable="1+", default=None)
     acquisition_lock_timeout_ms: int = of("int32", "2+")
     responses: Sequence[ShareAcknowledgeTopicResponse] = of([ShareAcknowledgeTopicResponse])
     node_endpoints: Sequence[NodeEndpoint] = of([NodeEndpoint])

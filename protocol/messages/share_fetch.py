@@ -69,11 +69,11 @@ class AcquiredRecords:
 class PartitionData:
     partition_index: int = of("int32")
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
+    error_message: str | None = of("string", nullable="1+", default=None)
     acknowledge_error_code: int = of("int16")
-    acknowledge_error_message: str | None = of("string", nullable="0+", default=None)
+    acknowledge_error_message: str | None = of("string", nullable="1+", default=None)
     current_leader: LeaderIdAndEpoch = of(LeaderIdAndEpoch)
-    records: bytes | None = of("records", nullable="0")
+    records: bytes | None = of("records")
     acquired_records: Sequence[AcquiredRecords] = of([AcquiredRecords])
 
 
@@ -88,14 +88,14 @@ class NodeEndpoint:
     node_id: int = of("int32")
     host: str = of("string")
     port: int = of("int32")
-    rack: str | None = of("string", nullable="0+", default=None)
+    rack: str | None = of("string", nullable="1+", default=None)
 
 
-@message(key=78, versions="0-2", flexible="0+")
+@message(key=78, versions="1-2", flexible="1+")
 class ShareFetchResponse:
     throttle_time_ms: int = of("int32")
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
-    acquisition_lock_timeout_ms: int = of("int32", "1+")
+    error_message: str | None = of("string", nullable="1+", default=None)
+    acquisition_lock_timeout_ms: int = of("int32")
     responses: Sequence[ShareFetchableTopicResponse] = of([ShareFetchableTopicResponse])
     node_endpoints: Sequence[NodeEndpoint] = of([NodeEndpoint])

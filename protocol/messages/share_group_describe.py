@@ -32,7 +32,7 @@ class Assignment:
 @message
 class Member:
     member_id: str = of("string")
-    rack_id: str | None = of("string", nullable="0+", default=None)
+    rack_id: str | None = of("string", nullable="1+", default=None)
     member_epoch: int = of("int32")
     client_id: str = of("string")
     client_host: str = of("string")
@@ -43,7 +43,7 @@ class Member:
 @message
 class DescribedGroup:
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
+    error_message: str | None = of("string", nullable="1+", default=None)
     group_id: str = of("string")
     group_state: str = of("string")
     group_epoch: int = of("int32")
@@ -53,7 +53,7 @@ class DescribedGroup:
     authorized_operations: int = of("int32", default=-2147483648)
 
 
-@message(key=77, versions="0-1", flexible="0+")
+@message(key=77, versions="1-1", flexible="1+")
 class ShareGroupDescribeResponse:
     throttle_time_ms: int = of("int32")
     groups: Sequence[DescribedGroup] = of([DescribedGroup])

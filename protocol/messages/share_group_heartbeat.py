@@ -31,12 +31,12 @@ class Assignment:
     topic_partitions: Sequence[TopicPartitions] = of([TopicPartitions])
 
 
-@message(key=76, versions="0-1", flexible="0+")
+@message(key=76, versions="1-1", flexible="1+")
 class ShareGroupHeartbeatResponse:
     throttle_time_ms: int = of("int32")
     error_code: int = of("int16")
-    error_message: str | None = of("string", nullable="0+", default=None)
-    member_id: str | None = of("string", nullable="0+", default=None)
+    error_message: str | None = of("string", nullable="1+", default=None)
+    member_id: str | None = of("string", nullable="1+", default=None)
     member_epoch: int = of("int32")
     heartbeat_interval_ms: int = of("int32")
-    assignment: Assignment | None = of(Assignment, nullable="0+", default=None)
+    assignment: Assignment | None = of(Assignment, nullable="1+", default=None)

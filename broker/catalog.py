@@ -1,0 +1,56 @@
+"""The topics and groups that a standalone broker is told it has, to try rules on.
+
+They are empty: nothing can be written to a topic, nobody is in a group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Final
+
+INTERNAL_TOPICS: Final = frozenset(
+    ("__consumer_offsets", "__transaction_state", "__share_group_state")
+)
+_TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
+
+
+def is_topic_name(name: str) -> bool:
+    """Tell whether a topic may have this name."""
+    return _TOPIC_NAME.fullmatch(name) is not None
+
+
+class Catalog:
+    """Declared topics, with their number of partitions, and groups.
+
+    A topic's id follows from the cluster's id and its name, so that it is the same after a restart.
+    """
+
+    auto_creates = False
+
+    def __init__(
+        self, cluster_id: str, topics: Mapping[str, int] | None = None, groups: Iterable[str] = ()
+    ) -> None:
+        self.topics = dict(topics or {})
+        self.groups = tuple(dict.fromkeys(groups))
+        self._ids = {
+            name: sha256(f"{cluster_id}/{name}".encode()).digest()[:16] for name in self.topics
+        }
+        self._names = {topic_id: name for name, topic_id in self._ids.items()}
+
+    def exists(self, name: str) -> bool:
+        """Tell whether there is a topic of that name."""
+        return name in self.topics
+
+    def has_partition(self, name: str | None, partition: int) -> bool:
+        """Tell whether there is a topic of that name with that partition."""
+        return name is not None and 0 <= partition < self.topics.get(name, 0)
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic has it."""
+        return self._names.get(topic_id)
+
+    def id_of(self, name: str) -> bytes:
+        """Return a topic's id of 16 bytes; raises KeyError if there is no such topic."""
+        return self._ids[name]

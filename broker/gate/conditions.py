@@ -1,0 +1,217 @@
+"""The named conditions and resources of rows: when a need applies, and what an entry is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from broker.acl.authorizer import RequestContext
+from broker.acl.bindings import CLUSTER_NAME, ResourceType
+from broker.catalog import INTERNAL_TOPICS, is_topic_name
+from broker.gate.echo import Denial
+from broker.gate.may import Topics
+from broker.gate.need import Target
+from protocol.errors import ErrorCode
+from protocol.leaves import ZERO_UUID
+
+GROUP_COORDINATOR: Final = 0
+TRANSACTION_COORDINATOR: Final = 1
+SHARE_COORDINATOR: Final = 2
+_FIRST_VERSION_WITH_SHARE_COORDINATOR: Final = 6
+
+TOPIC_CONFIG: Final = 2
+BROKER_CONFIG: Final = 4
+BROKER_LOGGER_CONFIG: Final = 8
+CLIENT_METRICS_CONFIG: Final = 16
+GROUP_CONFIG: Final = 32
+
+# Of a record batch (format 2): where the length of what follows it stands, and the attributes.
+_BATCH_LENGTH: Final = slice(8, 12)
+_BATCH_MAGIC: Final = 16
+_BATCH_ATTRIBUTES: Final = slice(21, 23)
+_BATCH_PRODUCER_ID: Final = slice(43, 51)
+_BATCH_OVERHEAD: Final = 12
+_TRANSACTIONAL: Final = 0x10
+
+
+def _batches(request: Any) -> Iterator[bytes]:
+    """Yield each record batch's head: enough of it for its attributes and producer id."""
+    for topic in request.topic_data:
+        for partition in topic.partition_data:
+            records = partition.records or b""
+            start = 0
+            while start + _BATCH_PRODUCER_ID.stop <= len(records):
+                head = records[start : start + _BATCH_PRODUCER_ID.stop]
+                if head[_BATCH_MAGIC] < 2:
+                    break
+                yield head
+                size = int.from_bytes(head[_BATCH_LENGTH], "big", signed=True)
+                if size <= 0:
+                    break
+                start += _BATCH_OVERHEAD + size
+
+
+def has_transactional_records(request: Any) -> bool:
+    """if a batch is transactional"""
+    return any(
+        int.from_bytes(head[_BATCH_ATTRIBUTES], "big") & _TRANSACTIONAL
+        for head in _batches(request)
+    )
+
+
+def has_idempotent_records(request: Any) -> bool:
+    """if a batch has a producer id and is not transactional"""
+    return any(
+        int.from_bytes(head[_BATCH_PRODUCER_ID], "big", signed=True) >= 0
+        and not int.from_bytes(head[_BATCH_ATTRIBUTES], "big") & _TRANSACTIONAL
+        for head in _batches(request)
+    )
+
+
+def is_follower(request: Any) -> bool:
+    """if a follower asks (its replica id is a broker's)"""
+    return bool(max(request.replica_id, request.replica_state.replica_id) >= 0)
+
+
+def is_consumer(request: Any) -> bool:
+    """if a consumer asks"""
+    return not is_follower(request)
+
+
+def is_transactional(request: Any) -> bool:
+    """with a transactional id"""
+    return request.transactional_id is not None
+
+
+def is_idempotent(request: Any) -> bool:
+    """without a transactional id"""
+    return request.transactional_id is None
+
+
+def finds_share_coordinator(request: Any) -> bool:
+    """for a share coordinator"""
+    return bool(request.key_type == SHARE_COORDINATOR)
+
+
+def finds_other_coordinator(request: Any) -> bool:
+    """for a group or transaction coordinator"""
+    return not finds_share_coordinator(request)
+
+
+def _by_coordinator_type(key_type: int, key: str | None) -> Target:
+    if key_type == GROUP_COORDINATOR:
+        return ResourceType.GROUP, key
+    if key_type == TRANSACTION_COORDINATOR:
+        return ResourceType.TRANSACTIONAL_ID, key
+    return ErrorCode.INVALID_REQUEST
+
+
+def coordinator_key(entry: str, request: Any, _topics: Topics) -> Target:
+    """Find what a coordinator is looked for, by the type in the request."""
+    return _by_coordinator_type(request.key_type, entry)
+
+
+def coordinator_keys(request: Any) -> Iterable[Target]:
+    """Find the same in the versions with one key."""
+    return [_by_coordinator_type(request.key_type, request.key)]
+
+
+def early_share_coordinator(request: Any, context: RequestContext) -> Denial | None:
+    """Refuse the share coordinator's type in versions that do not have it."""
+    if (
+        request.key_type == SHARE_COORDINATOR
+        and context.api_version < _FIRST_VERSION_WITH_SHARE_COORDINATOR
+    ):
+        return Denial(ErrorCode.INVALID_REQUEST, "This version has no share coordinators.")
+    return None
+
+
+def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
+    """Find the resource that a configuration belongs to, by its type."""
+    match entry.resource_type:
+        case 2:
+            return ResourceType.TOPIC, entry.resource_name
+        case 4 | 8 | 16:
+            return ResourceType.CLUSTER, CLUSTER_NAME
+        case 32:
+            return ResourceType.GROUP, entry.resource_name
+    return ErrorCode.INVALID_REQUEST
+
+
+def valid_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
+    """Find an entry's topic, whose name must be one."""
+    if not is_topic_name(entry.name):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    return ResourceType.TOPIC, entry.name
+
+
+def transaction_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
+    """Find a topic to be written in a transaction: never an internal one."""
+    if entry.name in INTERNAL_TOPICS:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return ResourceType.TOPIC, entry.name
+
+
+def topic_to_delete(entry: Any, _request: Any, topics: Topics) -> Target:
+    """Find a topic to be deleted, by its name (bare before version 6) or its id."""
+    if isinstance(entry, str):
+        return ResourceType.TOPIC, entry
+    if (entry.topic_id == ZERO_UUID) == (entry.name is None):
+        return ErrorCode.INVALID_REQUEST
+    if entry.name is not None:
+        return ResourceType.TOPIC, entry.name
+    name = topics.name_of(entry.topic_id)
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else (ResourceType.TOPIC, name)
+
+
+def existing_topic_to_delete(entry: Any, request: Any, topics: Topics) -> Target:
+    """Find a topic to be deleted if there is one: who may describe it is told if there is none."""
+    target = topic_to_delete(entry, request, topics)
+    if isinstance(target, tuple) and not topics.exists(target[1] or ""):
+        return None
+    return target
+
+
+def subscribed_topics(request: Any) -> Iterable[str]:
+    """Name the topics that a member subscribes to by name."""
+    return dict.fromkeys(request.subscribed_topic_names or ())
+
+
+def topology_topics(request: Any) -> Iterable[str]:
+    """Name the topics of a streams group's topology."""
+    names: dict[str, None] = {}
+    for part in request.topology.subtopologies if request.topology else ():
+        names |= dict.fromkeys(part.source_topics)
+        names |= dict.fromkeys(part.repartition_sink_topics)
+        names |= dict.fromkeys(info.name for info in part.repartition_source_topics)
+        names |= dict.fromkeys(info.name for info in part.state_changelog_topics)
+    return names
+
+
+def is_for_another(request: Any, context: RequestContext) -> bool:
+    """for another owner than oneself"""
+    owner = token_owner(request)
+    return owner is not None and owner not in context.session.principals
+
+
+def token_owner(request: Any) -> str | None:
+    """Name the owner of a token to be created, None for whoever asks."""
+    if not request.owner_principal_name:
+        return None
+    return f"{request.owner_principal_type}:{request.owner_principal_name}"
+
+
+def sync_without_protocol(request: Any, context: RequestContext) -> Denial | None:
+    """Refuse a SyncGroup that names no protocol, from the version on that must (KIP-559)."""
+    if context.api_version >= 5 and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return Denial(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "Protocol type and name are missing.")
+    return None
+
+
+def share_without_group(request: Any, _context: RequestContext) -> Denial | None:
+    """Refuse a share request that names no group."""
+    if request.group_id is None:
+        return Denial(ErrorCode.INVALID_REQUEST, "The group id is null.")
+    return None

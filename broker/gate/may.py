@@ -1,0 +1,89 @@
+"""The question that every row of the gate asks: may this session do that?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext
+from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+
+
+class Topics(Protocol):
+    """What is known of topics: the gate needs their names where a request has ids."""
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic has it."""
+
+    @property
+    def auto_creates(self) -> bool:
+        """Whether a topic that is asked for and missing is created."""
+
+    def exists(self, name: str) -> bool:
+        """Tell whether there is a topic of that name."""
+
+
+Observer = Callable[[Action, Decision], None]
+"""Takes note of each decision: for the audit log, and for who asks why."""
+
+
+class May:
+    """The rights of one request's session. Without an authorizer it may do everything."""
+
+    def __init__(
+        self, authorizer: Authorizer | None, context: RequestContext, observe: Observer
+    ) -> None:
+        self.context = context
+        self._authorizer = authorizer
+        self._observe = observe
+
+    def __call__(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str | None,
+        *,
+        quietly: bool = False,
+    ) -> bool:
+        """Decide one action. A null name is never allowed. ``quietly``: it only filters."""
+        return bool(self.allowed(operation, resource_type, {name: 1}, quietly=quietly))
+
+    def allowed(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        counts: Mapping[str | None, int],
+        *,
+        quietly: bool = False,
+    ) -> set[str | None]:
+        """Return those of the names on which the operation is allowed; ``counts`` has how often
+        the request names each.
+        """
+        if self._authorizer is None:
+            return set(counts) - {None}
+        actions = [
+            Action(operation, resource_type, name, True, not quietly, count)
+            for name, count in counts.items()
+        ]
+        decisions = self._authorizer.authorize(self.context, actions)
+        observe = self._observe
+        allowed: set[str | None] = set()
+        for action, decision in zip(actions, decisions, strict=True):
+            observe(action, decision)
+            if decision.allowed and action.resource_name is not None:
+                allowed.add(action.resource_name)
+        return allowed
+
+    def cluster(self, operation: AclOperation, *, quietly: bool = False) -> bool:
+        """Decide an operation on the cluster."""
+        return self(operation, ResourceType.CLUSTER, CLUSTER_NAME, quietly=quietly)
+
+    def anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Decide whether the operation is allowed on any resource of the type (KIP-679)."""
+        if self._authorizer is None:
+            return True
+        decision = self._authorizer.authorize_by_resource_type(
+            self.context, operation, resource_type
+        )
+        self._observe(Action(operation, resource_type, "(any)"), decision)
+        return decision.allowed

@@ -1,0 +1,56 @@
+"""Delegation tokens have rules of their own (KIP-48, KIP-373)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from broker.acl.authorizer import Session
+from broker.gate.conditions import is_for_another, token_owner
+from broker.gate.echo import Denial
+from broker.gate.engine import Verdict, refused, unchanged, whole_denial
+from broker.gate.may import May, Topics
+from broker.gate.need import Profile, Row
+from protocol.errors import ErrorCode
+from protocol.messages.create_delegation_token import CreateDelegationTokenResponse
+
+NOT_ALLOWED: Final = Denial(
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    "Delegation tokens are for authenticated sessions.",
+)
+
+
+def may_use_tokens(session: Session) -> bool:
+    """Tell whether a session is one that tokens can be made for: it has authenticated itself."""
+    return session.security_protocol != "PLAINTEXT"
+
+
+def owner(request: Any) -> Iterable[str | None]:
+    """Name the user for whom a token is made."""
+    return [token_owner(request)]
+
+
+def check_create(row: Row, request: Any, may: May, _topics: Topics, _profile: Profile) -> Verdict:
+    """Ask for CREATE_TOKENS on the owner, if that is somebody else (KIP-373)."""
+    session = may.context.session
+    if not may_use_tokens(session):
+        return refused(create_refusal(request, session, NOT_ALLOWED))
+    if is_for_another(request, may.context) and (why := whole_denial(row.needs[0], request, may)):
+        return refused(create_refusal(request, session, why))
+    return Verdict(request, None, unchanged)
+
+
+def create_refusal(request: Any, session: Session, denial: Denial) -> CreateDelegationTokenResponse:
+    """Refuse to create a token; as in Kafka the answer names its owner and who asked for it."""
+    requester_type, _, requester = session.principals[0].partition(":")
+    owner_type, _, owner_name = (token_owner(request) or session.principals[0]).partition(":")
+    return CreateDelegationTokenResponse(
+        denial[0],
+        principal_type=owner_type,
+        principal_name=owner_name,
+        token_requester_principal_type=requester_type,
+        token_requester_principal_name=requester,
+        issue_timestamp_ms=-1,
+        expiry_timestamp_ms=-1,
+        max_timestamp_ms=-1,
+    )

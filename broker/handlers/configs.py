@@ -1,0 +1,89 @@
+"""DescribeConfigs and ListConfigResources: the broker's own settings, the only ones there are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.gate.conditions import (
+    BROKER_CONFIG,
+    BROKER_LOGGER_CONFIG,
+    GROUP_CONFIG,
+    TOPIC_CONFIG,
+)
+from broker.gate.may import May
+from broker.handlers.services import Services
+from protocol.errors import ErrorCode
+from protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from protocol.messages.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+_STATIC_BROKER_CONFIG: Final = 4
+_STRING: Final = 2
+
+
+def describe_configs(
+    services: Services, may: May, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Answer with the settings of this node, read-only and without secrets."""
+    return DescribeConfigsResponse(
+        results=[_described(services, may, resource) for resource in request.resources]
+    )
+
+
+def _described(
+    services: Services, may: May, resource: DescribeConfigsResource
+) -> DescribeConfigsResult:
+    code, message = ErrorCode.NONE, None
+    settings: list[DescribeConfigsResourceResult] = []
+    name = resource.resource_name
+    if resource.resource_type == TOPIC_CONFIG and not services.catalog.exists(name):
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    elif resource.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG):
+        node_id = str(services.node(may).node_id)
+        if name not in ("", node_id):
+            code, message = ErrorCode.INVALID_REQUEST, f"This broker is {node_id}, not {name}."
+        elif name and resource.resource_type == BROKER_CONFIG:
+            settings = _settings(services, resource)
+    return DescribeConfigsResult(
+        code, message, resource.resource_type, resource.resource_name, settings
+    )
+
+
+def _settings(
+    services: Services, resource: DescribeConfigsResource
+) -> list[DescribeConfigsResourceResult]:
+    keys = resource.configuration_keys
+    return [
+        DescribeConfigsResourceResult(
+            name, value, read_only=True, config_source=_STATIC_BROKER_CONFIG, config_type=_STRING
+        )
+        for name, value in services.settings.items()
+        if keys is None or name in keys
+    ]
+
+
+def list_config_resources(
+    services: Services, may: May, request: ListConfigResourcesRequest
+) -> ListConfigResourcesResponse:
+    """Answer with this node and the declared topics and groups; there are no client metrics."""
+    named = {
+        BROKER_CONFIG: [str(services.node(may).node_id)],
+        TOPIC_CONFIG: list(services.catalog.topics),
+        GROUP_CONFIG: list(services.catalog.groups),
+    }
+    # Version 0 asks for client metrics alone.
+    types = request.resource_types or (named if may.context.api_version else ())
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ConfigResource(name, kind) for kind in types for name in named.get(kind, ())
+        ]
+    )
