@@ -1,0 +1,80 @@
+"""Writes docs/gate.md from the table: `python -m broker.gate.docs docs/gate.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from broker.gate.need import ALL_VERSIONS, REFUSAL, Need, Row, Scope
+from broker.gate.table import GATE
+from protocol.messages import APIS
+
+_HEAD = """\
+<!-- Made by `python -m broker.gate.docs docs/gate.md`. -->
+# The gate
+
+Which operation on which resource each API key needs. A request passes if all its lines hold. A line
+that does not hold refuses what the column "Refuses" says, with the code beside it; "unless" names a
+broader right that makes the line moot.
+
+Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: lines marked
+`kafka-4.3` (the default) or `documented` hold in that profile alone.
+
+A key that is not here is refused, and so is a request to which no line of its key applies. A null
+name is allowed to nobody.
+
+| Protocol (API key) | Operation | Resource | Refuses | Code | Note |
+|---|---|---|---|---|---|
+"""
+
+
+def text() -> str:
+    """Return the document."""
+    return _HEAD + "".join(line for row in GATE.values() for line in _lines(row))
+
+
+def _lines(row: Row) -> Iterable[str]:
+    name = f"{row.key.name} ({row.key.value})"
+    if row.exempt:
+        yield _line(name, "", "", "", "", row.note)
+        return
+    for position, need in enumerate(row.needs):
+        notes = list(_notes(row, need))
+        if row.note and position == len(row.needs) - 1:
+            notes.append(row.note)
+        code = "" if need.scope is Scope.KEEP else str(need.code or _code(need))
+        yield _line(name, need.operation.name, need.type_name, need.scope.value, code, *notes)
+
+
+def _code(need: Need) -> str:
+    codes = {str(int(code)) for kind, code in REFUSAL.items() if kind.name in need.type_name}
+    return ", ".join(sorted(codes))
+
+
+def _notes(row: Row, need: Need) -> Iterable[str]:
+    if need.versions != ALL_VERSIONS:
+        known = [version for version in APIS[row.key].versions if version in need.versions]
+        yield f"Versions {known[0]}-{known[-1]}."
+    if need.when is not None:
+        yield f"Only {need.when.__doc__}."
+    if need.unless is not None:
+        yield f"Unless {need.unless.__doc__}."
+    if need.spare is not None:
+        yield f"All or nothing: the other entries get {int(need.spare)}."
+    if need.profile is not None:
+        yield f"Profile {need.profile.value}."
+
+
+def _line(*cells: str) -> str:
+    *columns, notes = (*cells[:5], " ".join(cells[5:]))
+    return f"| {' | '.join((*columns, notes))} |\n"
+
+
+def main() -> None:
+    """Write the document to the path that the process was given."""
+    Path(sys.argv[1]).write_text(text())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Why a request is answered as it is: each check that the gate made, and what decided it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext, Rule
+from broker.gate.engine import check
+from broker.gate.may import May, Topics
+from broker.gate.need import Profile
+from broker.gate.table import GATE
+
+
+class Check(NamedTuple):
+    """One decision: what was asked, whether it is allowed, and the rule or ACL that decided."""
+
+    action: Action
+    allowed: bool
+    rule: Rule
+
+
+class Explanation(NamedTuple):
+    """The checks in the order in which they were made; what may be answered, and the refusal.
+
+    ``allowed`` is the request or the part of it that passes, None if nothing does; then ``refusal``
+    is the whole answer.
+    """
+
+    checks: list[Check]
+    allowed: Any
+    refusal: Any
+
+
+def explain(
+    authorizer: Authorizer | None,
+    context: RequestContext,
+    request: Any,
+    topics: Topics,
+    profile: Profile = Profile.KAFKA,
+) -> Explanation:
+    """Hold a request of ``context.api_key`` against the gate, and tell each step.
+
+    Raises KeyError for a key that the gate does not know: such a request is not answered at all.
+    """
+    checks: list[Check] = []
+
+    def note(action: Action, decision: Decision) -> None:
+        checks.append(Check(action, decision.allowed, decision.rule))
+
+    may = May(authorizer, context, note)
+    verdict = check(GATE[context.api_key], request, may, topics, profile)
+    return Explanation(checks, verdict.request, verdict.response)

@@ -1,0 +1,89 @@
+"""Authorizers of a few lines, so that a test's rights can be read beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from broker.acl.authorizer import (
+    Action,
+    Decision,
+    RequestContext,
+    Rule,
+    RuleKind,
+    Session,
+)
+from broker.acl.bindings import AclOperation, ResourceType
+from broker.acl.operations import bit_field, supported_operations
+from broker.audit import Audit
+from broker.catalog import Catalog
+from broker.gate.need import Profile
+from broker.handlers.services import Node, Services
+from broker.standard_authorizer import StandardAuthorizer
+from broker.stores.memory import MemoryStore
+
+YES = Decision(True, Rule(RuleKind.SUPER_USER))
+NO = Decision(False, Rule(RuleKind.DEFAULT_DENY))
+
+Rights = Callable[[AclOperation, ResourceType, str | None], bool]
+
+
+class ByRule(StandardAuthorizer):
+    """Allows what a function allows."""
+
+    def __init__(self, rights: Rights) -> None:
+        super().__init__(MemoryStore())
+        self.rights = rights
+
+    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
+        return [
+            YES if self.rights(each.operation, each.resource_type, each.resource_name) else NO
+            for each in actions
+        ]
+
+    def authorize_by_resource_type(
+        self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
+    ) -> Decision:
+        return YES if self.rights(operation, resource_type, None) else NO
+
+    def authorized_operations(
+        self, context: RequestContext, resource_type: ResourceType, resource_name: str
+    ) -> int:
+        operations = supported_operations(resource_type)
+        return bit_field(
+            each for each in operations if self.rights(each, resource_type, resource_name)
+        )
+
+
+def nothing(_operation: AclOperation, _type: ResourceType, _name: str | None) -> bool:
+    """Allow nothing."""
+    return False
+
+
+def everything(_operation: AclOperation, _type: ResourceType, _name: str | None) -> bool:
+    """Allow everything."""
+    return True
+
+
+def names_that_begin_with(prefix: str) -> Rights:
+    """Allow every operation on topics, groups and transactions of such names, and no other."""
+
+    def rights(_operation: AclOperation, resource_type: ResourceType, name: str | None) -> bool:
+        return (
+            resource_type is not ResourceType.CLUSTER
+            and name is not None
+            and name.startswith(prefix)
+        )
+
+    return rights
+
+
+def services(rights: Rights, catalog: Catalog, audit: Audit) -> Services:
+    """Return a broker's parts in which everybody has these rights."""
+    node = {"SASL_PLAINTEXT": Node(1, "localhost", 9092)}
+    return Services("cluster", node, ByRule(rights), audit, catalog, Profile.KAFKA)
+
+
+def context(key: int, version: int) -> RequestContext:
+    """Return the context of a request of alice's."""
+    session = Session(("User:alice",), "127.0.0.1", "SASL_PLAINTEXT", "SASL_PLAINTEXT")
+    return RequestContext(session, key, version, "test", 1)

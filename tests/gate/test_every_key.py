@@ -1,0 +1,206 @@
+"""Every key at every version: with all rights, with none, and with rights to half of the names."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from inspect import isawaitable
+from typing import Any
+
+import pytest
+
+from broker.acl.bindings import AclOperation
+from broker.audit import Audit
+from broker.catalog import Catalog
+from broker.config import load
+from broker.gate.engine import check
+from broker.gate.need import Scope
+from broker.gate.table import GATE
+from broker.handlers import HANDLERS
+from broker.handlers.services import Services
+from broker.logs import configure
+from protocol.compile import decode, encode
+from protocol.messages import APIS, ApiKey
+from tests.gate.requests import codes, filled, strings
+from tests.gate.rights import context, everything, names_that_begin_with, nothing, services
+
+NAMES = ["may-1", "not-1", "may-2", "not-2"]
+AUTHORIZATION = {29, 30, 31, 53, 65}
+CASES = [
+    pytest.param(key, version, id=f"{api.name} v{version}")
+    for key, api in APIS.items()
+    for version in api.versions
+]
+# These never refuse for want of rights: they are part of authentication, or they filter.
+NEVER_REFUSED = {
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.SASL_AUTHENTICATE,
+    ApiKey.API_VERSIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.LIST_GROUPS,
+    ApiKey.LIST_TRANSACTIONS,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+}
+
+
+@pytest.fixture(scope="module")
+def audit() -> Audit:
+    return Audit(load(), "cluster", configure(stream=io.StringIO()))
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return Catalog("cluster", dict.fromkeys(NAMES, 1), NAMES)
+
+
+def as_sent(key: int, version: int, request: Any) -> Any:
+    """Return a request as it arrives: without what its version does not have."""
+    return decode(APIS[key].request, version, encode(request, version))
+
+
+async def answer(parts: Services, key: int, version: int, request: Any) -> Any:
+    """Return the whole answer to a request, as a client decodes it."""
+    may = parts.may(context(key, version))
+    verdict = check(GATE[key], request, may, parts.catalog, parts.profile)
+    response = verdict.response
+    if verdict.request is not None:
+        response = HANDLERS[key](parts, may, verdict.request)
+        if isawaitable(response):
+            response = await response
+        response = verdict.complete(response)
+    return decode(APIS[key].response, version, encode(response, version))
+
+
+def asked(key: int) -> Any:
+    """Return a request with the names, of a kind that every key's rules apply to."""
+    request = filled(key, NAMES)
+    if key == ApiKey.FETCH:
+        request.replica_id = request.replica_state.replica_id = -1
+    for resource in getattr(request, "resources", ()):
+        resource.resource_type = 2
+    return request
+
+
+@pytest.mark.parametrize(("key", "version"), CASES)
+async def test_with_all_rights_nothing_is_refused_for_want_of_rights(
+    key: int, version: int, audit: Audit, catalog: Catalog
+) -> None:
+    parts = services(everything, catalog, audit)
+    if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
+        await parts.authorizer.start()
+    response = await answer(parts, key, version, as_sent(key, version, asked(key)))
+    assert not codes(response) & AUTHORIZATION
+    if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
+        await parts.authorizer.close()
+
+
+@pytest.mark.parametrize(("key", "version"), CASES)
+async def test_without_rights_everything_is_refused_or_left_out(
+    key: int, version: int, audit: Audit, catalog: Catalog
+) -> None:
+    parts = services(nothing, catalog, audit)
+    request = as_sent(key, version, asked(key))
+    verdict = check(GATE[key], request, parts.may(context(key, version)), catalog, parts.profile)
+    response = await answer(parts, key, version, request)
+    if key in NEVER_REFUSED:
+        assert not strings(response) & set(NAMES)
+    elif key == ApiKey.DESCRIBE_LOG_DIRS and version < 3:
+        assert not response.results
+    elif key == ApiKey.CREATE_DELEGATION_TOKEN and version < 3:
+        assert codes(response) == {61}  # a token of one's own, and there are none
+    else:
+        assert codes(response) & AUTHORIZATION
+        assert not codes(response) - AUTHORIZATION - {0, 55}
+        assert verdict.request is None or key == ApiKey.METADATA
+
+
+def entries(key: int, version: int) -> Iterator[str]:
+    """Yield the array of the request whose entries are refused one by one, if there is one."""
+    row = GATE[key]
+    form = row.answer(version)
+    needs = [need for need in row.needs if version in need.versions]
+    if form.echo and not row.special and all(need.scope is Scope.EACH for need in needs):
+        yield form.echo.asked
+
+
+PARTIAL = [
+    pytest.param(key, version, array, id=f"{api.name} v{version}")
+    for key, api in APIS.items()
+    for version in api.versions
+    for array in entries(key, version)
+]
+
+
+@pytest.mark.parametrize(("key", "version", "array"), PARTIAL)
+async def test_only_allowed_entries_go_on_and_all_are_answered_in_their_order(
+    key: int, version: int, array: str, audit: Audit, catalog: Catalog
+) -> None:
+    request = as_sent(key, version, asked(key))
+    for position, entry in enumerate(getattr(request, array)):
+        if hasattr(entry, "topic_id") and not getattr(entry, "name", getattr(entry, "topic", "")):
+            entry.topic_id = catalog.id_of(NAMES[position])
+            if hasattr(entry, "name") and key == ApiKey.DELETE_TOPICS:
+                entry.name = None
+    parts = services(names_that_begin_with("may"), catalog, audit)
+    may = parts.may(context(key, version))
+    verdict = check(GATE[key], request, may, catalog, parts.profile)
+    sent = getattr(request, array)
+    spared = any(need.spare for need in GATE[key].needs)
+    assert verdict.request is not None or spared
+    if verdict.request is not None:
+        assert getattr(verdict.request, array) == [sent[0], sent[2]]
+    response = await answer(parts, key, version, request)
+    form = GATE[key].answer(version).echo
+    assert form is not None
+    answered = getattr(response, form.answer)
+    assert len(answered) == len(NAMES)
+    refused = [bool(codes(each) & AUTHORIZATION) for each in answered]
+    assert refused == [False, True, False, True]
+
+
+@pytest.mark.parametrize("version", APIS[ApiKey.METADATA].versions)
+async def test_metadata_of_all_topics_leaves_out_what_may_not_be_described(
+    version: int, audit: Audit, catalog: Catalog
+) -> None:
+    parts = services(names_that_begin_with("may"), catalog, audit)
+    request = APIS[ApiKey.METADATA].request(topics=None if version else ())
+    response = await answer(parts, ApiKey.METADATA, version, request)
+    assert [topic.name for topic in response.topics] == ["may-1", "may-2"]
+
+
+async def test_metadata_without_rights_to_what_it_asks_for_is_not_one_of_all_topics(
+    audit: Audit, catalog: Catalog
+) -> None:
+    parts = services(names_that_begin_with("may"), catalog, audit)
+    for version in APIS[ApiKey.METADATA].versions:
+        request = filled(ApiKey.METADATA, ["not-1"])
+        response = await answer(parts, ApiKey.METADATA, version, request)
+        assert [(topic.name, topic.error_code) for topic in response.topics] == [("not-1", 29)]
+
+
+async def test_topic_partitions_without_rights_to_what_is_asked_for_are_not_all_of_them(
+    audit: Audit, catalog: Catalog
+) -> None:
+    parts = services(names_that_begin_with("may"), catalog, audit)
+    key = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+    response = await answer(parts, key, 0, filled(key, ["not-1"]))
+    assert [(topic.name, topic.error_code) for topic in response.topics] == [("not-1", 29)]
+    response = await answer(parts, key, 0, APIS[key].request())
+    assert [topic.name for topic in response.topics] == ["may-1", "may-2"]
+
+
+async def test_list_groups_shows_all_to_who_may_describe_the_cluster(
+    audit: Audit, catalog: Catalog
+) -> None:
+    half = names_that_begin_with("may")
+
+    def with_cluster(operation: AclOperation, kind: Any, name: str | None) -> bool:
+        return operation is AclOperation.DESCRIBE and name == "kafka-cluster"
+
+    request = APIS[ApiKey.LIST_GROUPS].request()
+    for rights, expected in ((half, ["may-1", "may-2"]), (with_cluster, NAMES)):
+        parts = services(rights, catalog, audit)
+        response = await answer(parts, ApiKey.LIST_GROUPS, 5, request)
+        assert [group.group_id for group in response.groups] == expected

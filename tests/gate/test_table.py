@@ -1,0 +1,88 @@
+"""The table itself: complete, as documented, and described in docs/gate.md as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from broker.gate.docs import text
+from broker.gate.need import Profile, Row
+from broker.gate.table import GATE
+from broker.handlers import HANDLERS
+from protocol.messages import APIS, ApiKey
+
+ROOT = Path(__file__).parents[2]
+
+# The rows of Kafka's documentation, "Protocol (API key) | Operation | Resource", by the numbers of
+# the keys. T topic, G group, C cluster, X transactional id.
+DOCUMENTED = """
+0 WRITE X, 0 IDEMPOTENT_WRITE C, 0 WRITE T, 1 CLUSTER_ACTION C, 1 READ T, 2 DESCRIBE T,
+3 DESCRIBE T, 3 CREATE C, 3 CREATE T, 4 CLUSTER_ACTION C, 5 CLUSTER_ACTION C, 6 CLUSTER_ACTION C,
+7 CLUSTER_ACTION C, 8 READ G, 8 READ T, 9 DESCRIBE G, 9 DESCRIBE T, 10 DESCRIBE G, 10 DESCRIBE X,
+11 READ G, 12 READ G, 13 READ G, 14 READ G, 15 DESCRIBE G, 16 DESCRIBE C, 16 DESCRIBE G,
+19 CREATE C, 19 CREATE T, 20 DELETE T, 21 DELETE T, 22 WRITE X, 22 IDEMPOTENT_WRITE C,
+23 CLUSTER_ACTION C, 23 DESCRIBE T, 24 WRITE X, 24 WRITE T, 25 WRITE X, 25 READ G, 26 WRITE X,
+27 CLUSTER_ACTION C, 28 WRITE X, 28 READ G, 28 READ T, 29 DESCRIBE C, 30 ALTER C, 31 ALTER C,
+32 DESCRIBE_CONFIGS C, 32 DESCRIBE_CONFIGS T, 33 ALTER_CONFIGS C, 33 ALTER_CONFIGS T, 34 ALTER C,
+35 DESCRIBE C, 37 ALTER T, 42 DELETE G, 43 CLUSTER_ACTION C, 44 ALTER_CONFIGS C,
+44 ALTER_CONFIGS T, 45 ALTER C, 46 DESCRIBE C, 47 DELETE G, 47 READ T
+"""
+# Keys that the documentation names without a row of their own: part of authentication, or tokens.
+WITHOUT_ROWS = {17, 18, 36, 38, 39, 40, 41}
+TYPES = {"TOPIC": "T", "GROUP": "G", "CLUSTER": "C", "TRANSACTIONAL_ID": "X"}
+# What Kafka 4.3 asks for in these keys, and its documentation does not tell of.
+UNTOLD = {
+    "10 CLUSTER_ACTION C",  # share coordinators, KIP-932
+    "24 CLUSTER_ACTION C",  # version 4, between brokers, KIP-890
+    "32 DESCRIBE_CONFIGS G",  # configurations of groups, KIP-848
+    "33 ALTER_CONFIGS G",
+    "44 ALTER_CONFIGS G",
+}
+
+
+def documented_rows() -> set[str]:
+    return {row.strip() for row in DOCUMENTED.replace("\n", " ").split(",")}
+
+
+def rows_of(row: Row) -> set[str]:
+    """Return a row's needs in the documented profile, broader rights included."""
+    found = set()
+    for need in row.needs:
+        if need.profile is Profile.KAFKA:
+            continue
+        types = [TYPES[name] for name in TYPES if name in need.type_name.replace(",", " ").split()]
+        found |= {f"{int(row.key)} {need.operation.name} {kind}" for kind in types}
+        if need.unless is not None and " on the Cluster" in (need.unless.__doc__ or ""):
+            operation = (need.unless.__doc__ or "").removesuffix(" on the Cluster")
+            found.add(f"{int(row.key)} {operation} C")
+    return found
+
+
+def test_every_declared_key_has_a_row_and_an_answer() -> None:
+    assert set(GATE) == set(APIS) == set(HANDLERS)
+
+
+def test_the_documented_profile_is_the_documentation_row_for_row() -> None:
+    keys = {int(row.split()[0]) for row in documented_rows()} | WITHOUT_ROWS
+    ours = {line for key in sorted(keys) for line in rows_of(GATE[key])}
+    assert ours - UNTOLD == documented_rows()
+
+
+def test_a_row_without_needs_is_exempt_for_a_reason() -> None:
+    for row in GATE.values():
+        assert row.needs or (row.exempt and row.note), row.key
+        assert not (row.needs and row.exempt), row.key
+    exempt = {row.key for row in GATE.values() if row.exempt}
+    assert exempt == {
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.API_VERSIONS,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.DESCRIBE_CLUSTER,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+        ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    }
+
+
+def test_docs_gate_md_is_current() -> None:
+    current = (ROOT / "docs" / "gate.md").read_text()
+    assert current == text(), "run: python -m broker.gate.docs docs/gate.md"
