@@ -10,7 +10,7 @@ from broker.acl.authorizer import RequestContext, Session
 from broker.auth.sasl import ApiVersionsAnswer
 from broker.gate.engine import Complete, check
 from broker.gate.table import GATE
-from broker.handlers import HANDLERS
+from broker.handlers import ADVERTISED, HANDLERS
 from broker.handlers.services import Services
 from broker.handlers.session import answer_api_versions
 from protocol.errors import ErrorCode
@@ -23,7 +23,7 @@ from protocol.wire import Request, decode_request, response_frame
 def answer_versions(request: Request) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
     header = request.header
-    response = answer_api_versions(header.api_version, request.message, HANDLERS)
+    response = answer_api_versions(header.api_version, request.message, ADVERTISED)
     # A version that is not known here is not known how to encode either; every client reads 0.
     version = header.api_version if request.message is not None else 0
     frame = response_frame(request.api, version, header.correlation_id, response)

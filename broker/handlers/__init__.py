@@ -36,8 +36,8 @@ def _deleted(services: Services, group_id: str) -> ErrorCode:
 
 
 def api_versions(_services: Services, may: May, request: Any) -> Any:
-    """Answer ApiVersions of an authenticated session: with the keys below."""
-    return session.answer_api_versions(may.context.api_version, request, HANDLERS)
+    """Answer ApiVersions of an authenticated session: with the keys of Kafka 4.3."""
+    return session.answer_api_versions(may.context.api_version, request, ADVERTISED)
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
@@ -121,4 +121,17 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_GROUP,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_GROUP,
 }
-"""The answers by API key; these keys are the ones that ApiVersions tells."""
+"""The answers by API key."""
+
+# Kafka 4 has no brokers any more that would ask for these.
+_OLD_BROKERS: Final = frozenset(
+    (
+        ApiKey.LEADER_AND_ISR,
+        ApiKey.STOP_REPLICA,
+        ApiKey.UPDATE_METADATA,
+        ApiKey.CONTROLLED_SHUTDOWN,
+    )
+)
+
+ADVERTISED: Final = tuple(key for key in HANDLERS if key not in _OLD_BROKERS)
+"""The keys that ApiVersions tells: those of Kafka 4.3."""

@@ -108,8 +108,11 @@ def _names(services: Services, request: MetadataRequest) -> list[str]:
     catalog = services.catalog
     if request.topics is None:
         return list(catalog.topics)
-    asked = (topic.name or catalog.name_of(topic.topic_id) for topic in request.topics)
-    return list(dict.fromkeys(filter(None, asked)))
+    names = dict.fromkeys(
+        catalog.name_of(topic.topic_id) if topic.name is None else topic.name
+        for topic in request.topics
+    )
+    return [name for name in names if name is not None]
 
 
 def _missing(name: str) -> ErrorCode:
