@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Final
 
+METADATA_TOPIC: Final = "__cluster_metadata"
 INTERNAL_TOPICS: Final = frozenset(
     ("__consumer_offsets", "__transaction_state", "__share_group_state")
 )
@@ -24,14 +25,20 @@ def is_topic_name(name: str) -> bool:
 class Catalog:
     """Declared topics, with their number of partitions, and groups.
 
-    A topic's id follows from the cluster's id and its name, so that it is the same after a restart.
+    ``node_id`` is the one broker's. A topic's id follows from the cluster's id and the topic's name,
+    so that it is the same after a restart.
     """
 
     auto_creates = False
 
     def __init__(
-        self, cluster_id: str, topics: Mapping[str, int] | None = None, groups: Iterable[str] = ()
+        self,
+        cluster_id: str,
+        topics: Mapping[str, int] | None = None,
+        groups: Iterable[str] = (),
+        node_id: int = 1,
     ) -> None:
+        self.node_id = node_id
         self.topics = dict(topics or {})
         self.groups = tuple(dict.fromkeys(groups))
         self._ids = {

@@ -60,7 +60,7 @@ class Server:
             {bound.listener.name: self._node(bound) for bound in self._sockets},
             self._authorizer,
             self._audit,
-            Catalog(self._cluster_id, self._config.catalog_topics, self._config.catalog_groups),
+            self._catalog(),
             Profile(self._config.gate_profile),
             shown_settings(self._config),
         )
@@ -88,6 +88,12 @@ class Server:
             for connection in list(self._connections.open):
                 connection.abort()
             await self._connections.all_closed()
+
+    def _catalog(self) -> Catalog:
+        config = self._config
+        return Catalog(
+            self._cluster_id, config.catalog_topics, config.catalog_groups, config.node_id
+        )
 
     def _close_sockets(self) -> None:
         for bound in self._sockets:

@@ -32,6 +32,9 @@ from aiokafka.protocol.types import (
 from aiokafka.protocol.types import UnsignedVarInt32 as _Varint
 
 ZERO_UUID: Final = bytes(16)
+LONGEST_STRING: Final = 0x7FFF
+"""The most bytes of a string; Kafka takes no more in compact strings, either, whose length has room
+for them, so that each message can be written at every version."""
 
 Tags = Sequence[tuple[int, bytes]]
 """Tagged fields of which only the number and the bytes are known."""
@@ -142,7 +145,7 @@ class Bytes(_Sized):
 
 
 class String(_Sized):
-    """Text in UTF-8; other bytes are refused."""
+    """Text in UTF-8; other bytes are refused, and more than `LONGEST_STRING` of them, too."""
 
     length = Int16
 
@@ -152,6 +155,8 @@ class String(_Sized):
 
     def decode(self, data: BytesIO) -> str | None:
         size = self.decode_length(data)
+        if size is not None and size > LONGEST_STRING:
+            raise ProtocolError(f"{size} bytes of text announced, {LONGEST_STRING} are allowed")
         return None if size is None else read(data, size).decode()
 
 
@@ -227,6 +232,7 @@ SIZED: Final[dict[str, Any]] = {"bytes": Bytes, "records": Bytes, "string": Stri
 """The leaves that carry their length, by the same names."""
 
 __all__ = [
-    "FIXED", "SIZED", "ZERO_UUID", "Array", "Bytes", "Leaf", "Nullable", "ProtocolError", "Schema",
-    "String", "TaggedFields", "Tags", "UInt16", "UnsignedVarint", "Uuid", "read",
+    "FIXED", "LONGEST_STRING", "SIZED", "ZERO_UUID", "Array", "Bytes", "Leaf", "Nullable",
+    "ProtocolError", "Schema", "String", "TaggedFields", "Tags", "UInt16",
+    "UnsignedVarint", "Uuid", "read",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ Kind = str | type | list[Any]
 """A leaf's name, a struct's class, or a list of one of them: an array of it."""
 
 _LAST = 0x7FFF
-_EMPTY: dict[str, Any] = {"string": "", "bytes": b"", "records": None, "uuid": ZERO_UUID} | {
+_EMPTY: dict[str, Any] = {"string": "", "bytes": b"", "records": b"", "uuid": ZERO_UUID} | {
     "bool": False,
     "float64": 0.0,
 }
@@ -81,11 +81,14 @@ def of(
 
     ``versions`` are those that have the field, ``nullable`` those in which it may be null, and
     ``tagged`` those in which it travels as the tagged field number ``tag``. Without a ``default``
-    a field that a version lacks is zero, empty or a struct of defaults, as in Kafka.
+    a field that a version lacks is zero, empty or a struct of defaults, as in Kafka; records that
+    may be null are null.
     """
     spec = FieldSpec(kind, versions_in(versions), versions_in(nullable), tag, versions_in(tagged))
     if default is ... and isinstance(kind, type):
         return dataclasses.field(default_factory=kind, metadata={"spec": spec})
+    if default is ... and kind == "records" and spec.nullable:
+        default = None
     if default is ...:
         default = () if isinstance(kind, list) else _EMPTY.get(kind, 0)  # type: ignore[arg-type] # a str
     return dataclasses.field(default=default, metadata={"spec": spec})
@@ -120,6 +123,10 @@ class TaggedField(NamedTuple):
     name: str
     leaf: Leaf
     default: Callable[[], Any]
+
+    def is_default(self, value: Any) -> bool:
+        """Say whether the field has its default, and so is left out."""
+        return bool((tuple(value) if isinstance(value, list) else value) == self.default())
 
 
 class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
@@ -158,7 +165,7 @@ class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
         known = (
             (tag, field.leaf.encode(value))
             for tag, field in self.known.items()
-            if (value := getattr(item, field.name)) != field.default()
+            if not field.is_default(value := getattr(item, field.name))
         )
         return [*known, *item.unknown_tags]
 

@@ -68,13 +68,18 @@ class Struct:
     fields: list[Field] = field(default_factory=list)
 
 
-def specifications(version: str, folder: Path) -> dict[str, dict[str, Any]]:
-    """Fetch a kafka-clients jar and return its message specifications by message name."""
+def fetched(version: str, folder: Path) -> Path:
+    """Fetch a kafka-clients jar into a folder and return its path."""
     coordinates = f"org.apache.kafka:kafka-clients:{version}"
     command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
     subprocess.run([*command, f"-DoutputDirectory={folder}"], check=True)
+    return folder / f"kafka-clients-{version}.jar"
+
+
+def specifications(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the message specifications inside a kafka-clients jar by message name."""
     messages = {}
-    with zipfile.ZipFile(folder / f"kafka-clients-{version}.jar") as jar:
+    with zipfile.ZipFile(path) as jar:
         for name in jar.namelist():
             if name.startswith("common/message/") and name.endswith(".json"):
                 text = re.sub(r"^\s*//.*$", "", jar.read(name).decode(), flags=re.MULTILINE)
@@ -223,14 +228,22 @@ def ordered(merge: Merge) -> list[Struct]:
 
 def rename_clashes(request: Merge, response: Merge) -> None:
     """Give structs that request and response both have, but not alike, names of their own."""
-    for name in set(request.structs) & set(response.structs):
-        if request.structs[name] != response.structs[name]:
-            for merge, prefix in ((request, "Request"), (response, "Response")):
-                merge.structs[prefix + name] = struct = merge.structs.pop(name)
-                struct.name = prefix + name
-                for f in (f for s in merge.structs.values() for f in s.fields):
-                    if f.type.removeprefix("[]") == name:
-                        f.type = f.type.replace(name, prefix + name)
+    shared = sorted(set(request.structs) & set(response.structs))
+    clashes = {name for name in shared if request.structs[name] != response.structs[name]}
+    # Structs that hold one of those are not alike either, however they look.
+    for _ in shared:
+        clashes |= {
+            name
+            for name in shared
+            if any(f.type.removeprefix("[]") in clashes for f in request.structs[name].fields)
+        }
+    for name in sorted(clashes):
+        for merge, prefix in ((request, "Request"), (response, "Response")):
+            merge.structs[prefix + name] = struct = merge.structs.pop(name)
+            struct.name = prefix + name
+            for f in (f for s in merge.structs.values() for f in s.fields):
+                if f.type.removeprefix("[]") == name:
+                    f.type = f.type.replace(name, prefix + name)
 
 
 def module_source(key: int, api: str, request: Merge, response: Merge) -> str:
@@ -282,11 +295,9 @@ def registry_source(rows: list[tuple[int, str, Merge, Merge]]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def main() -> None:
-    """Write the modules and the registry."""
-    with tempfile.TemporaryDirectory() as folder:
-        older = specifications(OLDER, Path(folder))
-        newer = specifications(NEWER, Path(folder))
+def write(older_jar: Path, newer_jar: Path, output: Path) -> None:
+    """Write the modules and the registry into a folder, not yet as ruff would format them."""
+    older, newer = specifications(older_jar), specifications(newer_jar)
     requests = {
         message["apiKey"]: name
         for messages in (older, newer)
@@ -301,10 +312,11 @@ def main() -> None:
         response = Merge(older.get(f"{api}Response"), newer.get(f"{api}Response"))
         response.limit(set(request.versions))
         rows.append((key, api, request, response))
-        path = OUTPUT / f"{python_name(api)}.py"
+        path = output / f"{python_name(api)}.py"
         path.write_text(module_source(key, api, request, response))
-    (OUTPUT / "registry.py").write_text(registry_source(rows))
+    (output / "registry.py").write_text(registry_source(rows))
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as jars:
+        write(fetched(OLDER, Path(jars)), fetched(NEWER, Path(jars)), OUTPUT)

@@ -7,12 +7,13 @@ from typing import Any, Final
 
 from broker.acl.authorizer import RequestContext
 from broker.acl.bindings import CLUSTER_NAME, ResourceType
-from broker.catalog import INTERNAL_TOPICS, is_topic_name
+from broker.catalog import INTERNAL_TOPICS, METADATA_TOPIC, is_topic_name
 from broker.gate.echo import Denial
 from broker.gate.may import Topics
 from broker.gate.need import Target
 from protocol.errors import ErrorCode
 from protocol.leaves import ZERO_UUID
+from protocol.messages.fetch import FetchResponse
 
 GROUP_COORDINATOR: Final = 0
 TRANSACTION_COORDINATOR: Final = 1
@@ -138,6 +139,23 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
     return ErrorCode.INVALID_REQUEST
 
 
+def altered_config(entry: Any, request: Any, topics: Topics) -> Target:
+    """Find the same of a configuration to be altered: a broker's only by the broker itself."""
+    if entry.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG) and entry.resource_name not in (
+        "",
+        str(topics.node_id),
+    ):
+        return ErrorCode.INVALID_REQUEST
+    return config_resource(entry, request, topics)
+
+
+def creatable_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
+    """Find a topic to be created: never the one of the cluster's metadata."""
+    if entry.name == METADATA_TOPIC:
+        return ErrorCode.INVALID_REQUEST
+    return ResourceType.TOPIC, entry.name
+
+
 def valid_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
     """Find an entry's topic, whose name must be one."""
     if not is_topic_name(entry.name):
@@ -177,8 +195,15 @@ def subscribed_topics(request: Any) -> Iterable[str]:
     return dict.fromkeys(request.subscribed_topic_names or ())
 
 
-def topology_topics(request: Any) -> Iterable[str]:
-    """Name the topics of a streams group's topology."""
+def topology_resources(request: Any) -> Iterable[Target]:
+    """Find the topics of a streams group's topology: they must be names, and not internal."""
+    names = _topology_names(request)
+    if any(name in INTERNAL_TOPICS or not is_topic_name(name) for name in names):
+        return [ErrorCode.STREAMS_INVALID_TOPOLOGY]
+    return [(ResourceType.TOPIC, name) for name in names]
+
+
+def _topology_names(request: Any) -> Iterable[str]:
     names: dict[str, None] = {}
     for part in request.topology.subtopologies if request.topology else ():
         names |= dict.fromkeys(part.source_topics)
@@ -207,6 +232,13 @@ def sync_without_protocol(request: Any, context: RequestContext) -> Denial | Non
         request.protocol_type is None or request.protocol_name is None
     ):
         return Denial(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "Protocol type and name are missing.")
+    return None
+
+
+def unknown_fetch_session(request: Any, _context: RequestContext) -> FetchResponse | None:
+    """Refuse a Fetch of a session (KIP-227) at the top alone: there are no sessions here."""
+    if request.session_id:
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     return None
 
 

@@ -60,6 +60,10 @@ class Echo:
                 values["error_message"] = denial[1]
         return struct(**values, **self.fill)
 
+    def key_of(self, entry: Any) -> tuple[Any, ...]:
+        """Return what tells an entry of the request from others."""
+        return tuple(getattr(entry, name) if name else entry for _, name in self.keys)
+
     def merged(
         self, asked: Iterable[Any], refused: Mapping[int, Any], answered: Iterable[Any]
     ) -> list[Any]:
@@ -76,8 +80,7 @@ class Echo:
             if position in refused:
                 merged.append(refused[position])
                 continue
-            key = tuple(getattr(entry, name) if name else entry for _, name in self.keys)
-            if found[key]:
+            if found[key := self.key_of(entry)]:
                 merged.append(found[key].popleft())
         return merged + [entry for rest in found.values() for entry in rest]
 
@@ -86,14 +89,15 @@ class Echo:
 class Answer:
     """How an answer is made of a request: a code at the ``top``, an ``echo``, or both.
 
-    Without ``echoes_whole`` the refusal of a whole request leaves the echo empty. ``made`` is a
-    function that makes such a refusal, where no declaration can.
+    With ``top_decides`` an answer with a code at the top has no entries: a refusal of the whole
+    request leaves them out, and the request goes on even if every entry of it is refused. ``made``
+    is a function that makes the refusal of a whole request, where no declaration can.
     """
 
     top: bool = False
     echo: Echo | None = None
     fill: Mapping[str, Any] = field(default_factory=dict)
-    echoes_whole: bool = True
+    top_decides: bool = False
     made: Callable[[Any, Denial], Any] | None = None
 
     def refuse(self, response: Any, request: Any, denial: Denial) -> Any:
@@ -105,7 +109,7 @@ class Answer:
             values["error_code"] = denial[0]
             if "error_message" in _names(response):
                 values["error_message"] = denial[1]
-        if self.echo is not None and self.echoes_whole:
+        if self.echo is not None and not self.top_decides:
             entries = getattr(request, self.echo.asked) or ()
             values[self.echo.answer] = [
                 self.echo.refuse(response, entry, denial) for entry in entries
@@ -148,7 +152,7 @@ def top_and_entries(echoed: Echo, **fill: Any) -> Answer:
 
 def top_or_entries(echoed: Echo, **fill: Any) -> Answer:
     """Declare an answer that is refused as a whole at the top alone, in parts entry by entry."""
-    return Answer(True, echoed, fill, echoes_whole=False)
+    return Answer(True, echoed, fill, top_decides=True)
 
 
 def made(refuse: Callable[[Any, Denial], Any]) -> Answer:

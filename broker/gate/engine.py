@@ -49,20 +49,25 @@ def denial(code: int, operation: AclOperation, resource_type: ResourceType, name
 
 def check(row: Row, request: Any, may: May, topics: Topics, profile: Profile) -> Verdict:
     """Hold a request of the row's key against the rights of its session."""
-    if row.first is not None and (first := row.first(request, may.context)):
-        return refused(_refuse(row, request, may, first))
+    if row.first is not None and (first := row.first(request, may.context)) is not None:
+        is_denial = isinstance(first, Denial)
+        return refused(_refuse(row, request, may, first) if is_denial else first)
     if row.exempt:
         return Verdict(request, None, unchanged)
     if row.special is not None:
         verdict: Verdict = row.special(row, request, may, topics, profile)
         return verdict
+    return check_needs(row, request, may, topics, profile)
+
+
+def check_needs(row: Row, request: Any, may: May, topics: Topics, profile: Profile) -> Verdict:
+    """Hold a request against the needs of its row alone."""
     needs = _applying(row, request, may, profile)
-    if not needs:
-        message = f"Not authorized: no rule of {APIS[row.key].name} covers this request."
-        return refused(
-            _refuse(row, request, may, Denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message))
-        )
-    return _check_needs(row, request, may, topics, needs)
+    if needs:
+        return _check_applying(row, request, may, topics, needs)
+    message = f"Not authorized: no rule of {APIS[row.key].name} covers this request."
+    why = Denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+    return refused(_refuse(row, request, may, why))
 
 
 def _applying(row: Row, request: Any, may: May, profile: Profile) -> list[Need]:
@@ -80,11 +85,11 @@ def _refuse(row: Row, request: Any, may: May, why: Denial) -> Any:
     return answer.refuse(APIS[row.key].response, request, why)
 
 
-def _check_needs(
+def _check_applying(
     row: Row, request: Any, may: May, topics: Topics, needs: Iterable[Need]
 ) -> Verdict:
     answer = row.answer(may.context.api_version)
-    denials: dict[int, Denial] = {}
+    denials = repeated(answer, request) if row.once else {}
     kept = []
     for need in needs:
         if need.unless is not None and need.unless(may):
@@ -96,11 +101,22 @@ def _check_needs(
                 return refused(_refuse(row, request, may, why))
         elif answer.echo is not None:
             asked = getattr(request, answer.echo.asked) or ()
-            denials |= entry_denials(need, asked, request, may, topics)
+            denials = entry_denials(need, asked, request, may, topics) | denials
     trims: list[Complete] = [partial(_keep, may=may, need=need, topics=topics) for need in kept]
     if row.trim is not None:
         trims.append(partial(row.trim, may))
     return _parted(row, answer, request, denials, trims)
+
+
+def repeated(answer: Answer, request: Any) -> dict[int, Denial]:
+    """Refuse the entries that a request names more than once, whoever asks."""
+    if answer.echo is None:
+        return {}
+    asked = getattr(request, answer.echo.asked) or ()
+    keys = [answer.echo.key_of(entry) for entry in asked]
+    counts = Counter(keys)
+    why = Denial(ErrorCode.INVALID_REQUEST, "The request names it more than once.")
+    return {position: why for position, key in enumerate(keys) if counts[key] > 1}
 
 
 def whole_denial(need: Need, request: Any, may: May) -> Denial | None:
@@ -163,11 +179,13 @@ def _parted(
         position: echoed.refuse(response_class, asked[position], why)
         for position, why in denials.items()
     }
-    if len(refusals) == len(asked):
+    if len(refusals) == len(asked) and not answer.top_decides:
         refusing = [refusals[position] for position in range(len(asked))]
         return refused(response_class(**{echoed.answer: refusing}, **answer.fill))
 
     def put_back(response: Any) -> Any:
+        if answer.top_decides and response.error_code:
+            return response
         answered = getattr(response, echoed.answer)
         setattr(response, echoed.answer, echoed.merged(asked, refusals, answered))
         return response

@@ -16,6 +16,10 @@ class Topics(Protocol):
         """Return the name of a topic id, None if no topic has it."""
 
     @property
+    def node_id(self) -> int:
+        """The id of the broker that answers."""
+
+    @property
     def auto_creates(self) -> bool:
         """Whether a topic that is asked for and missing is created."""
 

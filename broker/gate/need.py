@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from broker.acl.authorizer import RequestContext
 from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from broker.gate.echo import TOP, Answer, Denial
+from broker.gate.echo import TOP, Answer
 from broker.gate.may import May, Topics
 from protocol.errors import ErrorCode
 from protocol.leaves import ZERO_UUID
@@ -52,8 +52,10 @@ Target = tuple[ResourceType, str | None] | int | None
 Resource = Callable[[Any, Any, Topics], Target]
 """Finds the resource of an entry of a request: takes the entry and the request."""
 
-First = Callable[[Any, RequestContext], Denial | None]
-"""Refuses a request for what it is, before any right is asked for."""
+First = Callable[[Any, RequestContext], Any]
+"""Refuses a request for what it is, before any right is asked for: returns a `Denial`, a whole
+response, or None to go on.
+"""
 
 When = Callable[[Any], bool]
 """Tells of a request whether a need applies."""
@@ -100,6 +102,8 @@ class Row:
     exempt: bool = False
     note: str = ""
     first: First | None = None
+    once: bool = False
+    """Whether the request may name each entry only once."""
     special: Callable[..., Any] | None = None
     """Decides in place of the engine, where an API has logic of its own: takes what
     `engine.check` takes.
@@ -121,12 +125,14 @@ def named(resource_type: ResourceType, field: str) -> Resource:
     return find
 
 
-def topic(field: str = "name", id_field: str = "topic_id") -> Resource:
-    """Find an entry's topic by its name or, in versions with topic ids, by its id."""
+def topic(field: str | None = "name", id_field: str = "topic_id") -> Resource:
+    """Find an entry's topic by its id or, without one, by its name; ``field`` is None where topics
+    have no names.
+    """
 
     def find(entry: Any, _request: Any, topics: Topics) -> Target:
         topic_id = getattr(entry, id_field)
-        if topic_id == ZERO_UUID:
+        if topic_id == ZERO_UUID and field is not None:
             return ResourceType.TOPIC, getattr(entry, field)
         name = topics.name_of(topic_id)
         if name is None:

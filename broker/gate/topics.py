@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from broker.acl.bindings import AclOperation, ResourceType
 from broker.gate.echo import Denial
-from broker.gate.engine import Verdict, refused, unchanged
+from broker.gate.engine import Verdict, check_needs, refused, unchanged
 from broker.gate.may import May, Topics
 from broker.gate.need import Profile, Row
 from protocol.errors import ErrorCode
@@ -128,6 +128,37 @@ def _creatable(seen: set[str | None], may: May, topics: Topics) -> set[str | Non
         return seen
     created = may.allowed(AclOperation.CREATE, ResourceType.TOPIC, dict.fromkeys(missing, 1))
     return (seen - missing) | created
+
+
+def check_delete_topics(
+    row: Row, request: Any, may: May, topics: Topics, profile: Profile
+) -> Verdict:
+    """Name a topic that was given by its id and is refused, if it may be described."""
+    verdict = check_needs(row, request, may, topics, profile)
+
+    def name_described(response: Any) -> Any:
+        hidden = [
+            entry
+            for entry in response.responses
+            if entry.name is None and entry.error_code == _DENIED
+        ]
+        names = {entry.topic_id: topics.name_of(entry.topic_id) for entry in hidden}
+        seen = may.allowed(
+            AclOperation.DESCRIBE,
+            ResourceType.TOPIC,
+            dict.fromkeys(names.values(), 1),
+            quietly=True,
+        )
+        for entry in hidden:
+            if names[entry.topic_id] in seen:
+                entry.name = names[entry.topic_id]
+        return response
+
+    if verdict.request is None:
+        return refused(name_described(verdict.response))
+    return Verdict(
+        verdict.request, None, lambda response: name_described(verdict.complete(response))
+    )
 
 
 def check_describe_topic_partitions(

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.gate.may import May
-from broker.handlers import acls, cluster, configs, data, groups, session, tokens
+from broker.handlers import acls, cluster, configs, data, groups, session, tokens, topics
 from broker.handlers.answers import by_topic, empty, with_code, with_codes
 from broker.handlers.services import Handler, Services
 from protocol.errors import ErrorCode
@@ -21,12 +21,6 @@ _NO_GROUP: Final = with_code(ErrorCode.GROUP_ID_NOT_FOUND)
 _NOT_KEPT: Final = with_code(ErrorCode.POLICY_VIOLATION)
 _NO_TOPIC: Final = with_code(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 _NOT_A_BROKERS_PEER: Final = with_code(ErrorCode.UNSUPPORTED_VERSION)
-
-
-def _created(services: Services, topic: Any) -> ErrorCode:
-    if services.catalog.exists(topic.name):
-        return ErrorCode.TOPIC_ALREADY_EXISTS
-    return ErrorCode.POLICY_VIOLATION
 
 
 def _deleted(services: Services, group_id: str) -> ErrorCode:
@@ -50,7 +44,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.UPDATE_METADATA: _NOT_A_BROKERS_PEER,
     ApiKey.CONTROLLED_SHUTDOWN: _NOT_A_BROKERS_PEER,
     ApiKey.OFFSET_COMMIT: by_topic(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    ApiKey.OFFSET_FETCH: _NO_COORDINATOR,
+    ApiKey.OFFSET_FETCH: groups.offset_fetch,
     ApiKey.FIND_COORDINATOR: cluster.find_coordinator,
     ApiKey.JOIN_GROUP: _NO_COORDINATOR,
     ApiKey.HEARTBEAT: _NO_COORDINATOR,
@@ -60,7 +54,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.LIST_GROUPS: groups.list_groups,
     ApiKey.SASL_HANDSHAKE: session.sasl_handshake,
     ApiKey.API_VERSIONS: api_versions,
-    ApiKey.CREATE_TOPICS: with_codes(_created),
+    ApiKey.CREATE_TOPICS: topics.create_topics,
     ApiKey.DELETE_TOPICS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.DELETE_RECORDS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.INIT_PRODUCER_ID: data.init_producer_id,
@@ -88,7 +82,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _NOT_KEPT,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: empty,
-    ApiKey.OFFSET_DELETE: _NO_GROUP,
+    ApiKey.OFFSET_DELETE: groups.offset_delete,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: empty,
     ApiKey.ALTER_CLIENT_QUOTAS: _NOT_KEPT,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: tokens.describe_scram,
@@ -117,7 +111,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _NO_TOPIC,
     ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_COORDINATOR,
     ApiKey.STREAMS_GROUP_DESCRIBE: _NO_GROUP,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _NO_GROUP,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: groups.share_group_offsets,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_GROUP,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_GROUP,
 }

@@ -150,6 +150,9 @@ def _described_topic(
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replica_nodes,
                 isr_nodes=partition.isr_nodes,
+                # Not null, which the wire allows and the Java AdminClient does not.
+                eligible_leader_replicas=[],
+                last_known_elr=[],
             )
             for partition in topic.partitions
         ],

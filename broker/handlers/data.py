@@ -69,11 +69,8 @@ def fetch(
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Answer that declared topics are empty, after the time that the client is ready to wait.
 
-    There are no fetch sessions (KIP-227): a request that names one is told so, and the client goes
-    on with full requests.
+    The answer begins no fetch session (KIP-227), so that the client goes on with full requests.
     """
-    if request.session_id:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     response = FetchResponse(
         responses=[
             FetchableTopicResponse(

@@ -13,8 +13,31 @@ from protocol.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
+from protocol.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsResponse,
+    DescribeShareGroupOffsetsResponseGroup,
+    DescribeShareGroupOffsetsResponsePartition,
+    DescribeShareGroupOffsetsResponseTopic,
+)
 from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from protocol.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 
+_FIRST_VERSION_WITH_GROUPS: Final = 8
 _PROTOCOL: Final = "consumer"
 _STATE: Final = "Empty"
 _TYPE: Final = "classic"
@@ -30,6 +53,91 @@ def list_groups(services: Services, _may: May, request: ListGroupsRequest) -> Li
     return ListGroupsResponse(
         groups=[
             ListedGroup(group_id, _PROTOCOL, _STATE, _TYPE) for group_id in services.catalog.groups
+        ]
+    )
+
+
+def offset_fetch(services: Services, may: May, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    """Answer that nothing is committed: of what is asked for, or, asked for all, of nothing."""
+    if may.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
+        return OffsetFetchResponse(
+            groups=[
+                OffsetFetchResponseGroup(
+                    group.group_id,
+                    [
+                        OffsetFetchResponseTopics(
+                            topic.name,
+                            topic.topic_id,
+                            [
+                                OffsetFetchResponsePartitions(index, committed_offset=-1)
+                                for index in topic.partition_indexes
+                            ],
+                        )
+                        for topic in group.topics or ()
+                    ],
+                )
+                for group in request.groups
+            ]
+        )
+    return OffsetFetchResponse(
+        topics=[
+            OffsetFetchResponseTopic(
+                topic.name,
+                [
+                    OffsetFetchResponsePartition(index, committed_offset=-1)
+                    for index in topic.partition_indexes
+                ],
+            )
+            for topic in request.topics or ()
+        ]
+    )
+
+
+def share_group_offsets(
+    services: Services, _may: May, request: DescribeShareGroupOffsetsRequest
+) -> DescribeShareGroupOffsetsResponse:
+    """Answer that no share group has begun to read anything."""
+    return DescribeShareGroupOffsetsResponse(
+        groups=[
+            DescribeShareGroupOffsetsResponseGroup(
+                group.group_id,
+                [
+                    DescribeShareGroupOffsetsResponseTopic(
+                        topic.topic_name,
+                        partitions=[
+                            DescribeShareGroupOffsetsResponsePartition(index, start_offset=-1)
+                            for index in topic.partitions
+                        ],
+                    )
+                    for topic in group.topics or ()
+                ],
+            )
+            for group in request.groups
+        ]
+    )
+
+
+def offset_delete(
+    services: Services, _may: May, request: OffsetDeleteRequest
+) -> OffsetDeleteResponse:
+    """Answer that a declared group has committed nothing that could be deleted."""
+    if not request.group_id:
+        return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
+    if request.group_id not in services.catalog.groups:
+        return OffsetDeleteResponse(ErrorCode.GROUP_ID_NOT_FOUND)
+
+    def partition(name: str, index: int) -> OffsetDeleteResponsePartition:
+        exists = services.catalog.has_partition(name, index)
+        code = ErrorCode.NONE if exists else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return OffsetDeleteResponsePartition(index, code)
+
+    return OffsetDeleteResponse(
+        topics=[
+            OffsetDeleteResponseTopic(
+                topic.name,
+                [partition(topic.name, entry.partition_index) for entry in topic.partitions],
+            )
+            for topic in request.topics
         ]
     )
 

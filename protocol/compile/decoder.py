@@ -12,7 +12,7 @@ from typing import Any
 
 from protocol.compile import runtime
 from protocol.compile.source import FORMATS, Source
-from protocol.leaves import Array, Bytes, Leaf, Nullable, ProtocolError, String
+from protocol.leaves import LONGEST_STRING, Array, Bytes, Leaf, Nullable, ProtocolError, String
 from protocol.schema import Struct, TaggedField
 
 _CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
@@ -24,6 +24,7 @@ def decoder_source(layout: Struct) -> Source:
     source.names |= {
         "CAUGHT": _CAUGHT,
         "ProtocolError": ProtocolError,
+        "long": runtime.long,
         "null": runtime.null,
         "read_tags": runtime.read_tags,
         "read_varint": runtime.read_varint,
@@ -107,6 +108,9 @@ def _slice(source: Source, leaf: String | Bytes, target: str, where: str) -> Non
         source.line(f"end = pos + {n}")
         with source.block("if end > size:"):
             source.line(f"short({where!r})")
+        if leaf.compact and isinstance(leaf, String):
+            with source.block(f"if {n} > {LONGEST_STRING}:"):
+                source.line(f"long({where!r})")
         source.line(f"{target} = data[pos:end]" + (".decode()" * isinstance(leaf, String)))
         source.line("pos = end")
 

@@ -100,7 +100,10 @@ def _tags(source: Source, struct: Struct, value: str, write: str) -> None:
     for tag, known in struct.known.items():
         held, parts, inner = source.fresh("v"), source.fresh("parts"), source.fresh("write")
         source.line(f"{held} = {value}.{known.name}")
-        with source.block(f"if {held} != {source.default(fields[known.name])}:"):
+        default = source.default(fields[known.name])
+        # A list is not equal to the empty tuple, which is the default of arrays.
+        empty = f" and {held} != []" if default == "()" else ""
+        with source.block(f"if {held} != {default}{empty}:"):
             source.line(f"{parts} = []")
             source.line(f"{inner} = {parts}.append")
             _value(source, known.leaf, held, inner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from protocol.leaves import ProtocolError, Tags
+from protocol.leaves import LONGEST_STRING, ProtocolError, Tags
 
 
 def null(where: str) -> NoReturn:
@@ -15,6 +15,11 @@ def null(where: str) -> NoReturn:
 def short(where: str) -> NoReturn:
     """Refuse a length or count that goes beyond the message."""
     raise ProtocolError(f"{where} is longer than the message that holds it")
+
+
+def long(where: str) -> NoReturn:
+    """Refuse a string of more bytes than a string may have."""
+    raise ProtocolError(f"{where} has more than {LONGEST_STRING} bytes")
 
 
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:

@@ -1,0 +1,50 @@
+"""CreateTopics: nothing can be created here, but it can be tried."""
+
+from __future__ import annotations
+
+from broker.acl.bindings import AclOperation, ResourceType
+from broker.catalog import METADATA_TOPIC, is_topic_name
+from broker.gate.may import May
+from broker.handlers.answers import because
+from broker.handlers.services import Services
+from protocol.errors import ErrorCode
+from protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+def create_topics(
+    services: Services, may: May, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Answer why a topic cannot be created; or, if it is only to be tried, that it could be.
+
+    Who may not describe the configuration that the topic would have is told so beside the success.
+    """
+    names: dict[str | None, int] = dict.fromkeys((topic.name for topic in request.topics), 1)
+    shown = may.allowed(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, names, quietly=True)
+    results = []
+    for topic in request.topics:
+        why = because(_code(services, topic.name, tried=request.validate_only))
+        result = CreatableTopicResult(topic.name, error_code=why[0])
+        if why[0]:
+            result.error_message = why[1]
+        elif topic.name in shown:
+            result.num_partitions = topic.num_partitions
+            result.replication_factor = topic.replication_factor
+        else:
+            result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            result.configs = None
+        results.append(result)
+    return CreateTopicsResponse(topics=results)
+
+
+def _code(services: Services, name: str, *, tried: bool) -> ErrorCode:
+    if name == METADATA_TOPIC:
+        return ErrorCode.INVALID_REQUEST
+    if not is_topic_name(name):
+        return ErrorCode.INVALID_TOPIC_EXCEPTION
+    if services.catalog.exists(name):
+        return ErrorCode.TOPIC_ALREADY_EXISTS
+    return ErrorCode.NONE if tried else ErrorCode.POLICY_VIOLATION
