@@ -25,8 +25,8 @@ def is_topic_name(name: str) -> bool:
 class Catalog:
     """Declared topics, with their number of partitions, and groups.
 
-    ``node_id`` is the one broker's. A topic's id follows from the cluster's id and the topic's name,
-    so that it is the same after a restart.
+    ``node_id`` is the one broker's. A topic's id follows from the cluster's id and its own name, so
+    that it is the same after a restart.
     """
 
     auto_creates = False

@@ -14,6 +14,11 @@ from protocol.messages.describe_cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
+from protocol.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
 from protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -88,6 +93,15 @@ def describe_topic_partitions(
     names = [topic.name for topic in request.topics] or list(services.catalog.topics)
     return DescribeTopicPartitionsResponse(
         topics=[_described_topic(services, may, name) for name in names]
+    )
+
+
+def describe_log_dirs(
+    _services: Services, _may: May, _request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    """Answer with one directory that holds nothing: Java takes an empty list for a refusal."""
+    return DescribeLogDirsResponse(
+        results=[DescribeLogDirsResult(log_dir="none", total_bytes=-1, usable_bytes=-1)]
     )
 
 
