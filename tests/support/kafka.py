@@ -73,8 +73,14 @@ class Kafka(LoggedProcess):
             ),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
+            # Kafka would hold each write back for 25 ms, in case there is more to write with it.
+            "controller.quorum.append.linger.ms": "0",
             "log.dirs": str(self.directory / "data"),
             "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+            "share.coordinator.state.topic.replication.factor": "1",
+            "share.coordinator.state.topic.min.isr": "1",
             **AUTHORIZER,
             **SASL_PLAIN,
         }

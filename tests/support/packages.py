@@ -24,24 +24,32 @@ _POM = """\
 </project>
 """
 _DEPENDENCY = (
-    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+    "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>"
+    "<exclusions>{}</exclusions></dependency>"
 )
+_EXCLUSION = "<exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion>"
 
 
-def jars(name: str, coordinates: tuple[str, ...]) -> Path:
-    """A directory with the jars of Maven `coordinates` (group:artifact:version) and all theirs."""
+def jars(name: str, coordinates: tuple[str, ...], without: tuple[str, ...] = ()) -> Path:
+    """A directory with the jars of Maven `coordinates` (group:artifact:version) and all theirs.
+
+    Those of `without` (group:artifact) are left out.
+    """
 
     def copy_dependencies(directory: Path) -> None:
         maven = require("mvn")
         require_java()
         pom = directory / "pom.xml"
-        dependencies = "".join(_DEPENDENCY.format(*line.split(":")) for line in coordinates)
+        exclusions = "".join(_EXCLUSION.format(*line.split(":")) for line in without)
+        dependencies = "".join(
+            _DEPENDENCY.format(*line.split(":"), exclusions) for line in coordinates
+        )
         pom.write_text(_POM.format(dependencies=dependencies))
         goal = f"{DEPENDENCY_PLUGIN}:copy-dependencies"
         command = [maven, "-q", "-B", "-f", str(pom), goal, f"-DoutputDirectory={directory}"]
         run(command, cwd=directory)
 
-    return cached(name, [DEPENDENCY_PLUGIN, *coordinates], copy_dependencies)
+    return cached(name, [DEPENDENCY_PLUGIN, *coordinates, *without], copy_dependencies)
 
 
 def kafka_jars() -> Path:
@@ -53,6 +61,15 @@ def kafka_clients_jars(version: str) -> Path:
     """The jars of the Java client library of one Kafka version."""
     coordinates = (f"org.apache.kafka:kafka-clients:{version}", SLF4J)
     return jars(f"kafka-clients-{version}", coordinates)
+
+
+def kafka_streams_jars() -> Path:
+    """The jars of Kafka Streams 4.3.0 and of its clients.
+
+    RocksDB, ten times as big as all the others, is left out: applications without state need none.
+    """
+    coordinates = ("org.apache.kafka:kafka-streams:4.3.0", SLF4J)
+    return jars("kafka-streams-4.3.0", coordinates, without=("org.rocksdb:rocksdbjni",))
 
 
 def java_command(main_class: str, *class_path: Path, minimum: int = 11) -> list[str]:

@@ -1,0 +1,1 @@
+"""Fuzzing: bytes that no client sends, against the codec and against a running broker."""

@@ -1,0 +1,80 @@
+"""Random messages, quickly made: the same for the same seed, thousands a second."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+from aiokafka.protocol.types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
+
+from protocol.leaves import Array, Bytes, Nullable, String, UInt16, Uuid
+from protocol.messages import APIS
+from protocol.schema import Struct, struct_of
+
+LAYOUTS: Final = [
+    struct_of(cls, version)
+    for api in APIS.values()
+    for version in api.versions
+    for cls in (api.request, api.response)
+]
+"""Every message at every version."""
+
+TEXTS: Final = ("", "*", "a", "orders", "тема", "主題-😀", "a\0b", "x" * 130)
+BLOBS: Final = (b"", b"\0", b"\xff\x80", bytes(200))
+FLOATS: Final = (0.0, -0.0, 1.5, -1e300, float("inf"))
+
+
+def integer(low: int, high: int) -> Callable[[Random], int]:
+    """Return what draws integers, often the extremes and small ones."""
+    return lambda chance: chance.choice((low, high, 0, 1, chance.randint(low, high)))
+
+
+FIXED: Final[dict[Any, Callable[[Random], Any]]] = {
+    Boolean: lambda chance: chance.random() < 0.5,
+    Float64: lambda chance: chance.choice(FLOATS),
+    Int8: integer(-0x80, 0x7F),
+    Int16: integer(-0x8000, 0x7FFF),
+    Int32: integer(-0x8000_0000, 0x7FFF_FFFF),
+    Int64: integer(-(1 << 63), (1 << 63) - 1),
+    UInt16: integer(0, 0xFFFF),
+    UInt32: integer(0, 0xFFFF_FFFF),
+    Uuid: lambda chance: chance.choice((bytes(16), chance.randbytes(16))),
+}
+
+
+def sample(chance: Random, leaf: Any) -> Any:
+    """Return a random value of a leaf: of a `Struct`, an object with all that it holds."""
+    match leaf:
+        case Struct():
+            return _object(chance, leaf)
+        case Array() | String() | Bytes() if leaf.nullable and chance.random() < 0.2:
+            return None
+        case Array():
+            return [sample(chance, leaf.entry) for _ in range(chance.choice((0, 1, 1, 2)))]
+        case String():
+            return chance.choice(TEXTS)
+        case Bytes():
+            return chance.choice(BLOBS)
+        case Nullable():
+            return None if chance.random() < 0.3 else sample(chance, leaf.struct)
+        case _:
+            return FIXED[leaf](chance)
+
+
+def _object(chance: Random, struct: Struct) -> Any:
+    values = {
+        name: sample(chance, leaf) for name, leaf in zip(struct.names, struct.fields, strict=True)
+    }
+    for known in struct.known.values():
+        if chance.random() < 0.5:
+            values[known.name] = sample(chance, known.leaf)
+    if struct.flexible and chance.random() < 0.3:
+        # Tags are read back in the order of their numbers, in which they are written.
+        values["unknown_tags"] = ((7000, b""), (1 << 31, b"\x80\0unknown"))
+    return struct.cls(**values)
+
+
+def name_of(struct: Struct) -> str:
+    """Return a message's name and version, for the names of tests."""
+    return f"{struct.cls.__name__} v{struct.version}"

@@ -1,0 +1,153 @@
+"""A running broker under more than 100,000 damaged frames: nobody else notices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from protocol.compile import encode
+from protocol.header import RequestHeader, encode_request_header
+from protocol.messages import APIS, ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest
+from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from protocol.wire import FrameReader, decode_request, framed
+from tests.conftest import StartBroker
+from tests.fuzz.batches import LIMIT, Batch, End, damaged_batch, damaged_frame
+from tests.fuzz.peers import (
+    Asked,
+    Damaging,
+    Healthy,
+    all_that_comes,
+    connect,
+    harmless,
+    login,
+)
+from tests.fuzz.requests import NAMES, request_payloads
+from tests.server.test_connections import resident_mib
+from tests.support.accounts import PASSWORDS
+from tests.support.broker import Broker
+from tests.support.client import ALL_ACLS, Client, request_frame
+
+CONNECTIONS = 16
+"""Open at a time."""
+
+MORE_MEMORY_MIB = 16
+"""What the broker may have at the end above what it had when every kind of request was answered."""
+
+ALICE = login(f"\0alice\0{PASSWORDS['alice']}".encode())
+NOBODY = login(b"\0nobody\0no such password")
+
+
+@pytest.fixture
+def broker(start_broker: StartBroker) -> Broker:
+    """A broker that has the resources named in the requests, and says when it fails at one."""
+    return start_broker(
+        {
+            "aclbroker.store": "memory:",
+            "aclbroker.catalog.topics": ",".join(f"{name}:1" for name in NAMES),
+            "aclbroker.catalog.groups": ",".join(NAMES),
+            "socket.request.max.bytes": str(LIMIT),
+        }
+    )
+
+
+def assert_unharmed(broker: Broker, memory_mib: float) -> int:
+    """Check the broker's log and memory, and that it stops as it should.
+
+    Returns how many connections it closed for what was sent on them.
+    """
+    assert resident_mib(broker) - memory_mib < MORE_MEMORY_MIB
+    assert broker.terminate() == 0
+    events = [event["event"] for event in broker.events()]
+    assert [event for event in events if event.startswith("request failed")] == []
+    assert events[-1] == "stopped"
+    return events.count("malformed request")
+
+
+@pytest.mark.parametrize(
+    ("listener", "begin", "frames"),
+    [
+        pytest.param("PLAINTEXT", [], 70_000, id="of a super user"),
+        pytest.param("SASL_PLAINTEXT", ALICE, 40_000, id="of a user with some rights"),
+    ],
+)
+def test_damaged_frames_are_answered_or_end_their_own_connection_with_one_log_line(
+    broker: Broker, listener: str, begin: Sequence[Asked], frames: int
+) -> None:
+    chance = Random(frames)
+    damaging = Damaging(broker.listeners[listener], begin)
+    sent = malformed = 0
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        healthy = Healthy(client)
+        payloads = request_payloads(healthy.topic_id())
+        for payload in payloads:
+            whole = Batch(framed(payload), 1, [decode_request(payload)], End.OPEN)
+            damaging.exchange([whole], healthy.works)
+        memory = resident_mib(broker)
+        while sent < frames:
+            batches = [damaged_batch(chance, payloads, harmless) for _ in range(CONNECTIONS)]
+            damaging.exchange(batches, healthy.works)
+            sent += sum(batch.frames for batch in batches)
+            malformed += sum(batch.end is End.MALFORMED for batch in batches)
+    assert assert_unharmed(broker, memory) == malformed
+
+
+MARKER = 0x1234_5678
+"""The correlation id of a request that only a session that has logged in gets answered."""
+
+MARKED = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS, MARKER)
+
+
+def before_login(chance: Random, payloads: Sequence[bytes]) -> bytes:
+    """Return a login of nobody, damaged, up to what must not be answered."""
+    parts = []
+    if chance.random() < 0.5:
+        parts.append(request_frame(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("test", "1.0")))
+    if chance.random() < 0.7:
+        handshake = SaslHandshakeRequest("PLAIN")
+        parts.append(request_frame(ApiKey.SASL_HANDSHAKE, chance.randrange(2), handshake))
+    parts.append(damaged_frame(chance, payloads))
+    return b"".join([*parts, MARKED])
+
+
+def is_marker_answered(data: bytes) -> bool:
+    """Tell whether the answer to `MARKED` is among the frames of a connection."""
+    frames = FrameReader(LIMIT)
+    frames.feed(data)
+    while (frame := frames.next_frame()) is not None:
+        if frame[:4] == MARKER.to_bytes(4, "big"):
+            return True
+    return False
+
+
+def login_payloads() -> list[bytes]:
+    """Return the requests of a login that fails, and tokens as a handshake of version 0 wants."""
+    return [
+        encode_request_header(APIS[key], RequestHeader(key, version, 1, "fuzz", (), 0))
+        + encode(message, version)
+        for key, _, message in NOBODY
+        for version in APIS[key].versions
+    ] + [b"\0nobody\0no such password", b"someone\0nobody\0no such password"]
+
+
+def test_damaged_logins_let_nobody_in(broker: Broker) -> None:
+    chance = Random(20_000)
+    address = broker.listeners["SASL_PLAINTEXT"]
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        healthy = Healthy(client)
+        kinds = (login_payloads(), login_payloads(), request_payloads(healthy.topic_id()))
+        with connect(address) as alice:
+            alice.send(b"".join(request_frame(*asked) for asked in ALICE) + MARKED)
+            assert is_marker_answered(all_that_comes(alice))
+        memory = resident_mib(broker)
+        for _ in range(20_000 // CONNECTIONS):
+            intruders = [connect(address) for _ in range(CONNECTIONS)]
+            for intruder in intruders:
+                intruder.send(before_login(chance, chance.choice(kinds)))
+            healthy.works()
+            for intruder in intruders:
+                assert not is_marker_answered(all_that_comes(intruder))
+                intruder.close()
+    assert assert_unharmed(broker, memory) > 0

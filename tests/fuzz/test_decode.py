@@ -1,0 +1,66 @@
+"""Damaged bytes against the codec alone: a message, or `ProtocolError`, and nothing else."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from protocol.compile import codec
+from protocol.leaves import ProtocolError
+from protocol.schema import Struct
+from protocol.wire import decode_request
+from tests.fuzz.mutations import mutated
+from tests.fuzz.requests import request_payloads
+from tests.fuzz.samples import LAYOUTS, name_of, sample
+
+TRIES = 300
+"""Damaged messages of each kind."""
+
+
+@pytest.mark.parametrize("struct", LAYOUTS, ids=name_of)
+def test_damaged_messages_are_refused_or_read_as_something_that_can_be_written(
+    struct: Struct,
+) -> None:
+    chance = Random(name_of(struct))
+    message = codec(struct.cls, struct.version)
+    originals = [message.encode(sample(chance, struct)) for _ in range(10)]
+    for _ in range(TRIES):
+        # A message without fields has no bytes to damage.
+        original, other = chance.choice(originals) or b"\0", chance.choice(originals) or b"\0"
+        damaged = mutated(chance, original, other)
+        try:
+            item, end = message.decode(damaged, 0)
+        except ProtocolError:
+            continue
+        assert end <= len(damaged)
+        written = message.encode(item)
+        again, end = message.decode(written, 0)
+        assert (end, message.encode(again)) == (len(written), written)
+
+
+@pytest.mark.parametrize("struct", LAYOUTS, ids=name_of)
+def test_random_bytes_are_refused_or_read(struct: Struct) -> None:
+    chance = Random(name_of(struct))
+    message = codec(struct.cls, struct.version)
+    for _ in range(TRIES):
+        noise = chance.randbytes(chance.randrange(100))
+        try:
+            _, end = message.decode(noise, 0)
+        except ProtocolError:
+            continue
+        assert end <= len(noise)
+
+
+def test_damaged_requests_are_refused_or_read_with_their_headers() -> None:
+    chance = Random(17)
+    payloads = request_payloads(bytes(16))
+    read = 0
+    for _ in range(20_000):
+        damaged = mutated(chance, chance.choice(payloads), chance.choice(payloads))
+        try:
+            decode_request(damaged)
+        except ProtocolError:
+            continue
+        read += 1
+    assert 0 < read < 20_000

@@ -1,0 +1,1 @@
+"""Tests of protocol/: property tests against independent codecs, and each rule by an example."""

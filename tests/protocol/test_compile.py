@@ -1,0 +1,184 @@
+"""The generated code does what the Schema that it was generated from does, and trusts no length."""
+
+from __future__ import annotations
+
+import tracemalloc
+from io import BytesIO
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.compile import ProtocolError, codec, decode, encode
+from protocol.messages import APIS
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from protocol.messages.metadata import MetadataRequest
+from protocol.schema import Struct, UnsupportedVersion, struct_of
+from tests.protocol.oracles import MESSAGES, Message
+from tests.protocol.strategies import full, mutated, ours
+
+HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\x7f\xff")
+"""The greatest lengths: of an array or bytes, of their compact form, of a string."""
+
+# Far less than any of those lengths, far more than a decoder needs.
+ALLOCATED_AT_MOST = 256 * 1024
+
+
+def by_reference(struct: Struct, data: bytes) -> Any:
+    """What the Schema reads, and up to where; None if it refuses the bytes."""
+    stream = BytesIO(data)
+    try:
+        return repr(struct.decode(stream)), stream.tell()
+    except ValueError:
+        return None
+
+
+def by_generated_code(message: Message, data: bytes) -> Any:
+    """What the generated code reads, and up to where; None if it refuses the bytes."""
+    try:
+        item, end = codec(message.cls, message.version).decode(data, 0)
+    except ProtocolError:
+        return None
+    return repr(item), end
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+@given(data=st.data())
+def test_generated_code_agrees_with_the_schema(message: Message, data: st.DataObject) -> None:
+    struct = struct_of(message.cls, message.version)
+    generated = codec(message.cls, message.version)
+    item = data.draw(ours(struct))
+
+    written = generated.encode(item)
+
+    assert written == struct.encode(item)
+    assert by_generated_code(message, written) == by_reference(struct, written)
+    again, end = generated.decode(b"before" + written + b"behind", len(b"before"))
+    assert end == len(b"before") + len(written)
+    assert generated.encode(again) == written
+
+    broken = data.draw(mutated(written))
+    assert by_generated_code(message, broken) == by_reference(struct, broken)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_message_cut_short_anywhere_is_refused(message: Message) -> None:
+    generated = codec(message.cls, message.version)
+    written = generated.encode(full(struct_of(message.cls, message.version)))
+
+    for size in range(len(written)):
+        with pytest.raises(ProtocolError):
+            generated.decode(written[:size], 0)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+def test_claimed_length_costs_no_memory(message: Message) -> None:
+    generated = codec(message.cls, message.version)
+    written = generated.encode(full(struct_of(message.cls, message.version)))
+    claims = [written[:at] + claim + written[at:] for at in range(len(written)) for claim in HUGE]
+    tracemalloc.start()
+    try:
+        for claim in claims:
+            by_generated_code(message, claim)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < ALLOCATED_AT_MOST
+
+
+EVERYTHING = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+
+
+def test_message_keeps_its_values() -> None:
+    creation = AclCreation(2, "тема", 3, "User:a", "*", 3, 3)
+    request = CreateAclsRequest([creation, creation])
+
+    for version in APIS[30].versions[1:]:
+        assert decode(CreateAclsRequest, version, encode(request, version)) == request
+
+
+def test_field_that_a_version_lacks_has_its_default() -> None:
+    request = DescribeAclsRequest(2, "a", 4, None, None, 1, 1)
+
+    understood = decode(DescribeAclsRequest, 0, encode(request, 0))
+
+    assert understood.pattern_type_filter == 3
+
+
+def test_tagged_field_with_its_default_is_not_written() -> None:
+    assert encode(ApiVersionsResponse(supported_features=[]), 3).endswith(b"\0")
+    assert encode(ApiVersionsResponse(), 3) == encode(ApiVersionsResponse(supported_features=[]), 3)
+
+
+def test_unknown_version_is_refused() -> None:
+    with pytest.raises(UnsupportedVersion, match="DescribeAclsRequest has no version 4"):
+        codec(DescribeAclsRequest, 4)
+    with pytest.raises(UnsupportedVersion):
+        encode(EVERYTHING, -1)
+
+
+@pytest.mark.parametrize(
+    ("cls", "version", "data"),
+    [
+        pytest.param(CreateAclsRequest, 1, b"\0\0\0\x02", id="count beyond the message"),
+        pytest.param(CreateAclsRequest, 1, b"\x7f\xff\xff\xff" + bytes(64), id="greatest count"),
+        pytest.param(CreateAclsRequest, 1, b"\xff\xff\xff\xff", id="null array"),
+        pytest.param(CreateAclsRequest, 1, b"\xff\xff\xff\xfe", id="negative count"),
+        pytest.param(CreateAclsRequest, 2, b"\0\0", id="null compact array"),
+        pytest.param(CreateAclsRequest, 2, b"\x03\0", id="compact count beyond the message"),
+        pytest.param(MetadataRequest, 0, b"\0\0\0\x01\xff\xff", id="null string"),
+        pytest.param(MetadataRequest, 9, b"\x02\0\0\0\0\0", id="null compact string"),
+        pytest.param(MetadataRequest, 0, b"\0\0\0\x01\x80\0", id="negative length"),
+        pytest.param(MetadataRequest, 0, b"\0\0\0\x01\0\x09ab", id="string beyond the message"),
+        pytest.param(DescribeAclsRequest, 1, b"\x01\0\x02\xff\xfe\x01", id="no UTF-8"),
+        pytest.param(DescribeAclsRequest, 1, b"\x01\0\x03\xed\xa0\x80", id="a surrogate"),
+        pytest.param(ApiVersionsRequest, 3, b"\xff" * 5 + b"\x01", id="varint of six bytes"),
+        pytest.param(ApiVersionsRequest, 3, b"\xff\xff\xff\xff\x7f", id="varint beyond 32 bits"),
+        pytest.param(ApiVersionsRequest, 3, b"\xff\xff\xff", id="varint cut short"),
+        pytest.param(ApiVersionsRequest, 3, b"\x01\x01\x01\x00\x05ab", id="tag cut short"),
+        pytest.param(ApiVersionsRequest, 3, b"\x01\x01\xff\xff\xff\xff\x0f", id="tags beyond"),
+        pytest.param(ApiVersionsRequest, 3, b"\x81\x80\x02" + b"a" * 32768, id="long string"),
+    ],
+)
+def test_malformed_message_is_refused(cls: type, version: int, data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        decode(cls, version, data)
+
+
+@pytest.mark.parametrize(
+    "tagged",
+    [
+        pytest.param(b"\x01\x09" + bytes(9), id="longer than its value"),
+        pytest.param(b"\x01\x07" + bytes(7), id="shorter than its value"),
+        pytest.param(b"\x01\x09" + bytes(8), id="longer than the message"),
+    ],
+)
+def test_known_tagged_field_of_another_size_than_its_value_is_refused(tagged: bytes) -> None:
+    before = encode(ApiVersionsResponse(), 3)[:-1]
+    fits = decode(ApiVersionsResponse, 3, before + b"\x01\x01\x08" + bytes(8))
+    assert fits.finalized_features_epoch == 0
+
+    with pytest.raises(ProtocolError):
+        decode(ApiVersionsResponse, 3, before + b"\x01" + tagged)
+
+
+def test_text_of_32767_bytes_is_the_longest() -> None:
+    longest = DescribeAclsRequest(2, "n" * 32767, 3, None, None, 1, 1)
+    longer = DescribeAclsRequest(2, "n" * 32768, 3, None, None, 1, 1)
+
+    assert decode(DescribeAclsRequest, 2, encode(longest, 2)) == longest
+    with pytest.raises(ProtocolError):
+        decode(DescribeAclsRequest, 2, encode(longer, 2))
+
+
+def test_bytes_behind_a_message_are_ignored() -> None:
+    assert decode(DescribeAclsRequest, 2, encode(EVERYTHING, 2) + b"behind") == EVERYTHING
+
+
+def test_error_names_the_message_and_its_version() -> None:
+    with pytest.raises(ProtocolError, match="DescribeAclsResponse"):
+        decode(DescribeAclsResponse, 1, b"\0\0\0\0\0\0\0\0\0\0\0\x01")

@@ -1,0 +1,40 @@
+"""Every message at every version against Kafka's own Java classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from protocol.compile import codec
+from protocol.schema import struct_of
+from tests.protocol.kafka_codec import RELEASES, KafkaCodec, Understood, as_json
+from tests.protocol.oracles import MESSAGES, Message
+from tests.protocol.strategies import ours
+
+
+@pytest.fixture(scope="module")
+def kafka_codecs() -> Iterator[list[KafkaCodec]]:
+    codecs = [KafkaCodec(release) for release in RELEASES]
+    yield codecs
+    for each in codecs:
+        each.close()
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=str)
+@given(data=st.data())
+def test_kafka_reads_what_we_write_and_writes_the_same(
+    kafka_codecs: list[KafkaCodec], message: Message, data: st.DataObject
+) -> None:
+    struct = struct_of(message.cls, message.version)
+    item = data.draw(ours(struct))
+    written = codec(message.cls, message.version).encode(item)
+
+    answers = (each.ask(message.cls.__name__, message.version, written) for each in kafka_codecs)
+    understood = next((a for a in answers if isinstance(a, Understood)), None)
+
+    assert understood is not None, [*answers]
+    assert understood.values == as_json(struct, item)
+    assert understood.data == written

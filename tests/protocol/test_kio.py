@@ -1,0 +1,72 @@
+"""Every message at every version against an independent codec, see `tests.protocol.oracles`."""
+
+from __future__ import annotations
+
+from io import BytesIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.serial.writers import (
+    write_compact_string,
+    write_int64,
+    write_tagged_field,
+    write_unsigned_varint,
+)
+from kio.static.primitive import i64, uvarint
+
+from protocol.compile import codec
+from tests.protocol.oracles import (
+    MESSAGES,
+    ORACLES,
+    Message,
+    kio_class,
+    our_values,
+)
+
+
+@pytest.mark.parametrize("message", ORACLES, ids=str)
+@given(data=st.data())
+def test_bytes_of_an_independent_codec_are_understood_and_written_alike(
+    message: Message, data: st.DataObject
+) -> None:
+    sample = data.draw(ORACLES[message].samples)
+    ours = codec(message.cls, message.version)
+
+    item, end = ours.decode(sample.data, 0)
+
+    assert end == len(sample.data)
+    assert our_values(item, message.version) == sample.values
+    assert ours.encode(item) == sample.data
+
+
+def test_every_acl_message_is_judged_by_kio_and_the_oldest_by_aiokafka() -> None:
+    judges = {message: ORACLES[message].name for message in MESSAGES if message.key in (29, 30, 31)}
+
+    assert judges == {message: "kio" if message.version else "aiokafka" for message in judges}
+
+
+FLEXIBLE = [
+    message
+    for message in MESSAGES
+    if message.version in message.cls.FLEXIBLE and kio_class(message) is not None
+]
+
+
+@pytest.mark.parametrize("message", FLEXIBLE, ids=str)
+def test_unknown_tagged_fields_are_read_as_kio_writes_tagged_fields(message: Message) -> None:
+    ours = codec(message.cls, message.version)
+    plain = ours.encode(message.cls())
+    with BytesIO() as buffer:
+        write_unsigned_varint(buffer, uvarint(2))
+        write_tagged_field(buffer, uvarint(300), write_int64, i64(7))
+        write_tagged_field(buffer, uvarint(1 << 31), write_compact_string, "x" * 200)
+        tags = buffer.getvalue()
+
+    item, _ = ours.decode(plain[:-1] + tags, 0)
+
+    assert item.unknown_tags == (
+        (300, b"\0\0\0\0\0\0\0\x07"),
+        (1 << 31, b"\xc9\x01" + b"x" * 200),
+    )
+    assert ours.encode(item) == plain[:-1] + tags

@@ -1,0 +1,180 @@
+"""The stream of a connection: frames cut out of bytes, requests out of frames, and answers."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from random import Random
+
+import pytest
+
+from protocol.leaves import ProtocolError
+from protocol.messages import APIS, ApiKey
+from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from protocol.wire import FrameReader, decode_request, framed, response_frame
+from tests.support.client import request_frame
+
+DESCRIBE = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+
+
+def frames_of(reader: FrameReader) -> list[bytes]:
+    """Return all frames that are whole."""
+    return list(iter(reader.next_frame, None))
+
+
+def reader_of(data: bytes, limit: int = 100) -> FrameReader:
+    """Return a reader that has been fed."""
+    reader = FrameReader(limit)
+    reader.feed(data)
+    return reader
+
+
+def test_a_frame_may_arrive_byte_by_byte() -> None:
+    reader = FrameReader(100)
+    data = framed(b"frame")
+    for byte in data[:-1]:
+        reader.feed(bytes([byte]))
+        assert reader.next_frame() is None
+    reader.feed(data[-1:])
+    assert reader.next_frame() == b"frame"
+    assert reader.next_frame() is None
+
+
+def test_frames_come_out_as_they_went_in_however_they_are_cut() -> None:
+    chance = Random(9)
+    frames = [chance.randbytes(chance.randrange(100)) for _ in range(300)]
+    data = b"".join(map(framed, frames))
+    reader = FrameReader(100)
+    found = []
+    while data:
+        size = chance.randrange(1, 400)
+        reader.feed(data[:size])
+        data = data[size:]
+        found += frames_of(reader)
+    assert found == frames
+    assert reader.buffered == 0
+
+
+def test_an_empty_frame_is_a_frame() -> None:
+    assert frames_of(reader_of(framed(b"") + framed(b"a"))) == [b"", b"a"]
+
+
+def test_bytes_that_wait_are_counted() -> None:
+    reader = reader_of(framed(b"one") + framed(b"two")[:-1])
+    assert reader.buffered == 13
+    assert reader.next_frame() == b"one"
+    assert reader.buffered == 6
+
+
+@pytest.mark.parametrize("length", [-1, -0x8000_0000, 101, 0x7FFF_FFFF])
+def test_a_length_out_of_bounds_is_refused_before_its_frame_arrives(length: int) -> None:
+    reader = reader_of(framed(b"whole") + struct.pack(">i", length))
+    assert reader.next_frame() == b"whole"
+    with pytest.raises(ProtocolError, match=f"a frame of {length} bytes; 0 to 100 are allowed"):
+        reader.next_frame()
+
+
+def test_the_limit_itself_is_allowed() -> None:
+    assert frames_of(reader_of(framed(bytes(100)))) == [bytes(100)]
+
+
+def test_a_new_limit_holds_from_the_next_frame_on() -> None:
+    reader = reader_of(framed(b"first") + framed(bytes(200)))
+    assert reader.next_frame() == b"first"
+    reader.limit = 200
+    assert reader.next_frame() == bytes(200)
+
+
+def test_a_length_that_is_claimed_takes_no_memory() -> None:
+    reader = FrameReader(0x7FFF_FFFF)
+    tracemalloc.start()
+    try:
+        reader.feed(struct.pack(">i", 0x7FFF_FFFF) + b"the first bytes")
+        assert reader.next_frame() is None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000
+
+
+def test_frames_that_were_taken_take_no_memory() -> None:
+    reader = FrameReader(100_000)
+    frame = framed(bytes(100_000))
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            reader.feed(frame)
+            assert reader.next_frame() is not None
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1_000_000
+
+
+@pytest.mark.parametrize("version", APIS[ApiKey.DESCRIBE_ACLS].versions)
+def test_a_request_is_its_api_its_header_and_its_message(version: int) -> None:
+    frame = request_frame(ApiKey.DESCRIBE_ACLS, version, DESCRIBE, 77, "a client")[4:]
+    request = decode_request(frame)
+    assert request.api is APIS[ApiKey.DESCRIBE_ACLS]
+    assert request.header[:4] == (29, version, 77, "a client")
+    # Version 0 has no pattern type: it means LITERAL.
+    assert request.message.pattern_type_filter == (1 if version else 3)
+    assert request.message.resource_type_filter == 1
+
+
+def test_bytes_behind_a_request_are_ignored_as_kafka_ignores_them() -> None:
+    frame = request_frame(ApiKey.DESCRIBE_ACLS, 3, DESCRIBE)[4:]
+    assert decode_request(frame + b"behind").message == DESCRIBE
+
+
+@pytest.mark.parametrize("key", [-1, 53, 999, 0x7FFF])
+def test_an_unknown_key_is_refused(key: int) -> None:
+    with pytest.raises(ProtocolError, match=f"API key {key} is unknown"):
+        decode_request(struct.pack(">hhih", key, 0, 1, -1))
+
+
+@pytest.mark.parametrize("version", [-1, 4, 0x7FFF])
+def test_an_unknown_version_is_refused_with_the_range_that_is_known(version: int) -> None:
+    frame = struct.pack(">hhih", ApiKey.DESCRIBE_ACLS, version, 1, -1) + bytes(20)
+    reason = f"DescribeAcls version {version} is unknown; 0 to 3 are answered"
+    with pytest.raises(ProtocolError, match=reason):
+        decode_request(frame)
+
+
+@pytest.mark.parametrize(("version", "tags"), [(-1, b""), (5, b"\0"), (0x7FFF, b"\0")])
+def test_api_versions_of_an_unknown_version_is_a_request_without_a_message(
+    version: int, tags: bytes
+) -> None:
+    header = struct.pack(">hhih", ApiKey.API_VERSIONS, version, 7, -1) + tags
+    request = decode_request(header + b"what no version of ours has")
+    assert request.message is None
+    assert request.header.correlation_id == 7
+
+
+def test_api_versions_of_a_known_version_has_its_message() -> None:
+    asked = ApiVersionsRequest("software", "1.0")
+    frame = request_frame(ApiKey.API_VERSIONS, 4, asked)[4:]
+    assert decode_request(frame).message == asked
+
+
+def test_a_message_cut_short_is_refused() -> None:
+    frame = request_frame(ApiKey.DESCRIBE_ACLS, 1, DESCRIBE)[4:]
+    for size in range(len(frame)):
+        with pytest.raises(ProtocolError):
+            decode_request(frame[:size])
+
+
+def test_an_answer_is_length_header_and_message() -> None:
+    api = APIS[ApiKey.DESCRIBE_ACLS]
+    answer = DescribeAclsResponse(0, 31, "no")
+    plain = b"\0\0\0\x2a" + b"\0\0\0\0" + b"\0\x1f" + b"\0\x02no" + b"\0\0\0\0"
+    assert response_frame(api, 1, 42, answer) == framed(plain)
+    compact = b"\0\0\0\x2a\0" + b"\0\0\0\0" + b"\0\x1f" + b"\x03no" + b"\x01" + b"\0"
+    assert response_frame(api, 2, 42, answer) == framed(compact)
+
+
+def test_an_answer_to_api_versions_has_a_compact_message_behind_the_oldest_header() -> None:
+    answer = ApiVersionsResponse(error_code=42)
+    expected = framed(b"\0\0\0\x07" + b"\0\x2a" + b"\x01" + b"\0\0\0\0" + b"\0")
+    assert response_frame(APIS[ApiKey.API_VERSIONS], 3, 7, answer) == expected
