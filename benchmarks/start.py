@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import platform
-import re
 import socket
 import statistics
 import struct
@@ -37,13 +36,6 @@ def answers(address: str) -> bool | None:
         return None
 
 
-def resident_mib(pid: int) -> float:
-    """Return a process's resident set in MiB."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    [kib] = re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-    return int(kib) / 1024
-
-
 def measure(server: LoggedProcess, address: str) -> tuple[float, float]:
     """Start a server; return the seconds until it answered, and its idle MiB."""
     begin = time.perf_counter()
@@ -52,7 +44,7 @@ def measure(server: LoggedProcess, address: str) -> tuple[float, float]:
         wait_for("an answer", lambda: answers(address), 120)
         seconds = time.perf_counter() - begin
         time.sleep(SETTLE_SECONDS)
-        return seconds, resident_mib(server.running.pid)
+        return seconds, server.resident_mib
     finally:
         server.terminate(60)
 

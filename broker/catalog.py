@@ -25,11 +25,10 @@ def is_topic_name(name: str) -> bool:
 class Catalog:
     """Declared topics, with their number of partitions, and groups.
 
-    ``node_id`` is the one broker's. A topic's id follows from the cluster's id and its own name, so
-    that it is the same after a restart.
+    ``node_id`` is the one broker's. With ``auto_creates``, who may not create a missing topic that
+    is asked for is refused as in Kafka; it is not created all the same. A topic's id follows from
+    the cluster's id and its own name, so that it is the same after a restart.
     """
-
-    auto_creates = False
 
     def __init__(
         self,
@@ -37,8 +36,11 @@ class Catalog:
         topics: Mapping[str, int] | None = None,
         groups: Iterable[str] = (),
         node_id: int = 1,
+        *,
+        auto_creates: bool = True,
     ) -> None:
         self.node_id = node_id
+        self.auto_creates = auto_creates
         self.topics = dict(topics or {})
         self.groups = tuple(dict.fromkeys(groups))
         self._ids = {

@@ -92,7 +92,11 @@ class Server:
     def _catalog(self) -> Catalog:
         config = self._config
         return Catalog(
-            self._cluster_id, config.catalog_topics, config.catalog_groups, config.node_id
+            self._cluster_id,
+            config.catalog_topics,
+            config.catalog_groups,
+            config.node_id,
+            auto_creates=config.auto_create_topics_enable,
         )
 
     def _close_sockets(self) -> None:

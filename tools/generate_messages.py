@@ -185,7 +185,7 @@ def annotation(field: Field) -> str:
     python = inner if inner[0].isupper() else PYTHON_TYPES.get(inner, "int")
     if field.type.startswith("[]"):
         python = f"Sequence[{python}]"
-    return f"{python} | None" if field.nullable or field.type == "records" else python
+    return f"{python} | None" if field.nullable else python
 
 
 def declaration(field: Field, owner: set[int], last: int) -> str:

@@ -94,6 +94,11 @@ _AUTHORIZATION = (
         "false", "Whether a resource that no ACL names is open to everyone.",
     ),
     Definition(
+        "auto.create.topics.enable", "auto_create_topics_enable", values.BOOLEAN, "true",
+        "Whether Metadata asks for the right to create a topic that is missing and asked for. "
+        "Topics are not created either way.",
+    ),
+    Definition(
         "principal.builder.class", "",
         nothing_but(
             "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",

@@ -69,6 +69,7 @@ class Config:
     acl_host_cidr: bool
     acl_limit: int | None
     gate_profile: str
+    auto_create_topics_enable: bool
     catalog_topics: Mapping[str, int]
     catalog_groups: tuple[str, ...]
     log_format: str | None

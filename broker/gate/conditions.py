@@ -141,12 +141,20 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
 
 def altered_config(entry: Any, request: Any, topics: Topics) -> Target:
     """Find the same of a configuration to be altered: a broker's only by the broker itself."""
-    if entry.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG) and entry.resource_name not in (
-        "",
-        str(topics.node_id),
-    ):
+    if entry.resource_type == BROKER_CONFIG and _is_of_another(entry, topics):
         return ErrorCode.INVALID_REQUEST
     return config_resource(entry, request, topics)
+
+
+def replaced_config(entry: Any, request: Any, topics: Topics) -> Target:
+    """Find the same of a configuration to be replaced as a whole; log levels can not be."""
+    if entry.resource_type == BROKER_LOGGER_CONFIG and _is_of_another(entry, topics):
+        return ErrorCode.INVALID_REQUEST
+    return altered_config(entry, request, topics)
+
+
+def _is_of_another(entry: Any, topics: Topics) -> bool:
+    return entry.resource_name not in ("", str(topics.node_id))
 
 
 def creatable_topic(entry: Any, _request: Any, _topics: Topics) -> Target:

@@ -197,7 +197,7 @@ _ROWS: Final = (
         each(DESCRIBE_CONFIGS, c.config_resource, type_name="CLUSTER, TOPIC or GROUP"),
         answer=entries(echo("results", "resources", "resource_type resource_name"))),
     row(ApiKey.ALTER_CONFIGS,
-        each(ALTER_CONFIGS, c.altered_config, type_name="CLUSTER, TOPIC or GROUP"),
+        each(ALTER_CONFIGS, c.replaced_config, type_name="CLUSTER, TOPIC or GROUP"),
         answer=entries(echo("responses", "resources", "resource_type resource_name")),
         once=True),
     row(ApiKey.ALTER_REPLICA_LOG_DIRS, whole(ALTER, CLUSTER),

@@ -112,8 +112,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_COORDINATOR,
     ApiKey.STREAMS_GROUP_DESCRIBE: _NO_GROUP,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: groups.share_group_offsets,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_GROUP,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_GROUP,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.no_share_group(ErrorCode.POLICY_VIOLATION),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.no_share_group(ErrorCode.GROUP_ID_NOT_FOUND),
 }
 """The answers by API key."""
 

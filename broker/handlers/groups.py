@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from broker.acl.bindings import ResourceType
 from broker.gate.may import May
+from broker.handlers.answers import by_topic, with_code
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
+from protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from protocol.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -111,10 +115,30 @@ def share_group_offsets(
                     )
                     for topic in group.topics or ()
                 ],
+                ErrorCode.NONE if group.group_id else ErrorCode.INVALID_GROUP_ID,
             )
             for group in request.groups
         ]
     )
+
+
+def no_share_group(
+    known: ErrorCode,
+) -> Callable[[Services, May, AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest], Any]:
+    """Answer of offsets of a share group that there are none: for each topic, or at the top.
+
+    As in Kafka an empty id and that of another kind of group have their code at the top.
+    """
+    by_topics = by_topic(known, "topic_name")
+
+    def answer(services: Services, may: May, request: Any) -> Any:
+        if not request.group_id:
+            return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
+        if request.group_id in services.catalog.groups:
+            return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, may, request)
+        return by_topics(services, may, request)
+
+    return answer
 
 
 def offset_delete(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from secrets import token_bytes
+
 from broker.acl.bindings import AclOperation, ResourceType
 from broker.catalog import METADATA_TOPIC, is_topic_name
 from broker.gate.may import May
@@ -36,6 +38,8 @@ def create_topics(
         else:
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             result.configs = None
+        if not why[0]:
+            result.topic_id = token_bytes(16)
         results.append(result)
     return CreateTopicsResponse(topics=results)
 

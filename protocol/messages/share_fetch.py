@@ -73,7 +73,7 @@ class PartitionData:
     acknowledge_error_code: int = of("int16")
     acknowledge_error_message: str | None = of("string", nullable="1+", default=None)
     current_leader: LeaderIdAndEpoch = of(LeaderIdAndEpoch)
-    records: bytes | None = of("records")
+    records: bytes = of("records")
     acquired_records: Sequence[AcquiredRecords] = of([AcquiredRecords])
 
 

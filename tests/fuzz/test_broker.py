@@ -25,7 +25,6 @@ from tests.fuzz.peers import (
     login,
 )
 from tests.fuzz.requests import NAMES, request_payloads
-from tests.server.test_connections import resident_mib
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, request_frame
@@ -58,7 +57,7 @@ def assert_unharmed(broker: Broker, memory_mib: float) -> int:
 
     Returns how many connections it closed for what was sent on them.
     """
-    assert resident_mib(broker) - memory_mib < MORE_MEMORY_MIB
+    assert broker.resident_mib - memory_mib < MORE_MEMORY_MIB
     assert broker.terminate() == 0
     events = [event["event"] for event in broker.events()]
     assert [event for event in events if event.startswith("request failed")] == []
@@ -85,7 +84,7 @@ def test_damaged_frames_are_answered_or_end_their_own_connection_with_one_log_li
         for payload in payloads:
             whole = Batch(framed(payload), 1, [decode_request(payload)], End.OPEN)
             damaging.exchange([whole], healthy.works)
-        memory = resident_mib(broker)
+        memory = broker.resident_mib
         while sent < frames:
             batches = [damaged_batch(chance, payloads, harmless) for _ in range(CONNECTIONS)]
             damaging.exchange(batches, healthy.works)
@@ -141,7 +140,7 @@ def test_damaged_logins_let_nobody_in(broker: Broker) -> None:
         with connect(address) as alice:
             alice.send(b"".join(request_frame(*asked) for asked in ALICE) + MARKED)
             assert is_marker_answered(all_that_comes(alice))
-        memory = resident_mib(broker)
+        memory = broker.resident_mib
         for _ in range(20_000 // CONNECTIONS):
             intruders = [connect(address) for _ in range(CONNECTIONS)]
             for intruder in intruders:

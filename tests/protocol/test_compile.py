@@ -137,7 +137,9 @@ def test_unknown_version_is_refused() -> None:
         pytest.param(DescribeAclsRequest, 1, b"\x01\0\x02\xff\xfe\x01", id="no UTF-8"),
         pytest.param(DescribeAclsRequest, 1, b"\x01\0\x03\xed\xa0\x80", id="a surrogate"),
         pytest.param(ApiVersionsRequest, 3, b"\xff" * 5 + b"\x01", id="varint of six bytes"),
-        pytest.param(ApiVersionsRequest, 3, b"\xff\xff\xff\xff\x7f", id="varint beyond 32 bits"),
+        pytest.param(
+            ApiVersionsRequest, 3, b"\x01\x01\x01\xff\xff\xff\xff\x7f\0", id="tag beyond 32 bits"
+        ),
         pytest.param(ApiVersionsRequest, 3, b"\xff\xff\xff", id="varint cut short"),
         pytest.param(ApiVersionsRequest, 3, b"\x01\x01\x01\x00\x05ab", id="tag cut short"),
         pytest.param(ApiVersionsRequest, 3, b"\x01\x01\xff\xff\xff\xff\x0f", id="tags beyond"),

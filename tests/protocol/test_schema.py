@@ -65,7 +65,8 @@ def test_none_are_no_versions() -> None:
 
 def test_a_message_has_its_key_and_versions() -> None:
     cls: Any = Example
-    assert (cls.KEY, cls.VERSIONS) == (99, range(4))
+    assert cls.KEY == 99
+    assert range(4) == cls.VERSIONS
     assert [version in cls.FLEXIBLE for version in cls.VERSIONS] == [False, False, True, True]
 
 
@@ -175,7 +176,7 @@ def test_a_known_tagged_field_has_the_size_of_its_value(size: int) -> None:
     struct = struct_of(Example, 2)
     before = struct.encode(Example())[:-1]
     assert struct.decode(BytesIO(before + b"\x01\x03\x08" + bytes(8))).tagged == 0
-    with pytest.raises(ValueError, match="longer than its value|unpack"):
+    with pytest.raises(ValueError, match=r"longer than its value|unpack"):
         struct.decode(BytesIO(before + bytes([1, 3, size]) + bytes(size)))
 
 

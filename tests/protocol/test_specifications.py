@@ -66,7 +66,7 @@ def test_fields_are_those_of_the_specification(
 ) -> None:
     newer, older = (releases[version].get(cls.__name__) for version in (NEWER, OLDER))
     declared = VERSIONS[cls]
-    in_newer = declared & set(versions_in(newer["validVersions"])) if newer else set()
+    in_newer = of(declared, versions_in(newer["validVersions"])) if newer else set()
 
     for specification, versions in ((newer, in_newer), (older, declared - in_newer)):
         if specification and versions:
@@ -74,12 +74,17 @@ def test_fields_are_those_of_the_specification(
                 assert of_kafka == ours, name
 
 
+def of(versions: set[int], among: range) -> set[int]:
+    """The versions that are in a range, whose end may be far away."""
+    return {version for version in versions if version in among}
+
+
 def compared(
     specification: Specification, cls: Any, versions: set[int]
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield each property of a message: its name, what Kafka has and what is declared."""
-    flexible = versions & set(versions_in(specification["flexibleVersions"]))
-    yield "flexible", flexible, versions & set(cls.FLEXIBLE)
+    flexible = of(versions, versions_in(specification["flexibleVersions"]))
+    yield "flexible", flexible, of(versions, cls.FLEXIBLE)
     common = {struct["name"]: struct for struct in specification.get("commonStructs", ())}
     yield from compared_fields(specification["fields"], cls, versions, common)
 
@@ -90,22 +95,22 @@ def compared_fields(
     """Yield the properties of a struct's fields, and of the structs inside them."""
 
     def present(text: str) -> set[int]:
-        return versions & set(versions_in(text))
+        return of(versions, versions_in(text))
 
     declared = {field.name: field for field in dataclasses.fields(cls)}
     fields = [field for field in fields if present(field["versions"])]
     specs = {name: field.metadata["spec"] for name, field in declared.items() if field.metadata}
-    ours = [name for name, spec in specs.items() if versions & set(spec.versions)]
+    ours = [name for name, spec in specs.items() if of(versions, spec.versions)]
     yield cls.__name__, [python_name(field["name"]) for field in fields], ours
     for field in fields:
         name = python_name(field["name"])
         spec: FieldSpec = specs[name]
         where = f"{cls.__name__}.{name}"
-        yield f"{where} versions", present(field["versions"]), versions & set(spec.versions)
+        yield f"{where} versions", present(field["versions"]), of(versions, spec.versions)
         nullable = present(field.get("nullableVersions", "none")) & present(field["versions"])
-        yield f"{where} nullable", nullable, versions & set(spec.nullable)
+        yield f"{where} nullable", nullable, of(versions, spec.nullable)
         tagged = present(field.get("taggedVersions", "none"))
-        yield f"{where} tagged", tagged, versions & set(spec.tagged)
+        yield f"{where} tagged", tagged, of(versions, spec.tagged)
         yield f"{where} tag", field.get("tag"), spec.tag
         kind = spec.kind[0] if isinstance(spec.kind, list) else spec.kind
         yield f"{where} array", field["type"].startswith("[]"), isinstance(spec.kind, list)

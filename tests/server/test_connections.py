@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 import socket
 import subprocess
 import threading
@@ -22,13 +21,6 @@ from tests.support.process import wait_for
 DESCRIBE = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
 
 
-def resident_mib(broker: Broker) -> float:
-    """Return the broker's resident set."""
-    status = Path(f"/proc/{broker.running.pid}/status").read_text()
-    [kib] = re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-    return int(kib) / 1024
-
-
 def test_a_client_that_does_not_read_is_not_read_from_and_holds_no_memory(
     start_broker: StartBroker,
 ) -> None:
@@ -38,10 +30,10 @@ def test_a_client_that_does_not_read_is_not_read_from_and_holds_no_memory(
     large = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS, client_id="c" * 30_000)
     with Client(address) as other, Client(address, receive_buffer=4096) as client:
         assert set(other.create(*(topic_read(f"topic-{n}") for n in range(2000)))) == {0}
-        before = resident_mib(broker)
+        before = broker.resident_mib
         client.socket.settimeout(1)
         assert sent_until_it_blocks(client, large, 10_000) < 10_000
-        assert resident_mib(broker) - before < 50
+        assert broker.resident_mib - before < 50
         assert len(other.resource_names()) == 2000
         client.socket.settimeout(20)
         for _ in range(20):
@@ -196,7 +188,7 @@ def test_announced_bytes_take_no_memory_before_they_arrive(
     start_broker: StartBroker,
 ) -> None:
     broker = start_broker()
-    before = resident_mib(broker)
+    before = broker.resident_mib
     clients = [Client(broker.listeners["PLAINTEXT"]) for _ in range(50)]
     body = encode(CreateAclsRequest([topic_read("x")]), 1)
     for client in clients:
@@ -204,7 +196,7 @@ def test_announced_bytes_take_no_memory_before_they_arrive(
         client.send((104_857_600).to_bytes(4, "big") + body)
     with Client(broker.listeners["PLAINTEXT"]) as other:
         assert other.resource_names() == []
-    assert resident_mib(broker) - before < 20
+    assert broker.resident_mib - before < 20
     for client in clients:
         client.close()
 

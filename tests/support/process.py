@@ -1,5 +1,6 @@
 """One server under test: a process whose log is a file, waited for by what the log says."""
 
+import re
 import signal
 import subprocess
 import time
@@ -48,6 +49,13 @@ class LoggedProcess:
         if self.process is None:
             raise RuntimeError("not started")
         return self.process
+
+    @property
+    def resident_mib(self) -> float:
+        """The resident set of the process, in MiB."""
+        status = Path(f"/proc/{self.running.pid}/status").read_text()
+        [kib] = re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        return int(kib) / 1024
 
     def log_text(self) -> str:
         """All that was logged, by every start."""

@@ -1,0 +1,39 @@
+"""Requests that name topics by their ids alone."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from broker.audit import Audit
+from broker.catalog import Catalog
+from broker.config import load
+from broker.gate.engine import check
+from broker.gate.table import GATE
+from broker.logs import configure
+from protocol.errors import ErrorCode
+from protocol.leaves import ZERO_UUID
+from protocol.messages import APIS, ApiKey
+from tests.gate.requests import filled
+from tests.gate.rights import Rights, context, everything, nothing, services
+
+
+@pytest.mark.parametrize("topic_id", [ZERO_UUID, b"not a known id.."], ids=["none", "unknown"])
+@pytest.mark.parametrize("key", [ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE])
+@pytest.mark.parametrize("rights", [everything, nothing])
+def test_a_topic_that_no_id_leads_to_is_unknown_and_no_name_is_asked_for(
+    rights: Rights, key: ApiKey, topic_id: bytes
+) -> None:
+    request = filled(key, ["orders"])
+    request.topics[0].topic_id = topic_id
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    catalog = Catalog("cluster", {"orders": 1})
+    # The group may be read in any case: what is looked at are the topics.
+    group_only = services(lambda o, t, n: rights(o, t, n) or t.name == "GROUP", catalog, audit)
+    may = group_only.may(context(key, 1))
+    verdict = check(GATE[key], request, may, catalog, group_only.profile)
+    assert not verdict.request.topics
+    [topic] = verdict.complete(APIS[key].response()).responses
+    assert topic.topic_id == topic_id
+    assert [entry.error_code for entry in topic.partitions] == [ErrorCode.UNKNOWN_TOPIC_ID]
