@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,6 +81,8 @@ def as_json(leaf: Any, value: Any) -> Any:
             return None if value is None else [as_json(leaf.entry, entry) for entry in value]
         case _ if leaf is Uuid:
             return base64.urlsafe_b64encode(value).decode().rstrip("=")
+        case _ if isinstance(value, float) and math.isinf(value):
+            return "Infinity" if value > 0 else "-Infinity"
         case _:
             return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
