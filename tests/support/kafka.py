@@ -76,7 +76,6 @@ class Kafka(LoggedProcess):
             # Kafka would hold each write back for 25 ms, in case there is more to write with it.
             "controller.quorum.append.linger.ms": "0",
             "log.dirs": str(self.directory / "data"),
-            "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
