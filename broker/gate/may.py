@@ -23,6 +23,9 @@ class Topics(Protocol):
     def auto_creates(self) -> bool:
         """Whether a topic that is asked for and missing is created."""
 
+    def id_of(self, name: str) -> bytes:
+        """Return the id of a topic that exists."""
+
     def exists(self, name: str) -> bool:
         """Tell whether there is a topic of that name."""
 

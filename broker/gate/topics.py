@@ -161,6 +161,23 @@ def check_delete_topics(
     )
 
 
+def check_alter_share_group_offsets(
+    row: Row, request: Any, may: May, topics: Topics, profile: Profile
+) -> Verdict:
+    """Give the topics of the answer, refused ones too, the ids that they have in Kafka's."""
+    verdict = check_needs(row, request, may, topics, profile)
+
+    def identify(response: Any) -> Any:
+        for entry in response.responses:
+            if topics.exists(entry.topic_name):
+                entry.topic_id = topics.id_of(entry.topic_name)
+        return response
+
+    if verdict.request is None:
+        return refused(identify(verdict.response))
+    return Verdict(verdict.request, None, lambda response: identify(verdict.complete(response)))
+
+
 def check_describe_topic_partitions(
     _row: Row, request: Any, may: May, _topics: Topics, _profile: Profile
 ) -> Verdict:

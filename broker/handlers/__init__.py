@@ -100,7 +100,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: cluster.describe_topic_partitions,
     ApiKey.SHARE_GROUP_HEARTBEAT: _NO_COORDINATOR,
     ApiKey.SHARE_GROUP_DESCRIBE: _NO_GROUP,
-    ApiKey.SHARE_FETCH: _NO_COORDINATOR,
+    ApiKey.SHARE_FETCH: groups.share_fetch,
     ApiKey.SHARE_ACKNOWLEDGE: _NO_COORDINATOR,
     ApiKey.ADD_RAFT_VOTER: _NOT_KEPT,
     ApiKey.REMOVE_RAFT_VOTER: _NOT_KEPT,
@@ -112,8 +112,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_COORDINATOR,
     ApiKey.STREAMS_GROUP_DESCRIBE: _NO_GROUP,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: groups.share_group_offsets,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.no_share_group(ErrorCode.POLICY_VIOLATION),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.no_share_group(ErrorCode.GROUP_ID_NOT_FOUND),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.alter_share_group_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.delete_share_group_offsets,
 }
 """The answers by API key."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from broker.acl.bindings import ResourceType
 from broker.gate.may import May
-from broker.handlers.answers import by_topic, with_code
+from broker.handlers.answers import by_topic, with_code, with_codes
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
 from protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
@@ -40,6 +39,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from protocol.messages.share_fetch import ShareFetchRequest
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 _PROTOCOL: Final = "consumer"
@@ -122,23 +122,32 @@ def share_group_offsets(
     )
 
 
-def no_share_group(
-    known: ErrorCode,
-) -> Callable[[Services, May, AlterShareGroupOffsetsRequest | DeleteShareGroupOffsetsRequest], Any]:
-    """Answer of offsets of a share group that there are none: for each topic, or at the top.
+def alter_share_group_offsets(
+    services: Services, may: May, request: AlterShareGroupOffsetsRequest
+) -> Any:
+    """Answer for each topic why its offsets cannot be kept; an empty group id has its own code."""
+    if not request.group_id:
+        return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
+    return by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, may, request)
 
-    As in Kafka an empty id and that of another kind of group have their code at the top.
-    """
-    by_topics = by_topic(known, "topic_name")
 
-    def answer(services: Services, may: May, request: Any) -> Any:
-        if not request.group_id:
-            return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
-        if request.group_id in services.catalog.groups:
-            return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, may, request)
-        return by_topics(services, may, request)
+def delete_share_group_offsets(
+    services: Services, may: May, request: DeleteShareGroupOffsetsRequest
+) -> Any:
+    """Answer that there are no share groups, and no topics; declared groups are consumers'."""
+    if not request.group_id:
+        return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
+    if request.group_id in services.catalog.groups:
+        return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, may, request)
+    return by_topic(ErrorCode.GROUP_ID_NOT_FOUND, "topic_name")(services, may, request)
 
-    return answer
+
+def share_fetch(services: Services, may: May, request: ShareFetchRequest) -> Any:
+    """Answer that there is no coordinator: to a new session topic by topic, else at the top."""
+    no_coordinator = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if request.share_session_epoch:
+        return with_code(no_coordinator)(services, may, request)
+    return with_codes(lambda *_: no_coordinator)(services, may, request)
 
 
 def offset_delete(
