@@ -7,6 +7,7 @@ import sys
 import structlog
 
 from broker.cli.arguments import parse_arguments
+from broker.cli.conformance import ConformanceCommand
 from broker.config import ConfigError, load
 from broker.logs import configure
 from broker.run import StartError, run
@@ -15,6 +16,8 @@ from broker.run import StartError, run
 def main() -> None:
     """Run the command that the process's arguments name; ends the process with its status."""
     command = parse_arguments()
+    if isinstance(command, ConformanceCommand):
+        sys.exit(command.run())
     try:
         config = load(command.file, command.overrides)
     except ConfigError as error:

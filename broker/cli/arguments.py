@@ -1,9 +1,11 @@
-"""The command line: `aclbroker serve [FILE] [--override name=value ...]`."""
+"""The command line: `aclbroker serve [FILE] [--override name=value ...]`, and other commands."""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
+
+from broker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +16,15 @@ class ServeCommand:
     overrides: dict[str, str]
 
 
-def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand:
+def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | ConformanceCommand:
     """The command that the arguments, by default those of the process, ask for.
 
     Ends the process (SystemExit) after --help and --version, and with status 2 and a message that
     says what is allowed if the arguments are wrong.
     """
     options = _parser().parse_args(arguments)
+    if options.command == "conformance":
+        return conformance_command(options)
     return ServeCommand(options.file, dict(options.override))
 
 
@@ -52,6 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="a setting that wins over the file; may be given several times",
     )
+    add_conformance(commands)
     return parser
 
 

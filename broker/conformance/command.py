@@ -1,0 +1,109 @@
+"""The commands `aclbroker conformance record` and `compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from broker.conformance.cluster import SuiteError
+from broker.conformance.comparison import compare
+from broker.conformance.connection import ConnectionClosed, LoginError, NoAnswer
+from broker.conformance.options import OptionsError, read_target
+from broker.conformance.recording import (
+    Recording,
+    RecordingError,
+    dumps,
+    load,
+    packaged_recording,
+)
+from broker.conformance.report import FORMATS
+from broker.conformance.session import Target, record
+
+EQUAL, DIFFERENT, FAILED = 0, 1, 2
+"""The exit statuses."""
+
+WARNING = (
+    "This deletes ALL ACLs of the cluster at {host}:{port} and leaves none when it is done. It\n"
+    "creates topics, groups and transactional ids whose names begin with 'conformance-', and\n"
+    "deletes the topics and groups again. Never run it on a cluster that anybody needs."
+)
+
+
+class ConformanceOptions(NamedTuple):
+    """What the command line says."""
+
+    action: str
+    """``record`` or ``compare``."""
+    bootstrap_server: str
+    command_config: str
+    confirmed: bool
+    output: str | None
+    """The file to write to; None for standard output, where that is possible."""
+    recording: str | None
+    """The file to compare with; None for the packaged recording of Kafka 4.3.0."""
+    format: str
+    offered_only: bool
+    broker_name: str | None
+
+
+def run(options: ConformanceOptions) -> int:
+    """Do what the options say; return the exit status."""
+    try:
+        target = read_target(options.bootstrap_server, options.command_config)
+        recorded = _recorded(options)
+        if not _confirmed(target, options.confirmed):
+            return FAILED
+        name = options.broker_name or options.bootstrap_server
+        actual = record(target, name, _progress)
+    except (OptionsError, RecordingError, LoginError, SuiteError, OSError) as error:
+        return _failed(str(error))
+    except (ConnectionClosed, NoAnswer) as error:
+        return _failed(f"the broker stopped answering: {type(error).__name__}")
+    if recorded is None:
+        return _write_recording(actual, str(options.output))
+    return write_report(options, recorded, actual)
+
+
+def _recorded(options: ConformanceOptions) -> Recording | None:
+    """Return the recording to compare with, None if there is nothing to compare."""
+    if options.action == "record":
+        return None
+    return load(Path(options.recording)) if options.recording else packaged_recording()
+
+
+def _confirmed(target: Target, confirmed: bool) -> bool:
+    warning = WARNING.format(host=target.super_user.host, port=target.super_user.port)
+    sys.stderr.write(f"{warning}\n")
+    if not confirmed:
+        sys.stderr.write("Nothing was done. Add --yes to go on.\n")
+    return confirmed
+
+
+def _progress(role: str) -> None:
+    sys.stderr.write(f"role {role}\n")
+
+
+def _write_recording(recording: Recording, output: str) -> int:
+    Path(output).write_bytes(dumps(recording))
+    sys.stderr.write(f"{len(recording.answers)} answers recorded in {output}\n")
+    return EQUAL
+
+
+def write_report(options: ConformanceOptions, recorded: Recording, actual: Recording) -> int:
+    """Compare two recordings and report in the format and to where the options say.
+
+    Returns `EQUAL` if there is no difference that is not explained, else `DIFFERENT`.
+    """
+    results = compare(recorded, actual, offered_only=options.offered_only)
+    report = FORMATS[options.format](recorded.broker, results)
+    if options.output is None:
+        sys.stdout.write(report)
+    else:
+        Path(options.output).write_text(report)
+    return EQUAL if all(result.passed for result in results) else DIFFERENT
+
+
+def _failed(reason: str) -> int:
+    sys.stderr.write(f"aclbroker conformance: {reason}\n")
+    return FAILED

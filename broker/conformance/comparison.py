@@ -1,0 +1,79 @@
+"""Compares what a broker answered with a recording, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from broker.conformance.divergences import explanation
+from broker.conformance.outline import Outline
+from broker.conformance.recording import Recording, Step
+from broker.conformance.roles import SUPER
+from broker.conformance.rules import Difference, differences
+
+NOT_OFFERED: Final = "not offered"
+NOT_IN_SUITE: Final = "not sent"
+NOT_RECORDED: Final = "not recorded"
+
+
+class Result(NamedTuple):
+    """What came of one step."""
+
+    step: Step
+    unexplained: tuple[Difference, ...]
+    explained: tuple[str, ...]
+    """The names of the divergences that explain other differences."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether there is no difference that is not explained."""
+        return not self.unexplained
+
+
+def compare(recorded: Recording, actual: Recording, *, offered_only: bool = False) -> list[Result]:
+    """Return a result for each step of either recording, in order.
+
+    Steps of versions that the recorded broker does not offer are left out, since nothing is known
+    of them. Those that the other one does not offer are differences unless `offered_only`.
+    """
+    steps = dict.fromkeys((*recorded.answers, *actual.answers))
+    results = []
+    for step in steps:
+        if step.version not in recorded.offered.get(step.key, ()):
+            continue
+        if offered_only and step.version not in actual.offered.get(step.key, ()):
+            continue
+        results.append(_result(step, _step_differences(step, recorded, actual)))
+    return results
+
+
+def _result(step: Step, found: Iterator[Difference]) -> Result:
+    explained, unexplained = [], []
+    for difference in found:
+        if (name := explanation(step, difference)) is None:
+            unexplained.append(difference)
+        else:
+            explained.append(name)
+    return Result(step, tuple(unexplained), tuple(dict.fromkeys(explained)))
+
+
+def _step_differences(step: Step, recorded: Recording, actual: Recording) -> Iterator[Difference]:
+    before, now = recorded.answers.get(step), actual.answers.get(step)
+    if before is not None and now is not None:
+        yield from differences(step.key, before, now, _shown_to_both(step, recorded, actual))
+    elif before is not None:
+        is_offered = step.version in actual.offered.get(step.key, ())
+        yield Difference("", before.outcome, NOT_IN_SUITE if is_offered else NOT_OFFERED)
+    elif now is not None:
+        yield Difference("", NOT_RECORDED, now.outcome)
+
+
+def _shown_to_both(step: Step, recorded: Recording, actual: Recording) -> dict[str, set[str]]:
+    """Return by the path of each filtered list the names that both show to their super user."""
+    before, now = (_shown_to_super(step, each) for each in (recorded, actual))
+    return {path: set(names) & set(now[path]) for path, names in before.items() if path in now}
+
+
+def _shown_to_super(step: Step, recording: Recording) -> dict[str, list[str]]:
+    outline: Outline | None = recording.answers.get(step._replace(role=SUPER))
+    return outline.names if outline else {}

@@ -1,0 +1,197 @@
+"""Metadata and the keys that create, change, describe and delete topics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from broker.conformance.case import DELETERS, Case
+from broker.conformance.resources import (
+    ABSENT_TOPICS,
+    TOPICS,
+    TopicIds,
+    created_topic,
+    topic,
+)
+from protocol.leaves import ZERO_UUID
+from protocol.messages import (
+    ApiKey,
+    alter_partition_reassignments,
+    create_partitions,
+    create_topics,
+    delete_topics,
+    describe_topic_partitions,
+    elect_leaders,
+    list_partition_reassignments,
+    metadata,
+)
+
+_ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
+_TIMEOUT_MS: Final = 1000
+_NOT_DELETED: Final = tuple(
+    topic(right) for right in ("read", "describe", "alter-configs", "prefixed-denied", "closed")
+)
+"""Topics that are there and that no role but the super user and `wildcards` may delete."""
+
+
+def cases(ids: TopicIds) -> Iterator[Case]:
+    """Yield the cases of this module's keys."""
+    yield from _metadata(ids)
+    yield from _describe_topic_partitions()
+    yield from _create_topics()
+    yield from _delete_topics(ids)
+    yield from _create_partitions()
+    yield from _elect_leaders()
+    yield from _reassignments()
+
+
+def _metadata(ids: TopicIds) -> Iterator[Case]:
+    def named(
+        *names: str, create: bool = False, operations: bool = False
+    ) -> metadata.MetadataRequest:
+        return metadata.MetadataRequest(
+            topics=[metadata.MetadataRequestTopic(ZERO_UUID, name) for name in names],
+            allow_auto_topic_creation=create,
+            include_cluster_authorized_operations=operations,
+            include_topic_authorized_operations=operations,
+        )
+
+    by_id = named()
+    by_id.topics = [
+        metadata.MetadataRequestTopic(ids.id_of(name), None) for name in (*TOPICS, ABSENT_TOPICS[0])
+    ]
+    everything = named(operations=True)
+    everything.topics = None
+    yield Case(ApiKey.METADATA, "of all topics", everything, "1+")
+    yield Case(ApiKey.METADATA, "of an empty list of topics", named(operations=True))
+    yield Case(ApiKey.METADATA, "of topics that are there", named(*TOPICS))
+    yield Case(ApiKey.METADATA, "of each topic", named(*_ALL_TOPICS), "4+")
+    yield Case(
+        ApiKey.METADATA, "with authorized operations", named(*_ALL_TOPICS, operations=True), "8+"
+    )
+    yield Case(ApiKey.METADATA, "by topic id", by_id, "10+")
+    yield Case(
+        ApiKey.METADATA,
+        "creating topics",
+        named(*map(created_topic, ("create", "describe", "all", "closed")), create=True),
+        "4+",
+    )
+
+
+def _describe_topic_partitions() -> Iterator[Case]:
+    def request(*names: str) -> describe_topic_partitions.DescribeTopicPartitionsRequest:
+        return describe_topic_partitions.DescribeTopicPartitionsRequest(
+            topics=[describe_topic_partitions.TopicRequest(name) for name in names],
+            cursor=None,
+        )
+
+    yield Case(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "of all topics", request())
+    yield Case(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "of each topic", request(*_ALL_TOPICS))
+
+
+def _create_topics() -> Iterator[Case]:
+    def request(*names: str, validate_only: bool = True) -> create_topics.CreateTopicsRequest:
+        return create_topics.CreateTopicsRequest(
+            topics=[
+                create_topics.CreatableTopic(name, num_partitions=1, replication_factor=1)
+                for name in names
+            ],
+            timeout_ms=_TIMEOUT_MS,
+            validate_only=validate_only,
+        )
+
+    yield Case(ApiKey.CREATE_TOPICS, "that are not there", request(*ABSENT_TOPICS))
+    yield Case(ApiKey.CREATE_TOPICS, "that are there", request(*TOPICS))
+    yield Case(
+        ApiKey.CREATE_TOPICS,
+        "named twice",
+        request(topic("closed"), *ABSENT_TOPICS[:2], *ABSENT_TOPICS[:2]),
+    )
+    yield Case(
+        ApiKey.CREATE_TOPICS, "that are there, for good", request(*TOPICS, validate_only=False)
+    )
+    yield Case(ApiKey.CREATE_TOPICS, "an empty list", request())
+    yield Case(ApiKey.CREATE_TOPICS, "of an internal name", request("__cluster_metadata", "a b"))
+
+
+def _delete_topics(ids: TopicIds) -> Iterator[Case]:
+    def request(*topics: delete_topics.DeleteTopicState) -> delete_topics.DeleteTopicsRequest:
+        return delete_topics.DeleteTopicsRequest(
+            topics=topics,
+            topic_names=[state.name for state in topics if state.name is not None],
+            timeout_ms=_TIMEOUT_MS,
+        )
+
+    def by_id(name: str) -> delete_topics.DeleteTopicState:
+        return delete_topics.DeleteTopicState(None, ids.id_of(name))
+
+    def by_name(name: str) -> delete_topics.DeleteTopicState:
+        return delete_topics.DeleteTopicState(name, ZERO_UUID)
+
+    yield Case(ApiKey.DELETE_TOPICS, "that are not there", request(*map(by_name, ABSENT_TOPICS)))
+    yield Case(ApiKey.DELETE_TOPICS, "an empty list", request())
+    yield Case(ApiKey.DELETE_TOPICS, "by unknown id", request(*map(by_id, ABSENT_TOPICS)), "6+")
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "that are there",
+        request(*map(by_name, _NOT_DELETED)),
+        without=DELETERS,
+    )
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "by id",
+        request(*map(by_id, (*_NOT_DELETED, ABSENT_TOPICS[0]))),
+        "6+",
+        without=DELETERS,
+    )
+
+
+def _create_partitions() -> Iterator[Case]:
+    for label, names in (("of topics", _ALL_TOPICS), ("of a topic named twice", TOPICS[:1] * 2)):
+        yield Case(
+            ApiKey.CREATE_PARTITIONS,
+            label,
+            create_partitions.CreatePartitionsRequest(
+                topics=[
+                    create_partitions.CreatePartitionsTopic(name, count=2, assignments=None)
+                    for name in names
+                ],
+                timeout_ms=_TIMEOUT_MS,
+                validate_only=True,
+            ),
+        )
+
+
+def _elect_leaders() -> Iterator[Case]:
+    some = [elect_leaders.TopicPartitions(name, [0]) for name in _ALL_TOPICS]
+    for label, partitions in (("of each topic", some), ("of no topic", ())):
+        yield Case(
+            ApiKey.ELECT_LEADERS,
+            label,
+            elect_leaders.ElectLeadersRequest(
+                election_type=0, topic_partitions=partitions, timeout_ms=_TIMEOUT_MS
+            ),
+        )
+
+
+def _reassignments() -> Iterator[Case]:
+    alter, listed = alter_partition_reassignments, list_partition_reassignments
+    # Null replicas cancel a reassignment; there is none.
+    partition = alter.ReassignablePartition(partition_index=0, replicas=None)
+    yield Case(
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        "cancelled",
+        alter.AlterPartitionReassignmentsRequest(
+            timeout_ms=_TIMEOUT_MS,
+            topics=[alter.ReassignableTopic(name, [partition]) for name in _ALL_TOPICS],
+        ),
+    )
+    named = [
+        listed.ListPartitionReassignmentsTopics(name, partition_indexes=[0]) for name in _ALL_TOPICS
+    ]
+    for label, topics in (("of each topic", named), ("of all topics", None)):
+        yield Case(
+            ApiKey.LIST_PARTITION_REASSIGNMENTS,
+            label,
+            listed.ListPartitionReassignmentsRequest(timeout_ms=_TIMEOUT_MS, topics=topics),
+        )

@@ -1,0 +1,105 @@
+"""The differences that are meant: each by its name, with its reason.
+
+All but the last are those of aclbroker and a real Kafka 4.3; the last is that of a super user who
+has not logged in. A difference that none of them explains fails a comparison. docs/conformance.md
+lists them for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from broker.conformance.outline import ANSWERED, CLOSED, NO_ANSWER
+from broker.conformance.recording import Step
+from broker.conformance.roles import SUPER
+from broker.conformance.rules import MISSING, TOKEN_KEYS, Difference
+from protocol.messages import ApiKey
+
+
+class Divergence(NamedTuple):
+    """A kind of difference that does not fail a comparison."""
+
+    name: str
+    reason: str
+    explains: Callable[[Step, Difference], bool]
+
+
+def explanation(step: Step, difference: Difference) -> str | None:
+    """Return the name of the divergence that explains a difference, None if there is none."""
+    return next((each.name for each in DIVERGENCES if each.explains(step, difference)), None)
+
+
+def _is_unknown_code(step: Step, difference: Difference) -> bool:
+    return (
+        step.key in {ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}
+        and "unknown operation" in step.label
+        and (difference.recorded, difference.actual) == (CLOSED, ANSWERED)
+    )
+
+
+def _is_old_produce(step: Step, difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.PRODUCE
+        and step.version <= 2
+        and (difference.recorded, difference.actual) == (CLOSED, ANSWERED)
+    )
+
+
+def _is_unacknowledged(step: Step, difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.PRODUCE
+        and "acks 0" in step.label
+        and (difference.recorded, difference.actual) == (NO_ANSWER, CLOSED)
+    )
+
+
+def _is_share_session(step: Step, difference: Difference) -> bool:
+    return (
+        step.key in {ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE}
+        and ("in a session" in step.label or "end of a session" in step.label)
+        and difference.actual == MISSING
+    )
+
+
+def _is_anonymous(step: Step, difference: Difference) -> bool:
+    return (
+        step.key in TOKEN_KEYS
+        and step.role == SUPER
+        and (difference.recorded, difference.actual) == ("61", "64")
+    )
+
+
+DIVERGENCES: Final = (
+    Divergence(
+        "d2 unknown codes",
+        "Kafka closes the connection over an ACL or a filter with the byte 0 (UNKNOWN) in it; "
+        "here that one is refused with a message, and the others are answered (KIP-140).",
+        _is_unknown_code,
+    ),
+    Divergence(
+        "produce 0-2",
+        "Kafka 4 advertises versions 0 to 2 of Produce for the sake of old clients and closes the "
+        "connection when one is used (KIP-896); here they are answered as the later ones are.",
+        _is_old_produce,
+    ),
+    Divergence(
+        "acks 0",
+        "A standalone broker cannot keep records. To a producer that wants no answer it says so "
+        "by closing the connection, as Kafka does when it refuses such a request.",
+        _is_unacknowledged,
+    ),
+    Divergence(
+        "share sessions",
+        "A standalone broker keeps no share sessions, so that what follows on a session's first "
+        "request is refused as a whole, with SHARE_SESSION_NOT_FOUND (KIP-932).",
+        _is_share_session,
+    ),
+    Divergence(
+        "anonymous super user",
+        "Who asks about delegation tokens without having logged in is told that this is not "
+        "allowed (64), before anything else; the super user of the recording had logged in.",
+        _is_anonymous,
+    ),
+)
+"""In the order in which they are asked."""

@@ -1,0 +1,148 @@
+"""What is kept of an answer: codes at their paths, authorized operations, and names listed.
+
+A path leads from the message to a field. An entry of a list stands in it by what it is about, such
+as ``topics[conformance-topic-read].partitions[0].error_code``, and by its position where it has no
+name. A topic id is shown as ``#`` and the topic's name.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from broker.conformance.resources import LISTED, TopicIds
+from protocol.leaves import ZERO_UUID
+from protocol.messages import ApiKey
+from protocol.schema import FieldSpec
+
+NOT_ASKED: Final = -(2**31)
+"""Authorized operations that were not asked for, or are not told (KIP-430)."""
+
+CLOSED: Final = "closed"
+NO_ANSWER: Final = "no answer"
+ANSWERED: Final = "answered"
+
+_KINDS: Final = ("resource_type",)
+_NAMES: Final = (
+    "resource_name",
+    "name",
+    "topic_name",
+    "topic",
+    "group_id",
+    "transactional_id",
+    "user",
+    "key",
+    "partition_index",
+    "partition_id",
+    "partition",
+    "index",
+    "producer_id",
+)
+"""The fields that say what an entry is about; the first that it has counts."""
+
+_LISTS: Final[dict[ApiKey, dict[str, str]]] = {
+    ApiKey.METADATA: {"topics": "name"},
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: {"topics": "name"},
+    ApiKey.LIST_GROUPS: {"groups": "group_id"},
+    ApiKey.LIST_TRANSACTIONS: {"transaction_states": "transactional_id"},
+    ApiKey.OFFSET_FETCH: {"topics": "name"},
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: {"topics": "topic_name"},
+}
+"""The lists that are filtered: by key, the field that holds the list and its entries' name."""
+
+
+class Outline(NamedTuple):
+    """What is kept of one answer; of a closed connection or of none, only the outcome."""
+
+    outcome: str
+    codes: dict[str, int]
+    operations: dict[str, int]
+    names: dict[str, list[str]]
+    """By the path of a filtered list, those of `LISTED` that are in it, sorted."""
+
+
+def without_answer(outcome: str) -> Outline:
+    """Return the outline of a closed connection, or of no answer."""
+    return Outline(outcome, {}, {}, {})
+
+
+def outline(key: ApiKey, version: int, answer: Any, ids: TopicIds) -> Outline:
+    """Return the outline of an answer that was decoded at a version."""
+    made = Outline(ANSWERED, {}, {}, {})
+    _Walk(key, version, ids, made).struct(answer, "")
+    return made
+
+
+class _Walk:
+    def __init__(self, key: ApiKey, version: int, ids: TopicIds, made: Outline) -> None:
+        self._version = version
+        self._ids = ids
+        self._made = made
+        self._lists = _LISTS.get(key, {})
+
+    def struct(self, item: Any, path: str) -> None:
+        """Keep what is in a struct; `path` leads to it and ends with a dot."""
+        for field in _fields_of(item, self._version):
+            value = getattr(item, field.name)
+            where = path + field.name
+            if field.kind == "int16" and field.name.endswith("error_code"):
+                self._made.codes[where] = value
+            elif field.name.endswith("authorized_operations"):
+                if value != NOT_ASKED:
+                    self._made.operations[where] = value
+            elif field.holds_structs and value is not None:
+                if isinstance(value, Sequence):
+                    self._entries(field.name, value, where)
+                else:
+                    self.struct(value, f"{where}.")
+
+    def _entries(self, name: str, entries: Sequence[Any], where: str) -> None:
+        if name in self._lists:
+            names = {self._shown_name(entry, self._lists[name]) for entry in entries}
+            self._made.names[where] = sorted(names & LISTED)
+        seen: dict[str, int] = {}
+        for position, entry in enumerate(entries):
+            about = self._about(entry) or f"({position})"
+            seen[about] = seen.get(about, 0) + 1
+            again = f" again {seen[about]}" if seen[about] > 1 else ""
+            self.struct(entry, f"{where}[{about}{again}].")
+
+    def _shown_name(self, entry: Any, field: str) -> str:
+        name: str | None = getattr(entry, field)
+        return name or self._ids.name_of(getattr(entry, "topic_id", ZERO_UUID))
+
+    def _about(self, entry: Any) -> str:
+        """Return what an entry is about: kind, name, and topic id, as far as it has them."""
+        names = {field.name for field in _fields_of(entry, self._version)}
+        parts = [f"{getattr(entry, kind)}:" for kind in _KINDS if kind in names]
+        name = next((each for each in _NAMES if each in names), None)
+        if name is not None and (value := getattr(entry, name)) is not None:
+            parts.append(str(value))
+        if "topic_id" in names and (topic_id := entry.topic_id) != ZERO_UUID:
+            parts.append(f"#{self._ids.name_of(topic_id)}")
+        return "".join(parts)
+
+
+class _Field(NamedTuple):
+    name: str
+    kind: Any
+    holds_structs: bool
+
+
+def _fields_of(item: Any, version: int) -> tuple[_Field, ...]:
+    cls: Any = type(item)
+    return _fields_at(cls, version)
+
+
+@cache
+def _fields_at(cls: Any, version: int) -> tuple[_Field, ...]:
+    found = []
+    for field in dataclasses.fields(cls):
+        spec: FieldSpec | None = field.metadata.get("spec")
+        if spec is None or version not in spec.versions:
+            continue
+        kind = spec.kind[0] if isinstance(spec.kind, list) else spec.kind
+        found.append(_Field(field.name, spec.kind, isinstance(kind, type)))
+    return tuple(found)

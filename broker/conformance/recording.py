@@ -1,0 +1,104 @@
+"""What a broker answered to the suite, and the file that keeps it: gzipped JSON.
+
+The file holds each different outline once, and for each case, version and role the number of its
+outline. Format 1::
+
+    {"format": 1, "broker": "Apache Kafka 4.3.0",
+     "offered": {"PRODUCE": [0, 13], ...},
+     "outlines": [["answered", {path: code}, {path: operations}, {path: [name, ...]}], ...],
+     "answers": {"PRODUCE": {"to each topic": {"12": {"none": 3, ...}, ...}, ...}, ...}}
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from broker.conformance.outline import Outline
+from protocol.messages import ApiKey
+
+FORMAT: Final = 1
+PACKAGED: Final = "kafka-4.3.0.json.gz"
+"""The recording of a real Kafka 4.3.0."""
+
+
+class RecordingError(Exception):
+    """A file that is no recording, or none of this format."""
+
+
+class Step(NamedTuple):
+    """One case at one version in one role."""
+
+    key: ApiKey
+    label: str
+    version: int
+    role: str
+
+
+class Recording(NamedTuple):
+    """All that a broker answered."""
+
+    broker: str
+    """What was recorded, for people to read."""
+    offered: dict[ApiKey, range]
+    """The versions that the broker advertises of each key."""
+    answers: dict[Step, Outline]
+
+
+def packaged_recording() -> Recording:
+    """Return the recording of a real Kafka 4.3.0 that comes with the program."""
+    return loads(resources.files(__package__).joinpath("recordings", PACKAGED).read_bytes())
+
+
+def load(path: Path) -> Recording:
+    """Return the recording in a file; raises `OSError` and `RecordingError`."""
+    return loads(path.read_bytes())
+
+
+def dumps(recording: Recording) -> bytes:
+    """Return the file's bytes; the same recording gives the same bytes."""
+    numbers: dict[str, int] = {}
+    answers: dict[str, Any] = {}
+    for step, outline in recording.answers.items():
+        text = json.dumps(outline, sort_keys=True, separators=(",", ":"))
+        number = numbers.setdefault(text, len(numbers))
+        versions = answers.setdefault(step.key.name, {}).setdefault(step.label, {})
+        versions.setdefault(str(step.version), {})[step.role] = number
+    document = {
+        "format": FORMAT,
+        "broker": recording.broker,
+        "offered": {
+            key.name: [versions[0], versions[-1]] for key, versions in recording.offered.items()
+        },
+        "outlines": [json.loads(text) for text in numbers],
+        "answers": answers,
+    }
+    return gzip.compress(json.dumps(document, separators=(",", ":")).encode(), mtime=0)
+
+
+def loads(data: bytes) -> Recording:
+    """Return the recording in a file's bytes; raises `RecordingError`."""
+    try:
+        document = json.loads(gzip.decompress(data))
+        if document["format"] != FORMAT:
+            raise RecordingError(f"a recording of format {document['format']}, not {FORMAT}")
+        offered = {
+            ApiKey[name]: range(first, last + 1)
+            for name, (first, last) in document["offered"].items()
+        }
+        return Recording(document["broker"], offered, dict(_answers(document)))
+    except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise RecordingError(f"not a recording: {error!r}") from error
+
+
+def _answers(document: dict[str, Any]) -> Iterator[tuple[Step, Outline]]:
+    outlines = [Outline(*fields) for fields in document["outlines"]]
+    for key, labels in document["answers"].items():
+        for label, versions in labels.items():
+            for version, roles in versions.items():
+                for role, number in roles.items():
+                    yield Step(ApiKey[key], label, int(version), role), outlines[number]

@@ -1,0 +1,137 @@
+"""The suite's topics, groups and transactional ids, each named after the rights on it.
+
+All names begin with `PREFIX`, so that nothing else on a cluster is touched or compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from broker.acl.bindings import AclOperation as Op
+
+PREFIX: Final = "conformance-"
+
+
+class Rights(NamedTuple):
+    """What the role `resources` is allowed and denied on one resource."""
+
+    allowed: tuple[Op, ...] = ()
+    denied: tuple[Op, ...] = ()
+    prefixed: bool = False
+    """Whether the ACLs that allow are on a prefix of the name."""
+
+
+TOPIC_RIGHTS: Final[Mapping[str, Rights]] = {
+    "read": Rights((Op.READ,)),
+    "write": Rights((Op.WRITE,)),
+    "create": Rights((Op.CREATE,)),
+    "delete": Rights((Op.DELETE,)),
+    "alter": Rights((Op.ALTER,)),
+    "describe": Rights((Op.DESCRIBE,)),
+    "describe-configs": Rights((Op.DESCRIBE_CONFIGS,)),
+    "alter-configs": Rights((Op.ALTER_CONFIGS,)),
+    "all": Rights((Op.ALL,)),
+    "all-denied-read": Rights((Op.ALL,), denied=(Op.READ,)),
+    "prefixed": Rights((Op.READ, Op.WRITE), prefixed=True),
+    "prefixed-denied": Rights((Op.READ, Op.WRITE), denied=(Op.ALL,), prefixed=True),
+    "closed": Rights(),
+}
+"""By the last part of the name, the rights on the topics of that name."""
+
+GROUP_RIGHTS: Final[Mapping[str, Rights]] = {
+    "read": Rights((Op.READ,)),
+    "delete": Rights((Op.DELETE,)),
+    "describe": Rights((Op.DESCRIBE,)),
+    "describe-configs": Rights((Op.DESCRIBE_CONFIGS,)),
+    "alter-configs": Rights((Op.ALTER_CONFIGS,)),
+    "all": Rights((Op.ALL,)),
+    "prefixed": Rights((Op.READ,), prefixed=True),
+    "prefixed-denied": Rights((Op.READ,), denied=(Op.ALL,), prefixed=True),
+    "closed": Rights(),
+}
+"""The same of groups."""
+
+TRANSACTION_RIGHTS: Final[Mapping[str, Rights]] = {
+    "write": Rights((Op.WRITE,)),
+    "describe": Rights((Op.DESCRIBE,)),
+    "two-phase-commit": Rights((Op.TWO_PHASE_COMMIT,)),
+    "prefixed": Rights((Op.WRITE,), prefixed=True),
+    "prefixed-denied": Rights((Op.WRITE,), denied=(Op.ALL,), prefixed=True),
+    "closed": Rights(),
+}
+"""The same of transactional ids."""
+
+
+def topic(right: str) -> str:
+    """Name the topic of these rights that is there when the suite begins."""
+    return f"{PREFIX}topic-{right}"
+
+
+def absent_topic(right: str) -> str:
+    """Name the topic of these rights that is never there."""
+    return f"{PREFIX}absent-topic-{right}"
+
+
+def created_topic(right: str) -> str:
+    """Name the topic of these rights that Metadata requests ask to be created."""
+    return f"{PREFIX}created-topic-{right}"
+
+
+def group(right: str) -> str:
+    """Name the classic group of these rights that is there when the suite begins."""
+    return f"{PREFIX}group-{right}"
+
+
+def absent_group(right: str) -> str:
+    """Name the group of these rights that is never there."""
+    return f"{PREFIX}absent-group-{right}"
+
+
+def share_group(right: str) -> str:
+    """Name the share group of these rights that is there when the suite begins."""
+    return f"{PREFIX}share-group-{right}"
+
+
+def transaction(right: str) -> str:
+    """Name the transactional id of these rights."""
+    return f"{PREFIX}transaction-{right}"
+
+
+TOPICS: Final = tuple(map(topic, TOPIC_RIGHTS))
+GROUPS: Final = tuple(map(group, GROUP_RIGHTS))
+SHARE_GROUPS: Final = tuple(map(share_group, GROUP_RIGHTS))
+TRANSACTIONS: Final = tuple(map(transaction, TRANSACTION_RIGHTS))
+ABSENT_TOPICS: Final = tuple(map(absent_topic, TOPIC_RIGHTS))
+ABSENT_GROUPS: Final = tuple(map(absent_group, GROUP_RIGHTS))
+LISTED: Final = frozenset((*TOPICS, *GROUPS, *SHARE_GROUPS, *TRANSACTIONS))
+"""All that is there when the suite begins."""
+
+NOBODY: Final = f"{PREFIX}nobody"
+"""A user who is only spoken of, and about whom the role `resources` has no rights."""
+
+SOMEBODY: Final = f"{PREFIX}somebody"
+"""A user for whom the role `resources` may create and describe tokens."""
+
+
+def made_up_id(name: str) -> bytes:
+    """Return the same UUID for the same name, which no broker gave to a topic."""
+    return sha256(name.encode()).digest()[:16]
+
+
+class TopicIds:
+    """The ids of the suite's topics on one broker, both ways; absent topics have made-up ids."""
+
+    def __init__(self, existing: Mapping[str, bytes]) -> None:
+        absent = {name: made_up_id(name) for name in (*TOPICS, *ABSENT_TOPICS)}
+        self._ids = absent | dict(existing)
+        self._names = {topic_id: name for name, topic_id in self._ids.items()}
+
+    def id_of(self, name: str) -> bytes:
+        """Return a topic's id."""
+        return self._ids[name]
+
+    def name_of(self, topic_id: bytes) -> str:
+        """Return the topic of an id, or ``?`` if the suite did not name it."""
+        return self._names.get(topic_id, "?")

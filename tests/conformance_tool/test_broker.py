@@ -1,0 +1,46 @@
+"""Our broker answers as the recording of a real Kafka 4.3.0 says, but for what is meant."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from broker.conformance.divergences import DIVERGENCES
+from broker.conformance.recording import packaged_recording
+from tests.conformance_tool.examples import CATALOG, command_config, conformance, to
+from tests.conftest import StartBroker
+from tests.support.broker import Broker
+
+
+def compared(broker: Broker, directory: Path) -> tuple[int, dict[str, Any]]:
+    """The exit status of a comparison with Kafka's recording, and its report."""
+    report = directory / "report.json"
+    server = to(broker.listeners["SASL_PLAINTEXT"], command_config(directory))
+    ended = conformance("compare", *server, "--yes", "--format", "json", "--output", report)
+    assert ended.returncode in {0, 1}, ended.stderr
+    return ended.returncode, json.loads(report.read_text())
+
+
+def test_our_broker_authorizes_as_kafka_does(start_broker: StartBroker, tmp_path: Path):
+    status, report = compared(start_broker(CATALOG), tmp_path)
+    print(f"{report['steps']} steps compared, {report['different']} differ")
+    assert report["differences"] == []
+    assert status == 0
+    assert report["steps"] == len(packaged_recording().answers)
+    # A divergence that no longer occurs would hide one that comes back.
+    meant = {each.name for each in DIVERGENCES} - {"anonymous super user"}
+    assert report["divergences"].keys() == meant
+
+
+def test_a_broker_that_authorizes_by_the_documentation_differs(
+    start_broker: StartBroker, tmp_path: Path
+):
+    broker = start_broker(CATALOG | {"aclbroker.gate.profile": "documented"})
+    status, report = compared(broker, tmp_path)
+    assert status == 1
+    assert {each["key"] for each in report["differences"]} == {
+        "DELETE_TOPICS",
+        "ELECT_LEADERS",
+        "INIT_PRODUCER_ID",
+        "PRODUCE",
+        "WRITE_TXN_MARKERS",
+    }

@@ -1,0 +1,26 @@
+"""docs/conformance.md says what the tool does."""
+
+from pathlib import Path
+
+import pytest
+
+from broker.conformance.divergences import DIVERGENCES, Divergence
+from broker.conformance.roles import ROLES, Role
+from broker.conformance.rules import REFUSALS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
+
+
+@pytest.mark.parametrize("divergence", DIVERGENCES, ids=lambda each: each.name)
+def test_each_divergence_is_documented_with_its_reason(divergence: Divergence):
+    assert f"| {divergence.name} | {divergence.reason} |" in DOCUMENT
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda each: each.name)
+def test_each_role_is_documented(role: Role):
+    assert f"`{role.name}`" in DOCUMENT.partition("| role | ACLs |")[2]
+
+
+def test_each_code_that_refuses_is_documented():
+    rule = DOCUMENT.partition("1. **Codes that refuse**")[2].partition("\n2. ")[0]
+    assert all(f"{code} " in rule for code in REFUSALS)

@@ -1,0 +1,20 @@
+"""A real Kafka 4.3.0 answers as the recording that is checked in says."""
+
+from pathlib import Path
+
+from broker.conformance.comparison import compare
+from broker.conformance.recording import load, packaged_recording
+from tests.conformance_tool.examples import command_config, conformance, to
+from tests.support.kafka import Kafka
+
+
+def test_kafka_answers_as_recorded(kafka: Kafka, tmp_path: Path):
+    file = tmp_path / "recording.json.gz"
+    server = to(kafka.listeners["SASL_PLAINTEXT"], command_config(tmp_path))
+    ended = conformance("record", *server, "--yes", "--output", file)
+    assert ended.returncode == 0, ended.stderr
+    recorded, actual = packaged_recording(), load(file)
+    assert actual.offered == recorded.offered
+    results = compare(recorded, actual)
+    assert [result for result in results if not result.passed or result.explained] == []
+    assert len(results) == len(recorded.answers) == len(actual.answers)
