@@ -1,7 +1,7 @@
 """The differences that are meant: each by its name, with its reason.
 
-All but the last are those of aclbroker and a real Kafka 4.3; the last is that of a super user who
-has not logged in. A difference that none of them explains fails a comparison. docs/conformance.md
+All but the last are those of aclbroker and a real Kafka 4.3; the last is of a super user who has
+not logged in. A difference that none of them explains fails a comparison. docs/conformance.md
 lists them for users.
 """
 
