@@ -54,6 +54,7 @@ class _StandardLogging(logging.Handler):
     """Brings what the standard library logs, such as asyncio's warnings, into the log."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Write a record at the level of structlog's that is not above its own."""
         level = max(level for level in _STANDARD_LEVELS if level <= max(record.levelno, 10))
         structlog.get_logger().log(
             level, record.getMessage(), logger=record.name, exc_info=record.exc_info

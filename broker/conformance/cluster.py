@@ -149,7 +149,13 @@ class Cluster:
 
     def _delete_acls(self) -> None:
         everything = delete_acls.DeleteAclsFilter(_ANY, None, _ANY, None, None, _ANY, _ANY)
-        self.ask(ApiKey.DELETE_ACLS, delete_acls.DeleteAclsRequest([everything]), 2)
+        request = delete_acls.DeleteAclsRequest([everything])
+        for result in self.ask(ApiKey.DELETE_ACLS, request, 2).filter_results:
+            if result.error_code:
+                raise SuiteError(
+                    "the ACLs of the cluster cannot be deleted: "
+                    f"{result.error_code}: {result.error_message}"
+                )
 
     def _create_topics(self, names: Iterable[str]) -> None:
         request = create_topics.CreateTopicsRequest(

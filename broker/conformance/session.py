@@ -90,6 +90,7 @@ class _Client:
         self._connection: Connection | None = None
 
     def close(self) -> None:
+        """End the connection; the next request opens another."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

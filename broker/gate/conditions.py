@@ -25,6 +25,7 @@ BROKER_CONFIG: Final = 4
 BROKER_LOGGER_CONFIG: Final = 8
 CLIENT_METRICS_CONFIG: Final = 16
 GROUP_CONFIG: Final = 32
+_CLUSTER_CONFIGS: Final = (BROKER_CONFIG, BROKER_LOGGER_CONFIG, CLIENT_METRICS_CONFIG)
 
 # Of a record batch (format 2): where the length of what follows it stands, and the attributes.
 _BATCH_LENGTH: Final = slice(8, 12)
@@ -129,13 +130,12 @@ def early_share_coordinator(request: Any, context: RequestContext) -> Denial | N
 
 def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
     """Find the resource that a configuration belongs to, by its type."""
-    match entry.resource_type:
-        case 2:
-            return ResourceType.TOPIC, entry.resource_name
-        case 4 | 8 | 16:
-            return ResourceType.CLUSTER, CLUSTER_NAME
-        case 32:
-            return ResourceType.GROUP, entry.resource_name
+    if entry.resource_type == TOPIC_CONFIG:
+        return ResourceType.TOPIC, entry.resource_name
+    if entry.resource_type == GROUP_CONFIG:
+        return ResourceType.GROUP, entry.resource_name
+    if entry.resource_type in _CLUSTER_CONFIGS:
+        return ResourceType.CLUSTER, CLUSTER_NAME
     return ErrorCode.INVALID_REQUEST
 
 
