@@ -10,7 +10,6 @@ from broker.acl.authorizer import (
     AclCreateResult,
     AclDeleteResult,
     AclError,
-    Action,
     Decision,
     RequestContext,
 )
@@ -75,10 +74,15 @@ class StandardAuthorizer:
         if self.store is not None:
             await self.store.close()
 
-    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
-        """Decide each action, in order."""
-        core, session = self._core(), context.session
-        return [core.decide(session, action) for action in actions]
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> list[Decision]:
+        """Decide the operation on the resource of each name, in order."""
+        return self._core().authorize(context.session, operation, resource_type, names)
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType

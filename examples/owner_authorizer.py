@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.acl.authorizer import Action, Decision, RequestContext, Rule, RuleKind
+from broker.acl.authorizer import Decision, RequestContext, Rule, RuleKind
+from broker.acl.bindings import AclOperation, ResourceType
 from broker.standard_authorizer import StandardAuthorizer
 
 OWNER = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
@@ -20,16 +21,22 @@ OWNER = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 class OwnerAuthorizer(StandardAuthorizer):
     """The built-in authorizer and one rule before it."""
 
-    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> list[Decision]:
         """Allow the owner; leave the rest to the ACLs."""
-        decisions = super().authorize(context, actions)
+        decisions = super().authorize(context, operation, resource_type, names)
         return [
-            OWNER if owns(context, action) else decision
-            for action, decision in zip(actions, decisions, strict=True)
+            OWNER if owns(context, name) else decision
+            for name, decision in zip(names, decisions, strict=True)
         ]
 
 
-def owns(context: RequestContext, action: Action) -> bool:
+def owns(context: RequestContext, name: str | None) -> bool:
     """Tell whether one of the session's principals is called like the resource's first word."""
-    owner, dash, _ = (action.resource_name or "").partition("-")
+    owner, dash, _ = (name or "").partition("-")
     return bool(dash) and f"User:{owner}" in context.session.principals

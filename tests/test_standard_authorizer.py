@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, closing
 import pytest
 from structlog.testing import capture_logs
 
-from broker.acl.authorizer import Action, RequestContext
+from broker.acl.authorizer import RequestContext
 from broker.acl.bindings import AclFilter, AclOperation, PatternType, ResourceType
 from broker.standard_authorizer import StandardAuthorizer
 from broker.stores import StoreError
@@ -67,7 +67,7 @@ def codes(results):
 
 def allowed(authorizer, operation=READ, name="orders", who=ALICE):
     context = CONTEXT._replace(session=who)
-    [decision] = authorizer.authorize(context, [Action(operation, TOPIC, name)])
+    [decision] = authorizer.authorize(context, operation, TOPIC, [name])
     return decision.allowed
 
 
@@ -95,10 +95,10 @@ async def test_it_decides_by_type_and_tells_authorized_operations(authorizer):
     assert field == 1 << WRITE | 1 << DESCRIBE
 
 
-async def test_decisions_are_in_the_order_of_the_actions(authorizer):
+async def test_decisions_are_in_the_order_of_the_names(authorizer):
     await authorizer.create_acls(CONTEXT, [allow()])
-    actions = [Action(READ, TOPIC, name) for name in ("a", "orders", "b")]
-    assert [each.allowed for each in authorizer.authorize(CONTEXT, actions)] == [False, True, False]
+    decisions = authorizer.authorize(CONTEXT, READ, TOPIC, ["a", "orders", "b"])
+    assert [each.allowed for each in decisions] == [False, True, False]
 
 
 async def test_d1_a_creation_that_is_refused_does_not_stop_the_others(authorizer):

@@ -147,8 +147,14 @@ class Authorizer(Protocol):
     async def close(self) -> None:
         """Finish the changes that were asked for, and release everything."""
 
-    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
-        """Decide each action, in order."""
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> Sequence[Decision]:
+        """Decide the operation on the resource of each name, in order."""
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType

@@ -13,7 +13,7 @@ counts. ACLs of ``User:*`` count for everyone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -62,6 +62,16 @@ class AclAuthorizer:
         if allowed & GRANTED_BY[operation]:
             return Decision(True, partial(self._acl_rule, session, action, name, _ALLOW))
         return self._default(operation, resource_type, found)
+
+    def authorize(
+        self,
+        session: Session,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> list[Decision]:
+        """Decide the operation on the resource of each name, in order."""
+        return [self.decide(session, Action(operation, resource_type, name)) for name in names]
 
     def _default(
         self, operation: AclOperation, resource_type: ResourceType, found: bool

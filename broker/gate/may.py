@@ -68,17 +68,13 @@ class May:
         """
         if self._authorizer is None:
             return set(counts) - {None}
-        actions = [
-            Action(operation, resource_type, name, True, not quietly, count)
-            for name, count in counts.items()
-        ]
-        decisions = self._authorizer.authorize(self.context, actions)
+        decisions = self._authorizer.authorize(self.context, operation, resource_type, list(counts))
         observe = self._observe
         allowed: set[str | None] = set()
-        for action, decision in zip(actions, decisions, strict=True):
-            observe(action, decision)
-            if decision.allowed and action.resource_name is not None:
-                allowed.add(action.resource_name)
+        for (name, count), decision in zip(counts.items(), decisions, strict=True):
+            observe(Action(operation, resource_type, name, True, not quietly, count), decision)
+            if decision.allowed and name is not None:
+                allowed.add(name)
         return allowed
 
     def cluster(self, operation: AclOperation, *, quietly: bool = False) -> bool:

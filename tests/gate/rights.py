@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from broker.acl.authorizer import (
-    Action,
     Decision,
     RequestContext,
     Rule,
@@ -34,11 +33,14 @@ class ByRule(StandardAuthorizer):
         super().__init__(MemoryStore())
         self.rights = rights
 
-    def authorize(self, context: RequestContext, actions: Sequence[Action]) -> list[Decision]:
-        return [
-            YES if self.rights(each.operation, each.resource_type, each.resource_name) else NO
-            for each in actions
-        ]
+    def authorize(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> list[Decision]:
+        return [YES if self.rights(operation, resource_type, name) else NO for name in names]
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
