@@ -14,14 +14,17 @@ from typing import NamedTuple, Protocol
 from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from broker.acl.hosts import canonical
 
+Peer = tuple[tuple[str, ...], str]
+"""The principals of a session, and its address in the form that ACLs' hosts are compared with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
     """An authenticated peer: its principals (``Type:name``), its host, the listener it came by.
 
     ``security_protocol`` is the listener's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
-    ``host`` is the peer's address as text. ``address`` is the same in the form that ACLs' hosts are
-    compared with. Raises ValueError without any principal.
+    ``host`` is the peer's address as text, ``address`` the same in canonical form. ``peer`` is all
+    that ACLs look at. Raises ValueError without any principal.
     """
 
     principals: tuple[str, ...]
@@ -29,11 +32,13 @@ class Session:
     listener: str
     security_protocol: str = "PLAINTEXT"
     address: str = field(init=False, repr=False, compare=False)
+    peer: Peer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.principals) is not tuple or not self.principals:
             raise ValueError("a session needs a tuple of at least one principal")
         object.__setattr__(self, "address", canonical(self.host))
+        object.__setattr__(self, "peer", (self.principals, self.address))
 
 
 class RequestContext(NamedTuple):

@@ -13,15 +13,23 @@ counts. ACLs of ``User:*`` count for everyone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Final
 
-from broker.acl.authorizer import Action, Decision, Rule, RuleKind, Session
+from broker.acl.authorizer import Action, Decision, Peer, Rule, RuleKind, Session
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from broker.acl.by_type import deciding_pattern
 from broker.acl.index import AclIndex
-from broker.acl.operations import GRANTED_BY, NAMED_BY, bit_field, supported_operations
+from broker.acl.operations import (
+    DENIED_SHIFT,
+    GRANTED_BY,
+    NAMED_BY,
+    bit_field,
+    effective,
+    supported_operations,
+)
+from broker.acl.rights import Rights
 
 _SUPER_USER: Final = Decision(True, Rule(RuleKind.SUPER_USER))
 _DEFAULT_ALLOW: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
@@ -29,6 +37,10 @@ _DEFAULT_DENY: Final = Decision(False, Rule(RuleKind.DEFAULT_DENY))
 
 _ALLOW: Final = AclPermission.ALLOW
 _DENY: Final = AclPermission.DENY
+
+_BY_TYPE: Final = "by type"
+_LONGEST_REMEMBERED: Final = 249
+"""The length of the longest topic name: what is longer is not asked about twice."""
 
 _ANY_NAME: Final = "hardcode"
 """The name that Kafka asks about first to decide on any resource of a type."""
@@ -49,37 +61,28 @@ class AclAuthorizer:
 
     def decide(self, session: Session, action: Action) -> Decision:
         """Decide one action."""
-        operation, resource_type, name = action[:3]
-        if name is None:
-            return _DEFAULT_DENY
-        if not self.super_users.isdisjoint(session.principals):
-            return _SUPER_USER
-        allowed, denied, found = self.index.masks(
-            session.principals, session.address, resource_type, name
-        )
-        if denied & NAMED_BY[operation]:
-            return Decision(False, partial(self._acl_rule, session, action, name, _DENY))
-        if allowed & GRANTED_BY[operation]:
-            return Decision(True, partial(self._acl_rule, session, action, name, _ALLOW))
-        return self._default(operation, resource_type, found)
+        return self._decisions(session, action[0], action[1])[action[2]]
 
     def authorize(
         self,
         session: Session,
         operation: AclOperation,
         resource_type: ResourceType,
-        names: Sequence[str | None],
+        names: Iterable[str | None],
     ) -> list[Decision]:
         """Decide the operation on the resource of each name, in order."""
-        return [self.decide(session, Action(operation, resource_type, name)) for name in names]
+        decisions = self._decisions(session, operation, resource_type)
+        return [decisions[name] for name in names]
 
-    def _default(
-        self, operation: AclOperation, resource_type: ResourceType, found: bool
-    ) -> Decision:
-        # UNKNOWN and ANY are no actions: no default may allow them.
-        if found or operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
-            return _DEFAULT_DENY
-        return _DEFAULT_ALLOW if self.allow_everyone_if_no_acl_found else _DEFAULT_DENY
+    def _decisions(
+        self, session: Session, operation: AclOperation, resource_type: ResourceType
+    ) -> _Decisions:
+        rights = self.index.rights(session.peer, resource_type)
+        decisions: _Decisions | None = rights.answers.get(operation)
+        if decisions is None:
+            decisions = _Decisions(self, rights, session.peer, operation, resource_type)
+            rights.answers[operation] = decisions
+        return decisions
 
     def authorize_by_resource_type(
         self, session: Session, operation: AclOperation, resource_type: ResourceType
@@ -91,19 +94,29 @@ class AclAuthorizer:
         """
         if operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
             raise ValueError(f"{operation.name} on {resource_type.name} is no action")
-        decision = self.decide(session, Action(operation, resource_type, _ANY_NAME))
+        decision = self._decisions(session, operation, resource_type)[_ANY_NAME]
         if decision.allowed:
             return decision
-        who = (session.principals, session.address, resource_type)
-        allowed, pattern = deciding_pattern(self.index.patterns(*who), operation)
+        rights = self.index.rights(session.peer, resource_type)
+        key = (_BY_TYPE, operation)
+        known: Decision | None = rights.answers.get(key)
+        if known is None:
+            known = self._decide_by_type(rights, session.peer, operation, resource_type)
+            rights.answers[key] = known
+        return known
+
+    def _decide_by_type(
+        self, rights: Rights, peer: Peer, operation: AclOperation, resource_type: ResourceType
+    ) -> Decision:
+        allowed, pattern = deciding_pattern(rights, operation)
         if pattern is None:
             return _DEFAULT_DENY
-        permission = _ALLOW if allowed else _DENY
         bindings = (
             binding
-            for binding in self.index.bindings_for(*who, pattern[1])
+            for binding in self.index.bindings_for(peer, resource_type, pattern[1])
             if (binding.pattern_type, binding.resource_name) == pattern
         )
+        permission = _ALLOW if allowed else _DENY
         deciding = _deciding(bindings, operation, permission, NAMED_BY[operation])
         return Decision(allowed, Rule(RuleKind.MATCHING_ACL, deciding))
 
@@ -115,26 +128,75 @@ class AclAuthorizer:
         Raises ValueError for a type that is UNKNOWN or ANY.
         """
         operations = supported_operations(resource_type)
-        if not self.super_users.isdisjoint(session.principals):
+        if self.is_super_user(session.peer):
             return bit_field(operations)
-        allowed, denied, found = self.index.masks(
-            session.principals, session.address, resource_type, name
-        )
-        by_default = not found and self.allow_everyone_if_no_acl_found
-        return bit_field(
-            operation
-            for operation in operations
-            if by_default or (allowed & GRANTED_BY[operation] and not denied & NAMED_BY[operation])
-        )
+        found = self.index.rights(session.peer, resource_type).bits(name)
+        if not found and self.is_open(resource_type, name):
+            return bit_field(operations)
+        return effective(resource_type, found)
 
-    def _acl_rule(
-        self, session: Session, action: Action, name: str, permission: AclPermission
-    ) -> Rule:
-        sources = GRANTED_BY if permission is _ALLOW else NAMED_BY
-        bindings = self.index.bindings_for(
-            session.principals, session.address, action.resource_type, name
-        )
-        deciding = _deciding(bindings, action.operation, permission, sources[action.operation])
+    def is_super_user(self, peer: Peer) -> bool:
+        """Tell whether one of the peer's principals is a super user."""
+        return not self.super_users.isdisjoint(peer[0])
+
+    def is_open(self, resource_type: ResourceType, name: str) -> bool:
+        """Tell whether a resource is open to everyone because it has no ACL."""
+        return self.allow_everyone_if_no_acl_found and not self.index.has_match(resource_type, name)
+
+
+class _Decisions(dict[str | None, Decision]):
+    """The decisions on one operation for a peer, by name: made when asked for, then remembered.
+
+    They are kept in `Rights.answers`, and so forgotten when the rights change. A default that other
+    principals' ACLs can change is not remembered, nor are names longer than any topic's.
+    """
+
+    __slots__ = ("_core", "_operation", "_peer", "_resource_type", "_rights")
+
+    def __init__(
+        self,
+        core: AclAuthorizer,
+        rights: Rights,
+        peer: Peer,
+        operation: AclOperation,
+        resource_type: ResourceType,
+    ) -> None:
+        super().__init__()
+        self._core = core
+        self._rights = rights
+        self._peer = peer
+        self._operation = operation
+        self._resource_type = resource_type
+
+    def __missing__(self, name: str | None) -> Decision:
+        if name is None:
+            return _DEFAULT_DENY
+        if self._core.is_super_user(self._peer):
+            return _SUPER_USER
+        found = self._rights.bits(name)
+        decision = self._decide(found, name)
+        if (found or not self._core.allow_everyone_if_no_acl_found) and len(
+            name
+        ) <= _LONGEST_REMEMBERED:
+            self[name] = decision
+            self._core.index.remembered(self._resource_type)
+        return decision
+
+    def _decide(self, found: int, name: str) -> Decision:
+        if found >> DENIED_SHIFT & NAMED_BY[self._operation]:
+            return Decision(False, partial(self._rule, name, _DENY))
+        if found & GRANTED_BY[self._operation]:
+            return Decision(True, partial(self._rule, name, _ALLOW))
+        # UNKNOWN and ANY are no actions: no default may allow them.
+        is_action = self._operation > AclOperation.ANY and self._resource_type > ResourceType.ANY
+        if found or not is_action or not self._core.is_open(self._resource_type, name):
+            return _DEFAULT_DENY
+        return _DEFAULT_ALLOW
+
+    def _rule(self, name: str, permission: AclPermission) -> Rule:
+        sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[self._operation]
+        bindings = self._core.index.bindings_for(self._peer, self._resource_type, name)
+        deciding = _deciding(bindings, self._operation, permission, sources)
         return Rule(RuleKind.MATCHING_ACL, deciding)
 
 

@@ -112,6 +112,20 @@ def pairs(value: int) -> tuple[tuple[Op, AclPermission], ...]:
 
 
 @lru_cache(maxsize=4096)
+def effective(resource_type: ResourceType, value: int) -> int:
+    """Return the operations of a type that a set of bits allows and does not deny, as KIP-430 has.
+
+    Raises ValueError for UNKNOWN and ANY.
+    """
+    denied = value >> DENIED_SHIFT
+    return bit_field(
+        operation
+        for operation in supported_operations(resource_type)
+        if value & GRANTED_BY[operation] and not denied & NAMED_BY[operation]
+    )
+
+
+@lru_cache(maxsize=4096)
 def shared(value: int) -> int:
     """Return an equal integer of which there is one object: few combinations serve all ACLs."""
     return value

@@ -7,89 +7,130 @@ of PREFIXED names that is not longer than its own.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
-from broker.acl.bindings import WILDCARD, PatternType
-from broker.acl.identities import Identity
+from broker.acl.bindings import WILDCARD, AclOperation, AclPermission, PatternType, ResourceType
+from broker.acl.grants import Grants
+from broker.acl.operations import pairs
 
-Entries = dict[Identity, int]
-"""What the ACLs of one pattern say: to whom, and the bits of `broker.acl.operations`."""
+Entry = tuple[str, str, AclOperation, AclPermission]
+"""An ACL of a pattern that is known: principal, host, operation, permission."""
 
-Pattern = tuple[PatternType, str]
-"""A pattern's type, LITERAL or PREFIXED, and its name."""
+
+class Pattern:
+    """A resource pattern with at least one ACL.
+
+    ``memo`` is for whoever lists ACLs: what was made of this pattern's ACLs stays there until one
+    of them changes, when it becomes None.
+    """
+
+    __slots__ = ("_grants", "memo", "name", "pattern_type", "resource_type")
+
+    def __init__(self, resource_type: ResourceType, pattern_type: PatternType, name: str) -> None:
+        self.resource_type = resource_type
+        self.pattern_type = pattern_type
+        self.name = name
+        self.memo: Any = None
+        # Most patterns have the ACLs of one principal and host, for whom no set is needed.
+        self._grants: Grants | set[Grants] | None = None
+
+    @property
+    def grants(self) -> Collection[Grants]:
+        """The grants that have ACLs of this pattern; not to be changed."""
+        found = self._grants
+        if isinstance(found, set):
+            return found
+        return () if found is None else (found,)
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All ACLs of the pattern."""
+        pattern_type, name = self.pattern_type, self.name
+        return [
+            (grants.principal, grants.host, operation, permission)
+            for grants in self.grants
+            for operation, permission in pairs(grants.of_type(pattern_type)[name])
+        ]
+
+    def add(self, grants: Grants) -> None:
+        """Take note that the grants have ACLs of this pattern now."""
+        found = self._grants
+        if found is None:
+            self._grants = grants
+        elif isinstance(found, set):
+            found.add(grants)
+        else:
+            self._grants = {found, grants}
+
+    def discard(self, grants: Grants) -> None:
+        """Take note that the grants have none any more."""
+        if isinstance(self._grants, set):
+            self._grants.discard(grants)
+        else:
+            self._grants = None
 
 
 class Patterns:
-    """The patterns of one resource type, each with its entries."""
+    """The patterns of one resource type that have ACLs."""
 
-    __slots__ = ("_counts", "_lengths", "_literal", "_prefixed")
+    __slots__ = ("_counts", "_literal", "_prefixed", "lengths", "resource_type")
 
-    def __init__(self) -> None:
-        self._literal: dict[str, Entries] = {}
-        self._prefixed: dict[str, Entries] = {}
-        self._lengths: list[int] = []  # the distinct ones of the prefixed names, ascending
+    def __init__(self, resource_type: ResourceType) -> None:
+        self.resource_type = resource_type
+        self._literal: dict[str, Pattern] = {}
+        self._prefixed: dict[str, Pattern] = {}
         self._counts: dict[int, int] = {}  # how many prefixed names have that length
+        self.lengths: list[int] = []
+        """The distinct lengths of the PREFIXED names, ascending; the list stays the same one."""
 
-    def of_type(self, pattern_type: PatternType) -> dict[str, Entries]:
-        """Return the entries of all LITERAL or all PREFIXED patterns by name; not to be changed."""
+    def of_type(self, pattern_type: PatternType) -> dict[str, Pattern]:
+        """Return all LITERAL or all PREFIXED patterns by name; not to be changed."""
         return self._literal if pattern_type == PatternType.LITERAL else self._prefixed
 
-    def get_or_add(self, pattern_type: PatternType, name: str) -> Entries:
-        """Return the entries of a pattern, none yet if it is new."""
+    def get_or_add(self, pattern_type: PatternType, name: str) -> Pattern:
+        """Return a pattern, without ACLs if it is new."""
         named = self.of_type(pattern_type)
-        entries = named.get(name)
-        if entries is None:
-            entries = named[name] = {}
+        pattern = named.get(name)
+        if pattern is None:
+            pattern = named[name] = Pattern(self.resource_type, pattern_type, name)
             if pattern_type == PatternType.PREFIXED:
                 self._count(len(name))
-        return entries
+        return pattern
 
     def _count(self, length: int) -> None:
         if length not in self._counts:
-            insort(self._lengths, length)
+            insort(self.lengths, length)
         self._counts[length] = self._counts.get(length, 0) + 1
 
-    def discard(self, pattern_type: PatternType, name: str) -> None:
-        """Forget a pattern that has no entries any more."""
-        del self.of_type(pattern_type)[name]
-        if pattern_type == PatternType.PREFIXED:
-            length = len(name)
+    def discard(self, pattern: Pattern) -> None:
+        """Forget a pattern that has no ACLs any more."""
+        del self.of_type(pattern.pattern_type)[pattern.name]
+        if pattern.pattern_type == PatternType.PREFIXED:
+            length = len(pattern.name)
             self._counts[length] -= 1
             if not self._counts[length]:
                 del self._counts[length]
-                del self._lengths[bisect_left(self._lengths, length)]
+                del self.lengths[bisect_left(self.lengths, length)]
 
-    def matching(self, name: str) -> list[Entries]:
-        """Return the entries of all patterns that match a resource of that name."""
-        found = []
-        literal, prefixed = self._literal, self._prefixed
-        entries = literal.get(name)
-        if entries is not None:
-            found.append(entries)
-        entries = literal.get(WILDCARD)
-        if entries is not None:
-            found.append(entries)
-        size = len(name)
-        for length in self._lengths:
-            if length > size:
-                break
-            entries = prefixed.get(name[:length])
-            if entries is not None:
-                found.append(entries)
-        return found
+    def match(self, name: str) -> bool:
+        """Tell whether any pattern matches a resource of that name."""
+        return next(self.selected(PatternType.MATCH, name), None) is not None
 
     def selected(self, pattern_type: PatternType, name: str | None) -> Iterator[Pattern]:
         """Return the patterns that a filter's pattern type and name select, most specific first."""
         if name is None:
             for kind in (PatternType.LITERAL, PatternType.PREFIXED):
                 if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
-                    yield from ((kind, each) for each in self.of_type(kind))
+                    yield from self.of_type(kind).values()
             return
-        for pattern in dict.fromkeys(self._candidates(pattern_type, name)):
-            if pattern[1] in self.of_type(pattern[0]):
+        for kind, each in self.candidates(pattern_type, name):
+            pattern = self.of_type(kind).get(each)
+            if pattern is not None:
                 yield pattern
 
-    def _candidates(self, pattern_type: PatternType, name: str) -> Iterable[Pattern]:
+    def candidates(self, pattern_type: PatternType, name: str) -> Iterable[tuple[PatternType, str]]:
+        """Return what `selected` looks for, each once, whether it is there or not."""
         literal, prefixed = (PatternType.LITERAL, name), (PatternType.PREFIXED, name)
         match pattern_type:
             case PatternType.LITERAL:
@@ -99,6 +140,8 @@ class Patterns:
             case PatternType.ANY:
                 return [literal, prefixed]
             case PatternType.MATCH:
-                prefixes = [(PatternType.PREFIXED, name[:size]) for size in self._lengths[::-1]]
-                return [literal, *prefixes, (PatternType.LITERAL, WILDCARD)]
+                sizes = self.lengths[: bisect_left(self.lengths, len(name) + 1)]
+                prefixes = [(PatternType.PREFIXED, name[:size]) for size in reversed(sizes)]
+                wildcard = [(PatternType.LITERAL, WILDCARD)] if name != WILDCARD else []
+                return [literal, *prefixes, *wildcard]
         return []

@@ -1,0 +1,115 @@
+"""What the ACLs of one resource type say to a peer, and the answers that were derived from it.
+
+A decision asks for the bits of a name (`Rights.bits`): a few lookups, however many ACLs there are.
+Whatever is worked out from them is kept in `Rights.answers`, until an ACL that names one of the
+peer's principals, or ``User:*``, is added or removed: then `PeerRights` drops the whole object, so
+that no answer outlives what it was worked out from. ACLs of other principals drop nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Final
+
+from broker.acl.authorizer import Peer
+from broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
+from broker.acl.grants import Grantees, Grants
+
+_MOST_PEERS: Final = 10_000
+_MOST_ANSWERS: Final = 100_000
+
+
+class Rights:
+    """The grants to one peer. ``lengths`` are the lengths that PREFIXED names may have."""
+
+    __slots__ = ("answers", "grants", "lengths")
+
+    def __init__(self, grants: list[Grants], lengths: Sequence[int]) -> None:
+        self.grants = grants
+        self.lengths = lengths
+        self.answers: dict[Hashable, Any] = {}
+        """What callers have worked out from these rights, by what they were asked."""
+
+    def bits(self, name: str) -> int:
+        """Return what the ACLs that match a resource say: the bits of `broker.acl.operations`."""
+        found = 0
+        for grants in self.grants:
+            if literal := grants.literal:
+                found |= literal.get(name, 0) | literal.get(WILDCARD, 0)
+            if grants.prefixed:
+                found |= self._prefixed_bits(grants.prefixed, name)
+        return found
+
+    def _prefixed_bits(self, prefixed: dict[str, int], name: str) -> int:
+        found = 0
+        size = len(name)
+        for length in self.lengths:
+            if length > size:
+                break
+            if bits := prefixed.get(name[:length]):
+                found |= bits
+        return found
+
+    def bits_of(self, pattern_type: PatternType, name: str) -> int:
+        """Return what the ACLs of one pattern say."""
+        found = 0
+        for grants in self.grants:
+            found |= grants.of_type(pattern_type).get(name, 0)
+        return found
+
+    def bits_of_prefixes(self, name: str) -> int:
+        """Return what the ACLs of PREFIXED patterns say that the name begins with."""
+        found = 0
+        for grants in self.grants:
+            if grants.prefixed:
+                found |= self._prefixed_bits(grants.prefixed, name)
+        return found
+
+    def patterns(self, bits: int) -> Iterator[tuple[PatternType, str]]:
+        """Return the patterns with an ACL that sets any of the bits; some may come twice."""
+        for grants in self.grants:
+            if grants.ever & bits:
+                for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
+                    for name, found in grants.of_type(pattern_type).items():
+                        if found & bits:
+                            yield pattern_type, name
+
+
+class PeerRights(dict[Peer, Rights]):
+    """The rights of peers for one resource type: found when asked for, and then remembered."""
+
+    def __init__(self, grantees: Grantees, lengths: Sequence[int]) -> None:
+        super().__init__()
+        self._grantees = grantees
+        self._lengths = lengths
+        self._peers: dict[str, set[Peer]] = {}  # those here that have the principal
+        self._room = _MOST_ANSWERS
+
+    def __missing__(self, peer: Peer) -> Rights:
+        if len(self) >= _MOST_PEERS:
+            self._forget_all()
+        rights = self[peer] = Rights(self._grantees.matching(*peer), self._lengths)
+        for principal in peer[0]:
+            self._peers.setdefault(principal, set()).add(peer)
+        return rights
+
+    def remembered(self) -> None:
+        """Take note of one more answer, so that there are never too many."""
+        self._room -= 1
+        if self._room < 0:
+            self._forget_all()
+
+    def changed(self, principal: str) -> None:
+        """Forget what depends on the ACLs of a principal, one of which was added or removed."""
+        if not self:
+            return
+        if principal == WILDCARD_PRINCIPAL:
+            self._forget_all()
+            return
+        for peer in self._peers.pop(principal, ()):
+            self.pop(peer, None)
+
+    def _forget_all(self) -> None:
+        self.clear()
+        self._peers.clear()
+        self._room = _MOST_ANSWERS
