@@ -99,5 +99,9 @@ def framed(payload: bytes) -> bytes:
 
 
 def response_frame(api: Api, version: int, correlation_id: int, response: Any) -> bytes:
-    """Return a response as the frame that answers the request of that correlation id."""
-    return framed(encode_response_header(api, version, correlation_id) + encode(response, version))
+    """Return a response as the frame that answers the request of that correlation id.
+
+    ``response`` is a message, or the bytes of one that is already encoded at ``version``.
+    """
+    body = response if isinstance(response, bytes) else encode(response, version)
+    return framed(encode_response_header(api, version, correlation_id) + body)

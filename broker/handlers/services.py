@@ -17,7 +17,11 @@ from broker.gate.may import May
 from broker.gate.need import Profile
 
 Handler = Callable[["Services", May, Any], Any | Awaitable[Any]]
-"""Answers what the gate let through of a request: with the response, or an awaitable of it."""
+"""Answers what the gate let through of a request: with the response, or an awaitable of it.
+
+Where the gate puts nothing into the response, it may also be bytes: the message already encoded at
+the request's version, without a header.
+"""
 
 _PRODUCER_IDS = 1 << 62
 
