@@ -17,6 +17,7 @@ from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceTyp
 from broker.acl.decisions import AclAuthorizer
 from broker.acl.hosts import subnet
 from broker.acl.index import AclIndex
+from broker.acl.listing import PatternAcls
 from broker.stores import AclStore, open_store
 from broker.stores.writer import AclWriter
 
@@ -96,9 +97,9 @@ class StandardAuthorizer:
         """Return which of the type's operations are allowed, as a bit field (KIP-430)."""
         return self._core().authorized_operations(context.session, resource_type, resource_name)
 
-    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
-        """Return the ACLs that a filter matches; to be used up before anything is awaited."""
-        return self._core().index.find(acl_filter)
+    def acls(self, acl_filter: AclFilter) -> Iterable[PatternAcls]:
+        """Return what a filter matches, by resource pattern; to be used up before an await."""
+        return self._core().index.find_patterns(acl_filter)
 
     async def create_acls(
         self, context: RequestContext, bindings: Sequence[AclBinding]

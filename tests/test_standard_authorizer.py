@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from broker.acl.authorizer import RequestContext
-from broker.acl.bindings import AclFilter, AclOperation, PatternType, ResourceType
+from broker.acl.bindings import AclBinding, AclFilter, AclOperation, PatternType, ResourceType
 from broker.standard_authorizer import StandardAuthorizer
 from broker.stores import StoreError
 from broker.stores.memory import MemoryStore
@@ -72,7 +72,11 @@ def allowed(authorizer, operation=READ, name="orders", who=ALICE):
 
 
 def acls(authorizer, acl_filter=AclFilter()):  # noqa: B008 - a filter does not change
-    return sorted(authorizer.acls(acl_filter))
+    return sorted(
+        AclBinding(found.resource_type, found.name, found.pattern_type, *entry)
+        for found in authorizer.acls(acl_filter)
+        for entry in found.entries
+    )
 
 
 async def test_created_acls_decide_and_survive_a_restart(url):

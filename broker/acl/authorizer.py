@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 
 from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from broker.acl.hosts import canonical
+from broker.acl.listing import PatternAcls
 
 Peer = tuple[tuple[str, ...], str]
 """The principals of a session, and its address in the form that ACLs' hosts are compared with."""
@@ -181,5 +182,5 @@ class Authorizer(Protocol):
     ) -> list[AclDeleteResult]:
         """Delete all ACLs that any filter matches; return a result for each filter, in order."""
 
-    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
-        """Return the ACLs that a filter matches; to be used up before anything is awaited."""
+    def acls(self, acl_filter: AclFilter) -> Iterable[PatternAcls]:
+        """Return what a filter matches, by resource pattern; to be used up before an await."""

@@ -9,6 +9,7 @@ when asked for.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from broker.acl.authorizer import Peer
 from broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
@@ -150,10 +151,11 @@ class AclIndex:
 
         Patterns of which it selects all ACLs are those of the index itself, with their memo.
         """
-        for resource_type in ResourceType:
-            if acl_filter.resource_type in (ResourceType.ANY, resource_type):
-                of_type = self._types[resource_type]
-                yield from listed(of_type.patterns, of_type.grantees, acl_filter)
+        return chain.from_iterable(
+            listed(of_type.patterns, of_type.grantees, acl_filter)
+            for resource_type, of_type in zip(ResourceType, self._types, strict=True)
+            if acl_filter.resource_type in (ResourceType.ANY, resource_type)
+        )
 
     def hosts(self) -> set[str]:
         """Return all hosts that ACLs name, as they are written."""

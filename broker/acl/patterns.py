@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from broker.acl.bindings import WILDCARD, AclOperation, AclPermission, PatternType, ResourceType
@@ -120,14 +121,13 @@ class Patterns:
     def selected(self, pattern_type: PatternType, name: str | None) -> Iterator[Pattern]:
         """Return the patterns that a filter's pattern type and name select, most specific first."""
         if name is None:
-            for kind in (PatternType.LITERAL, PatternType.PREFIXED):
-                if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
-                    yield from self.of_type(kind).values()
-            return
-        for kind, each in self.candidates(pattern_type, name):
-            pattern = self.of_type(kind).get(each)
-            if pattern is not None:
-                yield pattern
+            return chain.from_iterable(
+                self.of_type(kind).values()
+                for kind in (PatternType.LITERAL, PatternType.PREFIXED)
+                if pattern_type in (PatternType.ANY, PatternType.MATCH, kind)
+            )
+        found = (self.of_type(kind).get(each) for kind, each in self.candidates(pattern_type, name))
+        return (pattern for pattern in found if pattern is not None)
 
     def candidates(self, pattern_type: PatternType, name: str) -> Iterable[tuple[PatternType, str]]:
         """Return what `selected` looks for, each once, whether it is there or not."""

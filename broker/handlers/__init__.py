@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.gate.may import May
-from broker.handlers import acls, cluster, configs, data, groups, session, tokens, topics
+from broker.handlers import acl_lists, acls, cluster, configs, data, groups, session, tokens, topics
 from broker.handlers.answers import by_topic, empty, with_code, with_codes
 from broker.handlers.services import Handler, Services
 from protocol.errors import ErrorCode
@@ -64,7 +64,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.END_TXN: _NO_COORDINATOR,
     ApiKey.WRITE_TXN_MARKERS: _NO_TOPIC,
     ApiKey.TXN_OFFSET_COMMIT: by_topic(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    ApiKey.DESCRIBE_ACLS: acls.describe_acls,
+    ApiKey.DESCRIBE_ACLS: acl_lists.describe_acls,
     ApiKey.CREATE_ACLS: acls.create_acls,
     ApiKey.DELETE_ACLS: acls.delete_acls,
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,

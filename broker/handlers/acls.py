@@ -1,4 +1,4 @@
-"""DescribeAcls, CreateAcls and DeleteAcls v0-v3 (KIP-140, KIP-290).
+"""CreateAcls and DeleteAcls v0-v3 (KIP-140, KIP-290).
 
 Version 0 knows no pattern type: the message's default makes it LITERAL, in creations and filters,
 so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
@@ -6,7 +6,6 @@ so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from broker.acl.authorizer import AclDeleteResult
@@ -35,32 +34,14 @@ from protocol.messages.delete_acls import (
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from protocol.messages.describe_acls import (
-    AclDescription,
-    DescribeAclsRequest,
-    DescribeAclsResource,
-    DescribeAclsResponse,
-)
+from protocol.messages.describe_acls import DescribeAclsRequest
 
 # A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
 _MESSAGE_LIMIT: Final = 1024
 
-_DISABLED: Final = Denial(
+DISABLED: Final = Denial(
     ErrorCode.SECURITY_DISABLED, "No authorizer is configured: authorizer.class.name is empty."
 )
-
-
-def describe_acls(
-    services: Services, _may: May, request: DescribeAclsRequest
-) -> DescribeAclsResponse:
-    """Answer with the ACLs that the filter matches, grouped by resource pattern."""
-    if services.authorizer is None:
-        return DescribeAclsResponse(error_code=_DISABLED[0], error_message=_DISABLED[1])
-    acl_filter = _filter(request)
-    if acl_filter.has_unknown:
-        message = "A field of the filter has a value that this broker does not know."
-        return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
-    return DescribeAclsResponse(resources=_resources(services.authorizer.acls(acl_filter)))
 
 
 async def create_acls(
@@ -68,9 +49,7 @@ async def create_acls(
 ) -> CreateAclsResponse:
     """Create ACLs, each on its own: one result a creation, in the request's order."""
     if services.authorizer is None:
-        return CreateAclsResponse(
-            results=[AclCreationResult(*_DISABLED) for _ in request.creations]
-        )
+        return CreateAclsResponse(results=[AclCreationResult(*DISABLED) for _ in request.creations])
     bindings = [_binding(creation) for creation in request.creations]
     results = await services.authorizer.create_acls(may.context, bindings)
     return CreateAclsResponse(
@@ -85,14 +64,15 @@ async def delete_acls(
     """Delete what each filter matches: one result a filter, listing what it matched."""
     if services.authorizer is None:
         return DeleteAclsResponse(
-            filter_results=[DeleteAclsFilterResult(*_DISABLED) for _ in request.filters]
+            filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in request.filters]
         )
-    filters = [_filter(one) for one in request.filters]
+    filters = [filter_of(one) for one in request.filters]
     results = await services.authorizer.delete_acls(may.context, filters)
     return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
 
 
-def _filter(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+    """Return a message's filter; what this broker does not know in it is UNKNOWN."""
     return AclFilter(
         ResourceType.from_code(request.resource_type_filter),
         request.resource_name_filter,
@@ -114,14 +94,6 @@ def _binding(creation: AclCreation) -> AclBinding:
         AclOperation.from_code(creation.operation),
         AclPermission.from_code(creation.permission_type),
     )
-
-
-def _resources(bindings: Iterable[AclBinding]) -> list[DescribeAclsResource]:
-    groups: dict[tuple[ResourceType, str, PatternType], list[AclDescription]] = {}
-    for resource_type, name, pattern_type, principal, host, operation, permission in bindings:
-        group = groups.setdefault((resource_type, name, pattern_type), [])
-        group.append(AclDescription(principal, host, operation, permission))
-    return [DescribeAclsResource(*pattern, acls) for pattern, acls in groups.items()]
 
 
 def _filter_result(result: AclDeleteResult) -> DeleteAclsFilterResult:

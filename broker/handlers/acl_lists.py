@@ -1,0 +1,85 @@
+"""DescribeAcls v0-v3 (KIP-140, KIP-290): lists of ACLs, put together of bytes that are kept.
+
+The bytes of a resource pattern are made when it is first described, and stay in its memo until its
+ACLs change. When many have to be made, other connections get their turns in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from typing import Final
+
+from broker.acl.authorizer import Authorizer
+from broker.acl.bindings import AclFilter
+from broker.acl.listing import PatternAcls
+from broker.gate.may import May
+from broker.handlers.acls import DISABLED, filter_of
+from broker.handlers.services import Services
+from protocol.compile.entries import encode_with_entries, entry_encoder
+from protocol.errors import ErrorCode
+from protocol.messages.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
+
+_KEPT_SINCE: Final = 2
+"""The first version whose bytes are today's. Those for older clients are made anew each time."""
+
+_SLICE: Final = 500
+"""How many patterns are encoded before other connections get their turn: some milliseconds."""
+
+
+def describe_acls(
+    services: Services, may: May, request: DescribeAclsRequest
+) -> DescribeAclsResponse | bytes | Awaitable[bytes]:
+    """Answer with the ACLs that the filter matches, grouped by resource pattern."""
+    if services.authorizer is None:
+        return DescribeAclsResponse(error_code=DISABLED[0], error_message=DISABLED[1])
+    acl_filter = filter_of(request)
+    if acl_filter.has_unknown:
+        message = "A field of the filter has a value that this broker does not know."
+        return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
+    version = may.context.api_version
+    found = list(services.authorizer.acls(acl_filter))
+    if version < _KEPT_SINCE:
+        return _response([_encoded(acls, version) for acls in found], version)
+    missing = [acls for acls in found if acls.memo is None]
+    if len(missing) > _SLICE:
+        return _in_turns(services.authorizer, acl_filter, missing, version)
+    _keep(missing, version)
+    return _response([acls.memo for acls in found], version)
+
+
+async def _in_turns(
+    authorizer: Authorizer, acl_filter: AclFilter, missing: list[PatternAcls], version: int
+) -> bytes:
+    """Encode what is missing slice by slice; then list what is there at the end, all at once."""
+    for start in range(0, len(missing), _SLICE):
+        _keep(missing[start : start + _SLICE], version)
+        await asyncio.sleep(0)
+    found = list(authorizer.acls(acl_filter))
+    _keep([acls for acls in found if acls.memo is None], version)
+    return _response([acls.memo for acls in found], version)
+
+
+def _keep(missing: Iterable[PatternAcls], version: int) -> None:
+    for acls in missing:
+        acls.memo = _encoded(acls, version)
+
+
+def _encoded(acls: PatternAcls, version: int) -> bytes:
+    return entry_encoder(DescribeAclsResponse, version)(
+        DescribeAclsResource(
+            acls.resource_type,
+            acls.name,
+            acls.pattern_type,
+            [AclDescription(*entry) for entry in acls.entries],
+        )
+    )
+
+
+def _response(resources: list[bytes], version: int) -> bytes:
+    return encode_with_entries(DescribeAclsResponse(), version, resources)

@@ -1,0 +1,42 @@
+"""Messages whose entries are encoded one by one, so that they can be kept and put together again.
+
+The entries are those of the message's last field, an array of structs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import cache
+from struct import pack
+from typing import Any
+
+from protocol.compile import encode
+from protocol.compile.encoder import encoder_source
+from protocol.compile.runtime import varint
+from protocol.leaves import Array
+from protocol.schema import Struct, struct_of
+
+
+@cache
+def entry_encoder(cls: Any, version: int) -> Callable[[Any], bytes]:
+    """Return the function that encodes one entry of a message class at a version.
+
+    Raises `UnsupportedVersion`, and TypeError if the class has no such last field.
+    """
+    array = struct_of(cls, version).fields[-1]
+    if not isinstance(array, Array) or not isinstance(array.entry, Struct):
+        raise TypeError(f"the last field of {cls.__name__} is no array of structs")
+    return encoder_source(array.entry).function(f"an entry of {cls.__name__} v{version}")
+
+
+def encode_with_entries(message: Any, version: int, entries: Collection[bytes]) -> bytes:
+    """Encode a message with these entries, encoded by `entry_encoder` already, in its last field.
+
+    The message itself must have none there, and no tagged fields. Raises `UnsupportedVersion`.
+    """
+    empty = encode(message, version)
+    cls: Any = type(message)
+    if struct_of(cls, version).flexible:
+        # At the end there are the array's length plus one, which is 1, and the number of tags.
+        return b"".join((empty[:-2], varint(len(entries) + 1), *entries, b"\0"))
+    return b"".join((empty[:-4], pack(">i", len(entries)), *entries))
