@@ -1,0 +1,97 @@
+"""Decisions that are remembered, among ACLs that change, are those of the model of tests/model.py.
+
+An authorizer goes through many changes and is asked between them, so that it would show if it went
+on with what it remembers: the model remembers nothing. In all there are 120,000 pairs of an ACL set
+and a request.
+"""
+
+from functools import lru_cache
+from random import Random
+
+import pytest
+
+from broker.acl.authorizer import Action, Session
+from broker.acl.bindings import AclBinding, AclPermission, PatternType
+from broker.acl.decisions import AclAuthorizer
+from broker.acl.index import AclIndex
+from broker.acl.operations import supported_operations
+from tests import model
+from tests.acl.strategies import HOSTS, OPERATIONS, PEERS, PRINCIPALS, RESOURCE_TYPES
+
+NAMES = ["a", "ab", "abc", "abcd", "b", "*", "hardcode", "é"]
+HISTORIES = 100
+CHANGES = 60
+QUESTIONS = 5
+
+
+def history(random, core, rules):
+    """Change and ask, in turns."""
+    plain = set()
+    # Few peers, so that each is asked about the same resources again and again.
+    sessions = [
+        Session(tuple(random.sample(PRINCIPALS, random.choice((1, 1, 2)))), peer, "PLAINTEXT")
+        for peer in random.sample(PEERS, 3)
+    ]
+    for _ in range(CHANGES):
+        change(random, core.index, plain)
+        for _ in range(QUESTIONS):
+            compare(random, core, plain, random.choice(sessions), rules)
+
+
+def change(random, index, plain):
+    """Add an ACL or, the more often the more there are, remove one."""
+    if plain and random.random() < len(plain) / 40:
+        binding = random.choice(sorted(plain))
+        assert index.remove(binding)
+        plain.remove(binding)
+    else:
+        binding = AclBinding(
+            random.choice(RESOURCE_TYPES),
+            random.choice(NAMES),
+            random.choice((PatternType.LITERAL, PatternType.PREFIXED)),
+            random.choice(PRINCIPALS),
+            random.choice(HOSTS),
+            random.choice(OPERATIONS),
+            random.choice((AclPermission.ALLOW, AclPermission.ALLOW, AclPermission.DENY)),
+        )
+        assert index.add(binding) == (binding not in plain)
+        plain.add(binding)
+
+
+def compare(random, core, plain, session, rules):
+    """Ask whether an operation is allowed, and now and then the two other questions."""
+    operation, resource_type = random.choice(OPERATIONS), random.choice(RESOURCE_TYPES)
+    name = random.choice(NAMES)
+    who = (session.principals, session.host)
+    decision = core.decide(session, Action(operation, resource_type, name))
+    assert decision.allowed == model.authorize(plain, *who, operation, resource_type, name, **rules)
+    if decision.rule.binding is not None:
+        assert decision.rule.binding in plain
+    kind = random.random()
+    if kind < 0.2:
+        anywhere = core.authorize_by_resource_type(session, operation, resource_type)
+        request = (*who, operation, resource_type)
+        assert anywhere.allowed == model.authorize_by_type(plain, *request, **rules)
+    elif kind < 0.3:
+        assert core.authorized_operations(session, resource_type, name) == sum(
+            1 << each
+            for each in supported_operations(resource_type)
+            if model.authorize(plain, *who, each, resource_type, name, **rules)
+        )
+
+
+@pytest.fixture(autouse=True)
+def quick_model(monkeypatch):
+    """The model parses addresses anew each time, which is most of its time."""
+    monkeypatch.setattr(model, "address", lru_cache(model.address))
+
+
+@pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
+def test_no_answer_is_older_than_the_acls(default, cidr):
+    random = Random(f"{default} {cidr}")
+    for number in range(HISTORIES):
+        supers = ("Group:staff",) if number % 4 == 0 else ()
+        core = AclAuthorizer(AclIndex(cidr=cidr), supers, default)
+        rules = {"super_users": supers, "allow_if_no_acl": default, "cidr": cidr}
+        history(random, core, rules)
