@@ -175,9 +175,8 @@ class _Decisions(dict[str | None, Decision]):
             return _SUPER_USER
         found = self._rights.bits(name)
         decision = self._decide(found, name)
-        if (found or not self._core.allow_everyone_if_no_acl_found) and len(
-            name
-        ) <= _LONGEST_REMEMBERED:
+        is_lasting = found or not self._core.allow_everyone_if_no_acl_found
+        if is_lasting and len(name) <= _LONGEST_REMEMBERED:
             self[name] = decision
             self._core.index.remembered(self._resource_type)
         return decision

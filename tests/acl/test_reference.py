@@ -27,20 +27,27 @@ QUESTIONS = 5
 def history(random, core, rules):
     """Change and ask, in turns."""
     plain = set()
-    # Few peers, so that each is asked about the same resources again and again.
-    sessions = [
-        Session(tuple(random.sample(PRINCIPALS, random.choice((1, 1, 2)))), peer, "PLAINTEXT")
+    size = random.choice((4, 12, 40))
+    # Few of everything, so that the same is asked again and again.
+    requests = [
+        (
+            Session(tuple(random.sample(PRINCIPALS, random.choice((1, 1, 2)))), peer, "PLAINTEXT"),
+            random.choice(OPERATIONS),
+            random.choice(RESOURCE_TYPES),
+            name,
+        )
         for peer in random.sample(PEERS, 3)
+        for name in random.sample(NAMES, 4)
     ]
     for _ in range(CHANGES):
-        change(random, core.index, plain)
-        for _ in range(QUESTIONS):
-            compare(random, core, plain, random.choice(sessions), rules)
+        change(random, core.index, plain, size)
+        for request in random.sample(requests, QUESTIONS):
+            compare(random, core, plain, request, rules)
 
 
-def change(random, index, plain):
-    """Add an ACL or, the more often the more there are, remove one."""
-    if plain and random.random() < len(plain) / 40:
+def change(random, index, plain, size):
+    """Add an ACL or, the more often the closer their number is to ``size``, remove one."""
+    if plain and random.random() < len(plain) / size:
         binding = random.choice(sorted(plain))
         assert index.remove(binding)
         plain.remove(binding)
@@ -58,10 +65,9 @@ def change(random, index, plain):
         plain.add(binding)
 
 
-def compare(random, core, plain, session, rules):
+def compare(random, core, plain, request, rules):
     """Ask whether an operation is allowed, and now and then the two other questions."""
-    operation, resource_type = random.choice(OPERATIONS), random.choice(RESOURCE_TYPES)
-    name = random.choice(NAMES)
+    session, operation, resource_type, name = request
     who = (session.principals, session.host)
     decision = core.decide(session, Action(operation, resource_type, name))
     assert decision.allowed == model.authorize(plain, *who, operation, resource_type, name, **rules)
@@ -70,8 +76,8 @@ def compare(random, core, plain, session, rules):
     kind = random.random()
     if kind < 0.2:
         anywhere = core.authorize_by_resource_type(session, operation, resource_type)
-        request = (*who, operation, resource_type)
-        assert anywhere.allowed == model.authorize_by_type(plain, *request, **rules)
+        about = (*who, operation, resource_type)
+        assert anywhere.allowed == model.authorize_by_type(plain, *about, **rules)
     elif kind < 0.3:
         assert core.authorized_operations(session, resource_type, name) == sum(
             1 << each
