@@ -149,7 +149,7 @@ class AclIndex:
     def find_patterns(self, acl_filter: AclFilter) -> Iterator[PatternAcls]:
         """Return the resource patterns of the ACLs that a filter selects, with these ACLs.
 
-        Patterns of which it selects all ACLs are those of the index itself, with their memo.
+        Where it selects all ACLs of a pattern, that is mostly the index's own, with its memo.
         """
         return chain.from_iterable(
             listed(of_type.patterns, of_type.grantees, acl_filter)

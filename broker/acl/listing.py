@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from broker.acl.bindings import AclFilter, AclOperation, AclPermission, PatternType, ResourceType
 from broker.acl.grants import Grantees, Grants
 from broker.acl.operations import bits, pairs
-from broker.acl.patterns import Entry, Patterns
+from broker.acl.patterns import Entry, Pattern, Patterns
 
 
 class PatternAcls(Protocol):
@@ -43,10 +43,10 @@ class SomeAcls:
 
     __slots__ = ("entries", "memo", "name", "pattern_type", "resource_type")
 
-    def __init__(self, resource_type: ResourceType, pattern_type: PatternType, name: str) -> None:
-        self.resource_type = resource_type
-        self.pattern_type = pattern_type
-        self.name = name
+    def __init__(self, pattern: Pattern) -> None:
+        self.resource_type = pattern.resource_type
+        self.pattern_type = pattern.pattern_type
+        self.name = pattern.name
         self.entries: list[Entry] = []
         self.memo: Any = None
 
@@ -62,18 +62,16 @@ _EVERYTHING: Final = bits(AclOperation.ANY, AclPermission.ANY)
 def listed(patterns: Patterns, grantees: Grantees, acl_filter: AclFilter) -> Iterator[PatternAcls]:
     """Return the patterns of one resource type with the ACLs that a filter selects, each once.
 
-    Patterns of which it selects all ACLs are those of ``patterns`` themselves, with their memo.
+    Where it selects all ACLs of a pattern, that is mostly the one of ``patterns``, with its memo.
     """
     pattern_type, name = acl_filter.pattern_type, acl_filter.resource_name
     mask = bits(acl_filter.operation, acl_filter.permission)
     if acl_filter.principal is not None:
         wanted = _grants(grantees, acl_filter.principal, acl_filter.host)
-        selected = _of_grants(patterns, wanted, pattern_type, name, mask)
-    elif acl_filter.host is None and mask == _EVERYTHING:
+        return _of_grants(patterns, wanted, acl_filter, mask)
+    if acl_filter.host is None and mask == _EVERYTHING:
         return patterns.selected(pattern_type, name)
-    else:
-        selected = _of_patterns(patterns, acl_filter, mask)
-    return (some for some in selected if some.entries)
+    return _of_patterns(patterns, acl_filter, mask)
 
 
 def _grants(grantees: Grantees, principal: str, host: str | None) -> Iterable[Grants]:
@@ -83,43 +81,41 @@ def _grants(grantees: Grantees, principal: str, host: str | None) -> Iterable[Gr
     return () if grants is None else (grants,)
 
 
-def _of_patterns(patterns: Patterns, acl_filter: AclFilter, mask: int) -> Iterator[SomeAcls]:
+def _of_patterns(patterns: Patterns, acl_filter: AclFilter, mask: int) -> Iterator[PatternAcls]:
     for pattern in patterns.selected(acl_filter.pattern_type, acl_filter.resource_name):
-        some = SomeAcls(pattern.resource_type, pattern.pattern_type, pattern.name)
+        some = SomeAcls(pattern)
         for grants in pattern.grants:
             if acl_filter.host in (None, grants.host):
                 some.add(grants, mask)
-        yield some
+        if some.entries:
+            yield some
 
 
 def _of_grants(
-    patterns: Patterns,
-    wanted: Iterable[Grants],
-    pattern_type: PatternType,
-    name: str | None,
-    mask: int,
-) -> Iterable[SomeAcls]:
-    found: dict[tuple[PatternType, str], SomeAcls] = {}
+    patterns: Patterns, wanted: Iterable[Grants], acl_filter: AclFilter, mask: int
+) -> Iterator[PatternAcls]:
+    found: dict[Pattern, SomeAcls] = {}
     for grants in wanted:
-        for kind, each in _candidates(patterns, grants, pattern_type, name):
-            if each in grants.of_type(kind):
-                some = found.get((kind, each))
-                if some is None:
-                    some = found[kind, each] = SomeAcls(patterns.resource_type, kind, each)
-                some.add(grants, mask)
-    return found.values()
+        for pattern in _candidates(patterns, grants, acl_filter):
+            if mask == _EVERYTHING and len(pattern.grants) == 1:
+                yield pattern
+                continue
+            some = found.get(pattern)
+            if some is None:
+                some = found[pattern] = SomeAcls(pattern)
+            some.add(grants, mask)
+    yield from (some for some in found.values() if some.entries)
 
 
-def _candidates(
-    patterns: Patterns, grants: Grants, pattern_type: PatternType, name: str | None
-) -> Iterable[tuple[PatternType, str]]:
+def _candidates(patterns: Patterns, grants: Grants, acl_filter: AclFilter) -> Iterator[Pattern]:
+    """Return the patterns of grants that a filter's pattern type and name select."""
+    pattern_type, name = acl_filter.pattern_type, acl_filter.resource_name
     if name is not None:
-        return patterns.candidates(pattern_type, name)
-    return _patterns_of(grants, pattern_type)
-
-
-def _patterns_of(grants: Grants, pattern_type: PatternType) -> Iterator[tuple[PatternType, str]]:
+        for pattern in patterns.selected(pattern_type, name):
+            if pattern.name in grants.of_type(pattern.pattern_type):
+                yield pattern
+        return
     for kind in (PatternType.LITERAL, PatternType.PREFIXED):
         if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
-            for name in grants.of_type(kind):
-                yield kind, name
+            named = patterns.of_type(kind)
+            yield from (named[each] for each in grants.of_type(kind))
