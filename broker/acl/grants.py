@@ -90,17 +90,20 @@ class Grantees:
 
     def get_or_add(self, principal: str, host: str) -> Grants:
         """Return the grants of a principal and host written exactly so, empty if they are new."""
-        grants = self.get(principal, host)
+        found = self._principals.get(principal)
+        if isinstance(found, Grants):
+            if found.host == host:
+                return found
+            found = self._principals[principal] = {found.host: found}
+        grants = found.get(host) if found else None
         if grants is None:
             grants = Grants(principal, host)
-            found = self._principals.get(principal)
             if found is None:
                 self._principals[principal] = grants
-            elif isinstance(found, Grants):
-                self._principals[found.principal] = {found.host: found, host: grants}
             else:
                 found[host] = grants
-            self._rewrite(grants)
+            if host != WILDCARD:
+                self._rewrite(grants)
         return grants
 
     def discard(self, grants: Grants) -> None:

@@ -15,6 +15,7 @@ from broker.acl.bindings import AclOperation as Op
 from broker.acl.bindings import AclPermission, ResourceType
 
 DENIED_SHIFT: Final = 16
+_ALLOW: Final = AclPermission.ALLOW
 ALLOWED_BITS: Final = 0xFFFF
 
 _SUPPORTED: Final[Mapping[ResourceType, tuple[Op, ...]]] = MappingProxyType(
@@ -89,7 +90,7 @@ NAMED_BY: Final = tuple(_sources(op) for op in Op)
 
 def bit(operation: Op, permission: AclPermission) -> int:
     """Return the bit of an operation that is allowed or denied."""
-    return 1 << (operation if permission == AclPermission.ALLOW else operation + DENIED_SHIFT)
+    return 1 << (operation if permission == _ALLOW else operation + DENIED_SHIFT)
 
 
 def bits(operation: Op, permission: AclPermission) -> int:

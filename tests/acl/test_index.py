@@ -1,4 +1,3 @@
-import sys
 from itertools import pairwise
 
 import pytest
@@ -14,8 +13,6 @@ from tests.acl.examples import (
     TOPIC,
     WRITE,
     allow,
-    allowed,
-    authorizer,
     deny,
 )
 
@@ -120,48 +117,6 @@ def test_a_match_filter_finds_each_acl_once_even_for_the_name_star():
 def test_a_filter_for_the_wildcard_principal_finds_only_its_own_acls():
     index = AclIndex([allow(), allow("User:*"), deny("User:*")])
     assert set(index.find(AclFilter(principal="User:*"))) == {allow("User:*"), deny("User:*")}
-
-
-def calls_of_a_decision(core) -> int:
-    """How many Python and C functions one decision calls."""
-    count = 0
-
-    def profile(frame, event, argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(profile)
-    try:
-        allowed(core, name="topic-7")
-    finally:
-        sys.setprofile(None)
-    return count
-
-
-def test_d6_a_decision_does_the_same_work_among_many_acls_as_among_few():
-    def core(count):
-        return authorizer(
-            *(allow(f"User:u{i % 97}", name=f"topic-{i}") for i in range(10, count)),
-            *(allow(name="*", host=f"10.0.{i >> 8}.{i & 255}") for i in range(count)),
-            *(
-                deny(name=f"team-{i:05}-", pattern_type=PREFIXED, host="10.0.0.1")
-                for i in range(count)
-            ),
-        )
-
-    assert calls_of_a_decision(core(20)) == calls_of_a_decision(core(5_000))
-
-
-def test_d6_a_decision_does_no_work_for_prefixes_that_are_gone():
-    acls = [allow(name="top"[:length], pattern_type=PREFIXED) for length in (1, 2, 3)]
-    core = authorizer(acls[0])
-    before = calls_of_a_decision(core)
-    for acl in acls[1:]:
-        core.index.add(acl)
-    assert calls_of_a_decision(core) > before
-    for acl in acls[1:]:
-        core.index.remove(acl)
-    assert calls_of_a_decision(core) == before
 
 
 def test_d7_a_million_acls_are_indexed_and_decided_over():
