@@ -7,6 +7,7 @@ points, case-sensitively.
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import product
 from typing import Final, NamedTuple, Self
 
 CLUSTER_NAME: Final = "kafka-cluster"
@@ -148,6 +149,16 @@ _CONCRETE_PATTERNS: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 _CONCRETE_OPERATIONS: Final = tuple(o for o in AclOperation if o > AclOperation.ANY)
 _CONCRETE_PERMISSIONS: Final = (AclPermission.DENY, AclPermission.ALLOW)
 
+_PLAIN_CODES: Final = frozenset(
+    product(
+        [each for each in _CONCRETE_TYPES if each is not ResourceType.CLUSTER],
+        _CONCRETE_PATTERNS,
+        _CONCRETE_OPERATIONS,
+        _CONCRETE_PERMISSIONS,
+    )
+)
+"""The codes of a binding that is valid whatever its name, if there is one: all but CLUSTER's."""
+
 
 def invalid_reason(binding: AclBinding) -> str | None:
     """Tell why a binding must not be created, naming the field and what is allowed; None if it may.
@@ -156,6 +167,21 @@ def invalid_reason(binding: AclBinding) -> str | None:
     operation that the resource type does not have, a host that is no address, names of any length
     and alphabet, PREFIXED ``*``, the principal ``:``.
     """
+    resource_type, name, pattern_type, principal, host, operation, permission = binding
+    # Nearly every binding passes here, at a tenth of the cost of looking for what is wrong with it.
+    if (
+        (resource_type, pattern_type, operation, permission) in _PLAIN_CODES
+        and name
+        and ":" in principal
+        and name.isascii()
+        and principal.isascii()
+        and host.isascii()
+    ):
+        return None
+    return _reason(binding)
+
+
+def _reason(binding: AclBinding) -> str | None:
     return (
         _not_among("resource type", binding.resource_type, _CONCRETE_TYPES)
         or _not_among("pattern type", binding.pattern_type, _CONCRETE_PATTERNS)

@@ -6,9 +6,10 @@ so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
-from broker.acl.authorizer import AclDeleteResult
+from broker.acl.authorizer import AclCreateResult, AclDeleteResult
 from broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -39,6 +40,9 @@ from protocol.messages.describe_acls import DescribeAclsRequest
 # A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
 _MESSAGE_LIMIT: Final = 1024
 
+# Kafka 4.3 gives a success the empty message, not null.
+_CREATED: Final = AclCreationResult(ErrorCode.NONE, "")
+
 DISABLED: Final = Denial(
     ErrorCode.SECURITY_DISABLED, "No authorizer is configured: authorizer.class.name is empty."
 )
@@ -52,10 +56,7 @@ async def create_acls(
         return CreateAclsResponse(results=[AclCreationResult(*DISABLED) for _ in request.creations])
     bindings = [_binding(creation) for creation in request.creations]
     results = await services.authorizer.create_acls(may.context, bindings)
-    return CreateAclsResponse(
-        # Kafka 4.3 gives a success the empty message, not null.
-        results=[AclCreationResult(r.error_code, _limited(r.error_message) or "") for r in results]
-    )
+    return CreateAclsResponse(results=[_creation_result(result) for result in results])
 
 
 async def delete_acls(
@@ -85,15 +86,40 @@ def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
 
 
 def _binding(creation: AclCreation) -> AclBinding:
+    resource_type, pattern_type, operation, permission = _members(
+        creation.resource_type,
+        creation.resource_pattern_type,
+        creation.operation,
+        creation.permission_type,
+    )
     return AclBinding(
-        ResourceType.from_code(creation.resource_type),
+        resource_type,
         creation.resource_name,
-        PatternType.from_code(creation.resource_pattern_type),
+        pattern_type,
         creation.principal,
         creation.host,
-        AclOperation.from_code(creation.operation),
-        AclPermission.from_code(creation.permission_type),
+        operation,
+        permission,
     )
+
+
+# The calls of the enums would take longer than all else; 336 combinations are valid.
+@lru_cache(maxsize=1024)
+def _members(
+    resource_type: int, pattern_type: int, operation: int, permission: int
+) -> tuple[ResourceType, PatternType, AclOperation, AclPermission]:
+    return (
+        ResourceType.from_code(resource_type),
+        PatternType.from_code(pattern_type),
+        AclOperation.from_code(operation),
+        AclPermission.from_code(permission),
+    )
+
+
+def _creation_result(result: AclCreateResult) -> AclCreationResult:
+    if not result.error_code and not result.error_message:
+        return _CREATED
+    return AclCreationResult(result.error_code, _limited(result.error_message) or "")
 
 
 def _filter_result(result: AclDeleteResult) -> DeleteAclsFilterResult:

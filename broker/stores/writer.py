@@ -133,9 +133,9 @@ class AclWriter:
             return AclCreateResult(AclError.INVALID_REQUEST, reason)
         if binding in self._index:
             return _CREATED
-        count = len(self._index) + len(new)
-        if self._limit is not None and count >= self._limit and binding not in new:
-            text = f"There may be {self._limit} ACLs (aclbroker.acl.limit), and there are."
+        limit = self._limit
+        if limit is not None and limit <= len(self._index) + len(new) and binding not in new:
+            text = f"There may be {limit} ACLs (aclbroker.acl.limit), and there are."
             return AclCreateResult(AclError.POLICY_VIOLATION, text)
         new[binding] = None
         return None
