@@ -213,11 +213,11 @@ async def test_a_start_that_fails_leaves_the_store_free_for_the_next(url, tmp_pa
             async with started(aclbroker_store=url):
                 pass
     with closing(sqlite3.connect(tmp_path / "acls.db", isolation_level=None)) as connection:
-        connection.execute("UPDATE acl SET operation = 77")
+        connection.execute("UPDATE acl_change SET operation = 77")
         with pytest.raises(StoreError, match="no ACL"):
             async with started(aclbroker_store=url):
                 pass
-        connection.execute("UPDATE acl SET operation = 3")
+        connection.execute("UPDATE acl_change SET operation = 3")
     async with started(aclbroker_store=url) as authorizer:
         assert allowed(authorizer)
 

@@ -17,50 +17,17 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from broker.acl.bindings import (
-    AclBinding,
-    AclOperation,
-    AclPermission,
-    PatternType,
-    ResourceType,
-)
+from broker.acl.bindings import AclBinding
+from broker.stores import changes, schema
 from broker.stores.store import StoreError, new_cluster_id
 
-APPLICATION_ID: Final = 0x61636C62  # "aclb"
-SCHEMA_VERSION: Final = 1
+_LITTER: Final = 20_000
+"""How many removals may have left dead rows behind before these are deleted."""
 
-_SCHEMA: Final = (
-    """
-    CREATE TABLE acl (
-        resource_type INTEGER NOT NULL,
-        resource_name TEXT NOT NULL,
-        pattern_type INTEGER NOT NULL,
-        principal TEXT NOT NULL,
-        host TEXT NOT NULL,
-        operation INTEGER NOT NULL,
-        permission INTEGER NOT NULL,
-        PRIMARY KEY (
-            resource_type, resource_name, pattern_type, principal, host, operation, permission
-        )
-    ) WITHOUT ROWID
-    """,
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-_INSERT: Final = "INSERT OR IGNORE INTO acl VALUES (?, ?, ?, ?, ?, ?, ?)"
-_DELETE: Final = """
-    DELETE FROM acl WHERE resource_type = ? AND resource_name = ? AND pattern_type = ?
-    AND principal = ? AND host = ? AND operation = ? AND permission = ?
-"""
+_STATEMENTS: Final = 16
+"""How many statements are kept prepared; one that appends 1,000 rows is large."""
 
-_CHUNK: Final = 4096
 _BUSY_TIMEOUT_S: Final = 5.0
-
-_RESOURCE_TYPES: Final = {int(e): e for e in ResourceType if e > ResourceType.ANY}
-_PATTERN_TYPES: Final = {int(e): e for e in PatternType if e > PatternType.MATCH}
-_OPERATIONS: Final = {int(e): e for e in AclOperation if e > AclOperation.ANY}
-_PERMISSIONS: Final = {int(e): e for e in AclPermission if e > AclPermission.ANY}
 
 _DAMAGED: Final = "the file is damaged: stop the broker and restore it from a backup"
 _ADVICE: Final = {
@@ -84,6 +51,7 @@ class Database:
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
+        self._removals = 0
 
     def open(self) -> None:
         """Lock the file and open it, a new one with mode 0600 if there is none."""
@@ -117,26 +85,11 @@ class Database:
 
     def load(self) -> Generator[list[AclBinding]]:
         """Return all bindings, in lists."""
-        with self._explained("read"), closing(self._connect().execute("SELECT * FROM acl")) as rows:
-            while chunk := rows.fetchmany(_CHUNK):
-                yield [self._binding(*row) for row in chunk]
-
-    def _binding(self, *row: Any) -> AclBinding:
-        resource_type, name, pattern_type, principal, host, operation, permission = row
-        try:
-            if type(name) is type(principal) is type(host) is str and name:
-                return AclBinding(
-                    _RESOURCE_TYPES[resource_type],
-                    name,
-                    _PATTERN_TYPES[pattern_type],
-                    principal,
-                    host,
-                    _OPERATIONS[operation],
-                    _PERMISSIONS[permission],
-                )
-        except (KeyError, TypeError):
-            pass
-        raise StoreError(f"the ACL store {self.path} holds {row!r}, which is no ACL; {_DAMAGED}")
+        with self._explained("read"):
+            connection = self._connect()
+            self._removals = changes.removals(connection)
+            with closing(changes.load(connection, with_dead=bool(self._removals))) as found:
+                yield from found
 
     def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         """Add and remove bindings in one transaction; it is on disk when this returns."""
@@ -144,9 +97,25 @@ class Database:
             connection = self._connect()
             self._check_same_file()
             connection.execute("BEGIN IMMEDIATE")
-            connection.executemany(_DELETE, removed)
-            connection.executemany(_INSERT, added)
+            changes.append(connection, removed, removed=True)
+            changes.append(connection, added, removed=False)
             connection.execute("COMMIT")
+            self._removals += len(removed)
+
+    @property
+    def is_littered(self) -> bool:
+        """Whether `compact` is worth its while; may be asked from any thread."""
+        return self._removals >= _LITTER
+
+    def compact(self) -> None:
+        """Delete what removals left behind; takes about a second for a million bindings."""
+        with self._explained("compact"):
+            connection = self._connect()
+            self._check_same_file()
+            connection.execute("BEGIN IMMEDIATE")
+            changes.compact(connection)
+            connection.execute("COMMIT")
+            self._removals = 0
 
     def _take_lock(self) -> None:
         lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -170,6 +139,7 @@ class Database:
                 uri=True,
                 isolation_level=None,
                 timeout=_BUSY_TIMEOUT_S,
+                cached_statements=_STATEMENTS,
             )
             self._prepare(self._connection)
             self._check_same_file()
@@ -187,15 +157,16 @@ class Database:
         version = _value(connection, "PRAGMA user_version")
         tables = _value(connection, "SELECT count(*) FROM sqlite_master")
         is_new = not (application_id or version or tables)
-        if not is_new and application_id != APPLICATION_ID:
+        if not is_new and application_id != schema.APPLICATION_ID:
             raise StoreError(
                 f"{self.path} is a SQLite database of another program, not an ACL store; "
                 "name another file in aclbroker.store"
             )
-        if version > SCHEMA_VERSION:
+        if version > schema.SCHEMA_VERSION:
             raise StoreError(
                 f"the ACL store {self.path} was written by a newer aclbroker (schema {version}, "
-                f"this one knows up to {SCHEMA_VERSION}); run that version, or restore a backup"
+                f"this one knows up to {schema.SCHEMA_VERSION}); run that version, or restore a "
+                "backup"
             )
         mode = _value(connection, "PRAGMA journal_mode = WAL")
         if mode != "wal":
@@ -207,11 +178,9 @@ class Database:
         if is_new and self._inode is not None:
             raise StoreError(f"the ACL store {self.path} was emptied while in use; {_DAMAGED}")
         if is_new:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute("INSERT INTO meta VALUES ('cluster.id', ?)", (new_cluster_id(),))
-            connection.execute("COMMIT")
+            schema.create(connection, new_cluster_id())
+        elif version < schema.SCHEMA_VERSION:
+            schema.upgrade(connection)
 
     def _check_same_file(self) -> None:
         """Refuse a change that would go to a file which is not at the path any more."""
@@ -233,6 +202,10 @@ class Database:
         except StoreError:
             self._disconnect()
             raise
+        except changes.InvalidRow as error:
+            self._disconnect()
+            text = f"the ACL store {self.path} holds {error}, which is no ACL; {_DAMAGED}"
+            raise StoreError(text) from error
         except sqlite3.Error as error:
             self._disconnect()
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from typing import ParamSpec, TypeVar
 
+import structlog
+
 from broker.acl.bindings import AclBinding
 from broker.stores.database import Database
 from broker.stores.store import StoreError
 
+log = structlog.get_logger()
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -50,6 +53,15 @@ class SqliteStore:
     async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         """Add and remove bindings in one transaction, which is on disk when this returns."""
         await self._run(self._database.apply, added, removed)
+        if self._database.is_littered and self._thread is not None:
+            self._thread.submit(self._compact)
+
+    def _compact(self) -> None:
+        # Nobody waits for it, and nothing is lost without it; the next change asks for it again.
+        try:
+            self._database.compact()
+        except StoreError as error:
+            log.warning("ACL store not compacted", reason=str(error))
 
     async def close(self) -> None:
         """Close and unlock the file, and end the thread."""

@@ -28,7 +28,7 @@ class AclStore(Protocol):
         """Return the id made with the store: 22 characters of URL-safe base64, as Kafka's."""
 
     def load(self) -> AsyncIterator[list[AclBinding]]:
-        """Return all bindings, in lists of a few thousand."""
+        """Return all bindings, in lists of a few thousand; some may come more than once."""
 
     async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         """Add and remove bindings, all or none; durable when it returns. None is in both.

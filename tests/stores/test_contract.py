@@ -19,7 +19,7 @@ async def store(request, tmp_path):
 
 
 async def loaded(store: AclStore) -> list[AclBinding]:
-    return sorted([binding async for chunk in store.load() for binding in chunk])
+    return sorted({binding async for chunk in store.load() for binding in chunk})
 
 
 async def reopened(store: AclStore) -> list[AclBinding]:
@@ -50,6 +50,10 @@ async def test_bindings_that_were_removed_are_gone_after_a_restart(store):
 async def test_adding_twice_and_removing_what_is_not_there_change_nothing(store):
     await store.apply([allow(), allow()], [])
     await store.apply([allow()], [deny()])
+    assert await reopened(store) == [allow()]
+    await store.apply([], [allow()])
+    assert await reopened(store) == []
+    await store.apply([allow()], [])
     assert await reopened(store) == [allow()]
 
 

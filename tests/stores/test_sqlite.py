@@ -117,9 +117,9 @@ async def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_pa
 
 async def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(path):
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     before = path.read_bytes()
-    assert "newer aclbroker (schema 2" in await refusal(path)
+    assert "newer aclbroker (schema 3" in await refusal(path)
     assert path.read_bytes() == before
 
 
@@ -156,14 +156,14 @@ async def test_a_damaged_file_is_refused_and_can_be_restored(path, offset):
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE acl SET operation = 77 WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET resource_type = 1 WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET pattern_type = 2 WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET permission = 'x' WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET resource_name = '' WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET host = x'00' WHERE resource_name LIKE '%-7'",
-        "UPDATE acl SET principal = CAST(x'ff' AS TEXT) WHERE resource_name LIKE '%-7'",
-        "DROP TABLE acl",
+        "UPDATE acl_change SET operation = 77 WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET resource_type = 1 WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET pattern_type = 2 WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET permission = 'x' WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET resource_name = '' WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET host = x'00' WHERE resource_name LIKE '%-7'",
+        "UPDATE acl_change SET principal = CAST(x'ff' AS TEXT) WHERE resource_name LIKE '%-7'",
+        "DROP TABLE acl_change",
     ],
 )
 async def test_a_file_with_what_is_no_acl_is_refused(path, damage):

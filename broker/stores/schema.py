@@ -1,0 +1,70 @@
+"""The tables of the SQLite file, and how a file of an older version gets them.
+
+ACLs lie in a table of changes, to which each change is appended. A table in the order of ACLs would
+have to be changed in as many places as a transaction has ACLs, the farther apart the larger it is;
+to append costs the same however many there are. What was removed stays behind as dead rows until
+these are deleted; the view ``acl`` shows what there is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+APPLICATION_ID: Final = 0x61636C62  # "aclb"
+SCHEMA_VERSION: Final = 2
+
+FIELDS: Final = "resource_type, resource_name, pattern_type, principal, host, operation, permission"
+"""The columns of an ACL, in the order of the fields of `AclBinding`."""
+
+# The order of a join is the order of its tables after CROSS: one pass over the many rows, each
+# looked up among the few removals. An ACL that was added again is dead up to its last removal.
+DEAD_ROWS: Final = f"""
+    SELECT change.id FROM acl_change AS change CROSS JOIN (
+        SELECT {FIELDS}, max(id) AS last FROM acl_change WHERE removed GROUP BY {FIELDS}
+    ) AS removal USING ({FIELDS})
+    WHERE change.id <= removal.last
+"""  # noqa: S608 # constants
+"""Selects the ids of removals and of what they removed."""
+
+_CHANGES: Final = (
+    """
+    CREATE TABLE acl_change (
+        id INTEGER PRIMARY KEY,
+        removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
+        resource_type INTEGER NOT NULL,
+        resource_name TEXT NOT NULL,
+        pattern_type INTEGER NOT NULL,
+        principal TEXT NOT NULL,
+        host TEXT NOT NULL,
+        operation INTEGER NOT NULL,
+        permission INTEGER NOT NULL
+    )
+    """,
+    f"CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN ({DEAD_ROWS})",  # noqa: S608 # constants
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_META: Final = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+)
+
+
+def create(connection: sqlite3.Connection, cluster_id: str) -> None:
+    """Make an empty file a store of ACLs."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in (*_CHANGES, *_META):
+        connection.execute(statement)
+    connection.execute("INSERT INTO meta VALUES ('cluster.id', ?)", (cluster_id,))
+    connection.execute("COMMIT")
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Bring a file of version 1, whose table ``acl`` had the ACLs in their order, up to date."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("ALTER TABLE acl RENAME TO acl_1")
+    for statement in _CHANGES:
+        connection.execute(statement)
+    connection.execute(f"INSERT INTO acl_change SELECT NULL, 0, {FIELDS} FROM acl_1")  # noqa: S608 # constants
+    connection.execute("DROP TABLE acl_1")
+    connection.execute("COMMIT")

@@ -1,0 +1,143 @@
+"""The tables of the SQLite file: of older versions, as a person reads them, and without litter."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from structlog.testing import capture_logs
+
+from broker.stores.store import StoreError
+from tests.acl.examples import PREFIXED, allow, deny
+from tests.stores.test_sqlite import content, loaded, opened
+
+ACLS = sorted([allow(), deny("User:\0é"), allow(pattern_type=PREFIXED), *map(allow, "abc")])
+
+VERSION_1 = (
+    """
+    CREATE TABLE acl (
+        resource_type INTEGER NOT NULL,
+        resource_name TEXT NOT NULL,
+        pattern_type INTEGER NOT NULL,
+        principal TEXT NOT NULL,
+        host TEXT NOT NULL,
+        operation INTEGER NOT NULL,
+        permission INTEGER NOT NULL,
+        PRIMARY KEY (
+            resource_type, resource_name, pattern_type, principal, host, operation, permission
+        )
+    ) WITHOUT ROWID
+    """,
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "INSERT INTO meta VALUES ('cluster.id', 'abcdefghijklmnopqrstuv')",
+    "PRAGMA application_id = 1633905762",
+    "PRAGMA user_version = 1",
+    "PRAGMA journal_mode = WAL",
+)
+
+
+def shell(path, *statements):
+    """Do what a person does with sqlite3; return what the last statement finds."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            found = connection.execute(statement).fetchall()
+        return found
+
+
+def rows(path):
+    [[count]] = shell(path, "SELECT count(*) FROM acl_change")
+    return count
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "acls.db"
+
+
+@pytest.fixture
+def version_1(path):
+    """A file of version 1 with `ACLS`."""
+    shell(path, *VERSION_1)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.executemany("INSERT INTO acl VALUES (?, ?, ?, ?, ?, ?, ?)", ACLS)
+        connection.commit()
+    return path
+
+
+async def test_a_file_of_version_1_is_upgraded_in_place(version_1):
+    async with opened(version_1) as store:
+        assert await loaded(store) == ACLS
+        assert await store.cluster_id() == "abcdefghijklmnopqrstuv"
+        await store.apply([allow("User:new")], ACLS[:2])
+    assert await content(version_1) == sorted([allow("User:new"), *ACLS[2:]])
+    assert shell(version_1, "PRAGMA user_version") == [(2,)]
+    assert shell(version_1, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(version_1):
+    shell(version_1, "CREATE VIEW acl_change AS SELECT * FROM acl")
+    with pytest.raises(StoreError, match="acl_change"):
+        await content(version_1)
+    assert sorted(shell(version_1, "SELECT * FROM acl")) == ACLS
+    shell(version_1, "DROP VIEW acl_change")
+    assert await content(version_1) == ACLS
+
+
+async def test_a_person_reads_in_the_view_what_there_is(path):
+    async with opened(path) as store:
+        await store.apply(ACLS, [])
+        await store.apply([], ACLS[1:])
+        await store.apply([ACLS[1]], [])
+        await store.apply([], [ACLS[1]])
+        await store.apply(ACLS[1:3], [])
+    assert sorted(shell(path, "SELECT * FROM acl")) == ACLS[:3]
+
+
+@pytest.fixture
+def tidy(monkeypatch):
+    """Let the file be compacted after every third removal."""
+    monkeypatch.setattr("broker.stores.database._LITTER", 3)
+
+
+async def test_rows_of_removed_acls_are_deleted_after_a_number_of_them(path, tidy):
+    async with opened(path) as store:
+        await store.apply(ACLS, [])
+        await store.apply([], ACLS[:2])
+        await store.apply(ACLS[:1], [])
+        await store.apply([], ACLS[2:3])
+        expected = [ACLS[0], *ACLS[3:]]
+        assert await loaded(store) == expected
+    assert rows(path) == len(expected)
+    assert await content(path) == expected
+
+
+async def test_removals_are_counted_over_restarts(path, tidy):
+    async with opened(path) as store:
+        await store.apply(ACLS, [])
+    for acl in ACLS[:3]:
+        async with opened(path) as store:
+            await loaded(store)
+            await store.apply([], [acl])
+    assert rows(path) == len(ACLS) - 3
+    assert await content(path) == ACLS[3:]
+
+
+async def test_a_file_that_cannot_be_compacted_is_a_warning_and_the_change_stays(
+    path, tidy, monkeypatch
+):
+    async with opened(path) as store:
+        await store.apply(ACLS, [])
+
+        def refuse(connection):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with monkeypatch.context() as full, capture_logs() as logs:
+            full.setattr("broker.stores.changes.compact", refuse)
+            await store.apply([], ACLS[:3])
+            assert await loaded(store) == ACLS[3:]
+        assert [(log["log_level"], str(path) in log["reason"]) for log in logs] == [
+            ("warning", True)
+        ]
+        assert rows(path) == len(ACLS) + 3
+        await store.apply([allow("User:new")], [])
+        assert await loaded(store) == sorted([*ACLS[3:], allow("User:new")])
+    assert rows(path) == len(ACLS) - 3 + 1
