@@ -1,4 +1,4 @@
-"""The file that audit records are appended to, one write for each line.
+"""The file that audit records are appended to, one write for all that come together.
 
 Decisions go on while it cannot be written: an error is logged once, the lines that are lost are
 counted, and opening it is tried again once a second.
@@ -7,6 +7,7 @@ counted, and opening it is tried again once a second.
 import os
 import stat
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
@@ -28,19 +29,18 @@ class AuditFile:
         self._is_torn = False
         self._use(_open(path))
 
-    def write(self, line: str) -> None:
-        """Append the line, or count it as lost."""
+    def write(self, lines: Sequence[str]) -> None:
+        """Append lines, which hold no line breaks, or count as lost what is not written whole."""
+        lost = len(lines)
         try:
             if self._descriptor is None:
                 self._retry()
             if self._descriptor is not None:
-                text = "\n" * self._is_torn + line + "\n"
-                _write_all(self._descriptor, text.encode(errors="backslashreplace"))
-                self._is_torn = False
+                lost -= self._append(self._descriptor, lines)
         except OSError as error:
             self._fail(error)
         if self._descriptor is None:
-            self._lost += 1
+            self._lost += lost
         elif self._lost:
             log.warning("audit file is written again", file=self._path, lost_records=self._lost)
             self._lost = 0
@@ -65,6 +65,18 @@ class AuditFile:
             # Nothing is buffered here, so a failing close loses nothing that could be saved.
             with suppress(OSError):
                 os.close(descriptor)
+
+    def _append(self, descriptor: int, lines: Sequence[str]) -> int:
+        """Return how many of the lines were written whole; an error ends the use of the file."""
+        mended = int(self._is_torn)
+        text = "\n" * mended + "\n".join(lines) + "\n"
+        data = text.encode(errors="backslashreplace")
+        written, error = _write(descriptor, data)
+        if error is None:
+            self._is_torn = False
+        else:
+            self._fail(error)
+        return max(0, data.count(b"\n", 0, written) - mended)
 
     def _use(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -100,6 +112,12 @@ def _ends_within_line(descriptor: int) -> bool:
     return os.pread(descriptor, 1, status.st_size - 1) != b"\n"
 
 
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
+def _write(descriptor: int, data: bytes) -> tuple[int, OSError | None]:
+    """Return the number of bytes written, and the error if that is not all of them."""
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+    except OSError as error:
+        return written, error
+    return written, None

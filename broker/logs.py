@@ -9,7 +9,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any, TextIO
 
 import structlog
@@ -33,18 +33,27 @@ class LogOutput:
         self._stream = stream
         self._render = render
 
+    @property
+    def is_json(self) -> bool:
+        """Whether events are written as JSON."""
+        return self._render is _render_json
+
+    def rendered(self, event: Event) -> str:
+        """Return the line of an event that has all its keys."""
+        return self._render(None, "", event)
+
     def write_line(self, line: str) -> None:
         """Write a finished line, as it stands."""
+        self.write_lines((line,))
+
+    def write_lines(self, lines: Iterable[str]) -> None:
+        """Write finished lines at once, as they stand."""
         try:
-            self._stream.write(line + "\n")
+            self._stream.write("".join(f"{line}\n" for line in lines))
             self._stream.flush()
         except (OSError, ValueError):
             # ValueError: the stream is closed. Nothing is left to tell it to.
             return
-
-    def write_event(self, event: Event) -> None:
-        """Write an event that has all its keys, whatever the level of the log."""
-        self.write_line(self._render(None, "", event))
 
     # structlog calls the method that is named like the level.
     debug = info = warning = error = critical = write_line

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext, Rule
+from broker.acl.bindings import AclOperation, ResourceType
 from broker.gate.engine import check
 from broker.gate.may import May, Topics
 from broker.gate.need import Profile
@@ -31,6 +33,29 @@ class Explanation(NamedTuple):
     refusal: Any
 
 
+class _Notes:
+    """Takes note of every decision."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+
+    def wanted(self, *, quietly: bool) -> Sequence[bool]:
+        return (False, True)
+
+    def record(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        decided: Sequence[tuple[str | None, int, Decision]],
+        *,
+        quietly: bool = False,
+    ) -> None:
+        for name, count, decision in decided:
+            action = Action(operation, resource_type, name, True, not quietly, count)
+            self.checks.append(Check(action, decision.allowed, decision.rule))
+
+
 def explain(
     authorizer: Authorizer | None,
     context: RequestContext,
@@ -42,11 +67,7 @@ def explain(
 
     Raises KeyError for a key that the gate does not know: such a request is not answered at all.
     """
-    checks: list[Check] = []
-
-    def note(action: Action, decision: Decision) -> None:
-        checks.append(Check(action, decision.allowed, decision.rule))
-
-    may = May(authorizer, context, note)
+    notes = _Notes()
+    may = May(authorizer, context, notes)
     verdict = check(GATE[context.api_key], request, may, topics, profile)
-    return Explanation(checks, verdict.request, verdict.response)
+    return Explanation(notes.checks, verdict.request, verdict.response)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext
+from broker.acl.authorizer import Authorizer, Decision, RequestContext
 from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 
 
@@ -30,19 +30,39 @@ class Topics(Protocol):
         """Tell whether there is a topic of that name."""
 
 
-Observer = Callable[[Action, Decision], None]
-"""Takes note of each decision: for the audit log, and for who asks why."""
+class Observer(Protocol):
+    """Takes note of decisions: for the audit log, and for who asks why."""
+
+    def wanted(self, *, quietly: bool) -> Sequence[bool]:
+        """Return which decisions to take note of: of the denied (False) and the allowed ones
+        (True). It is asked first, so that what nobody wants to know costs nothing.
+        """
+
+    def record(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        decided: Sequence[tuple[str | None, int, Decision]],
+        *,
+        quietly: bool = False,
+    ) -> None:
+        """Take note of decisions that are wanted, each with the resource's name and how often the
+        request names it.
+        """
 
 
 class May:
     """The rights of one request's session. Without an authorizer it may do everything."""
 
+    __slots__ = ("_authorizer", "_observer", "context")
+
     def __init__(
-        self, authorizer: Authorizer | None, context: RequestContext, observe: Observer
+        self, authorizer: Authorizer | None, context: RequestContext, observer: Observer
     ) -> None:
         self.context = context
         self._authorizer = authorizer
-        self._observe = observe
+        self._observer = observer
 
     def __call__(
         self,
@@ -68,14 +88,20 @@ class May:
         """
         if self._authorizer is None:
             return set(counts) - {None}
-        decisions = self._authorizer.authorize(self.context, operation, resource_type, list(counts))
-        observe = self._observe
-        allowed: set[str | None] = set()
-        for (name, count), decision in zip(counts.items(), decisions, strict=True):
-            observe(Action(operation, resource_type, name, True, not quietly, count), decision)
-            if decision.allowed and name is not None:
-                allowed.add(name)
-        return allowed
+        context = self.context
+        decisions = self._authorizer.authorize(context, operation, resource_type, list(counts))
+        if wanted := self._observer.wanted(quietly=quietly):
+            decided = [
+                (name, count, decision)
+                for (name, count), decision in zip(counts.items(), decisions, strict=True)
+                if decision.allowed in wanted
+            ]
+            self._observer.record(context, operation, resource_type, decided, quietly=quietly)
+        return {
+            name
+            for name, decision in zip(counts, decisions, strict=True)
+            if decision.allowed and name is not None
+        }
 
     def cluster(self, operation: AclOperation, *, quietly: bool = False) -> bool:
         """Decide an operation on the cluster."""
@@ -88,5 +114,7 @@ class May:
         decision = self._authorizer.authorize_by_resource_type(
             self.context, operation, resource_type
         )
-        self._observe(Action(operation, resource_type, "(any)"), decision)
+        if decision.allowed in self._observer.wanted(quietly=False):
+            decided = [("(any)", 1, decision)]
+            self._observer.record(self.context, operation, resource_type, decided)
         return decision.allowed

@@ -8,7 +8,7 @@ from itertools import count
 from secrets import randbelow
 from typing import Any, NamedTuple
 
-from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext
+from broker.acl.authorizer import Authorizer, RequestContext
 from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from broker.acl.operations import bit_field, supported_operations
 from broker.audit import Audit
@@ -54,12 +54,7 @@ class Services:
 
     def may(self, context: RequestContext) -> May:
         """Return the rights of a request's session; each decision is recorded."""
-
-        def record(action: Action, decision: Decision) -> None:
-            if self.audit.wants(decision.allowed, action):
-                self.audit.record(context, action, decision)
-
-        return May(self.authorizer, context, record)
+        return May(self.authorizer, context, self.audit)
 
     def node(self, may: May) -> Node:
         """Return this node as the session reaches it."""
