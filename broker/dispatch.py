@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from inspect import isawaitable
+from types import CoroutineType
 from typing import Any
 
 from broker.acl.authorizer import RequestContext, Session
@@ -14,7 +14,6 @@ from broker.handlers import ADVERTISED, HANDLERS
 from broker.handlers.services import Services
 from broker.handlers.session import answer_api_versions
 from protocol.errors import ErrorCode
-from protocol.header import api_of
 from protocol.leaves import ProtocolError
 from protocol.messages import ApiKey
 from protocol.wire import Request, decode_request, response_frame
@@ -36,22 +35,22 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
     be answered: the connection must be closed.
     """
-    key, _ = api_of(frame)
-    if key not in HANDLERS or key not in GATE:
-        raise ProtocolError(f"API key {key} is not answered")
     request = decode_request(frame)
+    header = request.header
+    row, answer = GATE.get(header.api_key), HANDLERS.get(header.api_key)
+    if row is None or answer is None:
+        raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
         return answer_versions(request).frame
-    header = request.header
     context = RequestContext(
         session, header.api_key, header.api_version, header.client_id, header.correlation_id
     )
     may = services.may(context)
-    verdict = check(GATE[key], request.message, may, services.catalog, services.profile)
+    verdict = check(row, request.message, may, services.catalog, services.profile)
     if verdict.request is None:
         return _frame(request, verdict.response)
-    response = HANDLERS[key](services, may, verdict.request)
-    if isawaitable(response):
+    response = answer(services, may, verdict.request)
+    if isinstance(response, CoroutineType):
         return _later(request, response, verdict.complete)
     return _frame(request, verdict.complete(response))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from protocol.compile.runtime import read_tags, varint, write_tags
+from protocol.compile.runtime import read_tags, write_tags
 from protocol.leaves import ProtocolError, Tags
 from protocol.messages import Api, ApiKey
 
@@ -17,6 +17,9 @@ CONTROLLED_SHUTDOWN: Final = 7
 
 _FIXED: Final = struct.Struct(">hhi")
 _LENGTH: Final = struct.Struct(">h")
+_CLIENT_ID: Final = _FIXED.size + _LENGTH.size
+_CORRELATION_ID: Final = struct.Struct(">i")
+_CORRELATION_ID_NO_TAGS: Final = struct.Struct(">ib")
 
 
 class RequestHeader(NamedTuple):
@@ -54,14 +57,20 @@ def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
     """Read the header of a frame that holds a request of ``api``; raises `ProtocolError`."""
     try:
         api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
-        pos = _FIXED.size
-        client_id: str | None = None
-        tags: Tags = ()
         header_version = request_header_version(api, api_version)
-        if header_version:
-            client_id, pos = _read_client_id(frame, pos)
+        if header_version == 0:
+            return RequestHeader(api_key, api_version, correlation_id, None, (), _FIXED.size)
+        (size,) = _LENGTH.unpack_from(frame, _FIXED.size)
+        pos = _CLIENT_ID + max(size, 0)
+        if pos > len(frame):
+            raise ProtocolError("the client id is longer than the request")
+        client_id = None if size < 0 else frame[_CLIENT_ID:pos].decode()
+        tags: Tags = ()
         if header_version > 1:
-            tags, pos = read_tags(frame, pos)
+            if frame[pos]:
+                tags, pos = read_tags(frame, pos)
+            else:
+                pos += 1
         return RequestHeader(api_key, api_version, correlation_id, client_id, tags, pos)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise ProtocolError(f"request header: {error}") from error
@@ -79,16 +88,6 @@ def encode_request_header(api: Api, header: RequestHeader) -> bytes:
 
 def encode_response_header(api: Api, version: int, correlation_id: int) -> bytes:
     """Return the header of a response: the correlation id, and where it may have tags, none."""
-    raw = correlation_id.to_bytes(4, "big", signed=True)
-    return raw + varint(0) if response_header_version(api, version) else raw
-
-
-def _read_client_id(frame: bytes, pos: int) -> tuple[str | None, int]:
-    (size,) = _LENGTH.unpack_from(frame, pos)
-    pos += _LENGTH.size
-    if size < 0:
-        return None, pos
-    end = pos + size
-    if end > len(frame):
-        raise ProtocolError("the client id is longer than the request")
-    return frame[pos:end].decode(), end
+    if response_header_version(api, version):
+        return _CORRELATION_ID_NO_TAGS.pack(correlation_id, 0)
+    return _CORRELATION_ID.pack(correlation_id)

@@ -7,6 +7,8 @@ length claims.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from protocol.compile import codec, encode
@@ -31,20 +33,26 @@ class FrameReader:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._chunks = bytearray()
+        # Bytes as they arrived, or where a frame arrives in parts, what has arrived of it.
+        self._data: bytes | bytearray = b""
         self._start = 0
 
     @property
     def buffered(self) -> int:
         """The number of bytes that wait to be taken as frames."""
-        return len(self._chunks) - self._start
+        return len(self._data) - self._start
 
     def feed(self, data: bytes) -> None:
         """Take in bytes as they arrive."""
+        if not self._data:
+            self._data = data
+            return
+        if not isinstance(self._data, bytearray):
+            self._data = bytearray(self._data)
         if self._start:
-            del self._chunks[: self._start]
+            del self._data[: self._start]
             self._start = 0
-        self._chunks += data
+        self._data += data
 
     def next_frame(self) -> bytes | None:
         """Return the next whole frame without its length, or None until more bytes arrive.
@@ -52,17 +60,24 @@ class FrameReader:
         Raises `ProtocolError` on a negative length and on one beyond ``limit``, as soon as the
         length itself is there.
         """
-        if self.buffered < _LENGTH.size:
+        data = self._data
+        begin = self._start + _LENGTH.size
+        if begin > len(data):
             return None
-        (size,) = _LENGTH.unpack_from(self._chunks, self._start)
+        (size,) = _LENGTH.unpack_from(data, self._start)
         if not 0 <= size <= self.limit:
             raise ProtocolError(f"a frame of {size} bytes; 0 to {self.limit} are allowed")
-        begin = self._start + _LENGTH.size
         end = begin + size
-        if end > len(self._chunks):
+        if end > len(data):
             return None
-        self._start = end
-        with memoryview(self._chunks) as chunks:
+        if end == len(data):
+            self._data = b""
+            self._start = 0
+        else:
+            self._start = end
+        if isinstance(data, bytes):
+            return data[begin:end]
+        with memoryview(data) as chunks:
             return bytes(chunks[begin:end])
 
 
@@ -86,11 +101,16 @@ def decode_request(frame: bytes) -> Request:
         raise ProtocolError(f"API key {key} is unknown")
     header = decode_request_header(api, frame)
     if version in api.versions:
-        return Request(api, header, codec(api.request, version).decode(frame, header.body)[0])
+        return Request(api, header, _decoder(key, version)(frame, header.body)[0])
     if key == ApiKey.API_VERSIONS:
         return Request(api, header, None)
     first, last = api.versions[0], api.versions[-1]
     raise ProtocolError(f"{api.name} version {version} is unknown; {first} to {last} are answered")
+
+
+@cache
+def _decoder(key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
+    return codec(APIS[key].request, version).decode
 
 
 def framed(payload: bytes) -> bytes:
@@ -104,4 +124,5 @@ def response_frame(api: Api, version: int, correlation_id: int, response: Any) -
     ``response`` is a message, or the bytes of one that is already encoded at ``version``.
     """
     body = response if isinstance(response, bytes) else encode(response, version)
-    return framed(encode_response_header(api, version, correlation_id) + body)
+    header = encode_response_header(api, version, correlation_id)
+    return b"".join((_LENGTH.pack(len(header) + len(body)), header, body))

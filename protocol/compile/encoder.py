@@ -14,7 +14,11 @@ from protocol.schema import Struct
 def encoder_source(struct: Struct) -> Source:
     """Write the encoder of a message at one version."""
     source = Source("def function(message):")
-    source.names |= {"varint": runtime.varint, "write_tags": runtime.write_tags}
+    source.names |= {
+        "COMPACT_LENGTH": runtime.COMPACT_LENGTH,
+        "missing": runtime.missing,
+        "write_tags": runtime.write_tags,
+    }
     source.line("parts = []")
     source.line("write = parts.append")
     _struct(source, struct, "message", "write")
@@ -47,31 +51,49 @@ def _pack(source: Source, values: list[tuple[Any, str]]) -> str:
 def _sized(source: Source, leaf: Array | String | Bytes, value: str, write: str) -> None:
     held = source.fresh("v")
     source.line(f"{held} = {value}")
-    if not leaf.nullable:
-        _present(source, leaf, held, write)
-        return
-    with source.block(f"if {held} is None:"):
-        short = isinstance(leaf, String)
-        null = b"\x00" if leaf.compact else (b"\xff\xff" if short else b"\xff\xff\xff\xff")
-        source.line(f"{write}({null!r})")
-    with source.block("else:"):
-        _present(source, leaf, held, write)
+    if isinstance(leaf, Array):
+        _array(source, leaf, held, write)
+    elif leaf.nullable:
+        with source.block(f"if {held} is None:"):
+            source.line(f"{write}({_null(leaf)!r})")
+        with source.block("else:"):
+            _bytes(source, leaf, held, write)
+    else:
+        _bytes(source, leaf, held, write)
 
 
-def _present(source: Source, leaf: Array | String | Bytes, value: str, write: str) -> None:
+def _bytes(source: Source, leaf: String | Bytes, value: str, write: str) -> None:
     if isinstance(leaf, String):
         source.line(f"{value} = {value}.encode()")
+    source.line(f"{write}({_length(source, leaf, value)})")
+    source.line(f"{write}({value})")
+
+
+def _array(source: Source, leaf: Array, value: str, write: str) -> None:
+    """Write the lines for an array: most are empty, and cost a comparison."""
+    with source.block(f"if {value}:"):
+        source.line(f"{write}({_length(source, leaf, value)})")
+        entry = source.fresh("e")
+        with source.block(f"for {entry} in {value}:"):
+            _value(source, leaf.entry, entry, write)
+    with source.block(f"elif {value} is None:"):
+        source.line(f"{write}({_null(leaf)!r})" if leaf.nullable else "missing()")
+    with source.block("else:"):
+        empty = b"\x01" if leaf.compact else bytes(4)
+        source.line(f"{write}({empty!r})")
+
+
+def _length(source: Source, leaf: Array | String | Bytes, value: str) -> str:
     if leaf.compact:
-        source.line(f"{write}(varint(len({value}) + 1))")
-    else:
-        pack = source.layout("h" if isinstance(leaf, String) else "i", "pack")
-        source.line(f"{write}({pack}(len({value})))")
-    if not isinstance(leaf, Array):
-        source.line(f"{write}({value})")
-        return
-    entry = source.fresh("e")
-    with source.block(f"for {entry} in {value}:"):
-        _value(source, leaf.entry, entry, write)
+        return f"COMPACT_LENGTH[len({value})]"
+    pack = source.layout("h" if isinstance(leaf, String) else "i", "pack")
+    return f"{pack}(len({value}))"
+
+
+def _null(leaf: Array | String | Bytes) -> bytes:
+    if leaf.compact:
+        return b"\x00"
+    return b"\xff\xff" if isinstance(leaf, String) else b"\xff\xff\xff\xff"
 
 
 def _struct(source: Source, struct: Struct, value: str, write: str) -> None:

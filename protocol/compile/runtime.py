@@ -12,6 +12,11 @@ def null(where: str) -> NoReturn:
     raise ProtocolError(f"{where} is null, which the protocol does not allow")
 
 
+def missing() -> NoReturn:
+    """Refuse to write a null."""
+    raise ValueError("null where the protocol allows none")
+
+
 def short(where: str) -> NoReturn:
     """Refuse a length or count that goes beyond the message."""
     raise ProtocolError(f"{where} is longer than the message that holds it")
@@ -38,7 +43,7 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
             raise ProtocolError("a varint exceeds 32 bits")
 
 
-def write_varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
     """Return a number as an unsigned varint."""
     out = bytearray()
     while value > 0x7F:
@@ -48,13 +53,17 @@ def write_varint(value: int) -> bytes:
     return bytes(out)
 
 
-VARINT: Final = tuple(write_varint(value) for value in range(0x4000))
-"""The varints of one and two bytes, made once: nearly every length is one of them."""
+class _CompactLengths(dict[int, bytes]):
+    """Makes those that it does not have."""
+
+    def __missing__(self, length: int) -> bytes:
+        return varint(length + 1)
 
 
-def varint(value: int) -> bytes:
-    """Return a number as an unsigned varint."""
-    return VARINT[value] if value < 0x4000 else write_varint(value)
+COMPACT_LENGTH: Final = _CompactLengths({length: varint(length + 1) for length in range(0x3FFF)})
+"""What is written for a length in the compact form. Those of one and two bytes, which nearly all
+are, are made once: looked up without a call.
+"""
 
 
 def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
