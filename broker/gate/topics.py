@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -26,7 +26,8 @@ from protocol.messages.metadata import (
 )
 
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 12
-_DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+# A plain int: `struct` packs it three times as fast as a member of an IntEnum.
+_DENIED: Final = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 def may_create(request: MetadataRequest) -> bool:
@@ -47,16 +48,18 @@ def check_metadata(
     if asked is None or (version == 0 and not asked):
         everything = dataclasses.replace(request, topics=None)
         return Verdict(everything, None, partial(_describable_only, may))
-    if any(_is_malformed(topic, version) for topic in asked):
+    names = [topic.name for topic in asked]
+    has_ids = any([topic.topic_id != ZERO_UUID for topic in asked])  # noqa: C419 # twice as fast
+    if (has_ids or None in names) and any(_is_malformed(topic, version) for topic in asked):
         why = Denial(ErrorCode.INVALID_REQUEST, "Topics need a name, or an id from version 12 on.")
         named = [dataclasses.replace(topic, name=topic.name or "") for topic in asked]
         answer = row.answer(version)
         response = answer.refuse(MetadataResponse, MetadataRequest(named), why)
         response.error_code = why[0]
         return refused(response)
-    if any(topic.topic_id != ZERO_UUID for topic in asked):
+    if has_ids:
         return _check_ids(request, asked, may, topics)
-    return _check_names(request, asked, may, topics)
+    return _check_names(request, asked, dict.fromkeys(names, 1), may, topics)
 
 
 def _is_malformed(topic: MetadataRequestTopic, version: int) -> bool:
@@ -84,7 +87,7 @@ def _check_ids(
     refusals = {}
     for topic_id, name in names.items():
         if name is None:
-            code = ErrorCode.UNKNOWN_TOPIC_ID
+            code = int(ErrorCode.UNKNOWN_TOPIC_ID)
         elif name in seen:
             continue
         else:
@@ -101,9 +104,12 @@ def _check_ids(
 
 
 def _check_names(
-    request: MetadataRequest, asked: Iterable[MetadataRequestTopic], may: May, topics: Topics
+    request: MetadataRequest,
+    asked: Iterable[MetadataRequestTopic],
+    names: Mapping[str | None, int],
+    may: May,
+    topics: Topics,
 ) -> Verdict:
-    names: dict[str | None, int] = dict.fromkeys((topic.name for topic in asked), 1)
     seen = may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, names)
     if request.allow_auto_topic_creation and topics.auto_creates:
         seen = _creatable(seen, may, topics)

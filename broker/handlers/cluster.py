@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from broker.acl.bindings import ResourceType
-from broker.catalog import INTERNAL_TOPICS, is_topic_name
+from broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
 from broker.gate.may import May
-from broker.handlers.services import Services
+from broker.handlers.services import Node, Services
 from protocol.errors import ErrorCode
 from protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -47,10 +49,10 @@ def metadata(services: Services, may: May, request: MetadataRequest) -> Metadata
     """Answer with this node and the declared topics; for others, why they are not there."""
     node = services.node(may)
     response = MetadataResponse(
-        brokers=[MetadataResponseBroker(*node)],
+        brokers=_brokers(node),
         cluster_id=services.cluster_id,
         controller_id=node.node_id,
-        topics=[_topic(services, may, name) for name in _names(services, request)],
+        topics=[_topic(services.catalog, node.node_id, name) for name in _names(services, request)],
     )
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = services.cluster_operations(may)
@@ -122,11 +124,11 @@ def _names(services: Services, request: MetadataRequest) -> list[str]:
     catalog = services.catalog
     if request.topics is None:
         return list(catalog.topics)
-    names = dict.fromkeys(
+    names = [
         catalog.name_of(topic.topic_id) if topic.name is None else topic.name
         for topic in request.topics
-    )
-    return [name for name in names if name is not None]
+    ]
+    return [name for name in dict.fromkeys(names) if name is not None]
 
 
 def _missing(name: str) -> ErrorCode:
@@ -135,23 +137,33 @@ def _missing(name: str) -> ErrorCode:
     return ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
-def _topic(services: Services, may: May, name: str) -> MetadataResponseTopic:
-    catalog = services.catalog
+@lru_cache
+def _brokers(node: Node) -> Sequence[MetadataResponseBroker]:
+    """List this node as all brokers; one list for all answers."""
+    return [MetadataResponseBroker(*node)]
+
+
+@lru_cache
+def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]:
+    """List the partitions of a topic with so many; one list for all topics and answers."""
+    return [
+        MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
+        for number in range(count)
+    ]
+
+
+def _topic(catalog: Catalog, node_id: int, name: str) -> MetadataResponseTopic:
     internal = name in INTERNAL_TOPICS
     if not catalog.exists(name):
         return MetadataResponseTopic(_missing(name), name, is_internal=internal)
-    node_id = services.node(may).node_id
-    partitions = [
-        MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
-        for number in range(catalog.topics[name])
-    ]
+    partitions = _partitions(node_id, catalog.topics[name])
     return MetadataResponseTopic(0, name, catalog.id_of(name), internal, partitions)
 
 
 def _described_topic(
     services: Services, may: May, name: str
 ) -> DescribeTopicPartitionsResponseTopic:
-    topic = _topic(services, may, name)
+    topic = _topic(services.catalog, services.node(may).node_id, name)
     return DescribeTopicPartitionsResponseTopic(
         error_code=topic.error_code,
         name=name,
