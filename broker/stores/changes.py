@@ -9,7 +9,7 @@ from itertools import chain, islice, product
 from typing import Any, Final
 
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.stores.schema import DEAD_ROWS, FIELDS
+from broker.stores.schema import FIELDS, dead_rows
 
 _CHUNK: Final = 4096
 """How many ACLs are read at a time."""
@@ -47,7 +47,7 @@ def append(
     while some := list(islice(rest, size)):
         rows = ", ".join([f"({removed:d}, ?, ?, ?, ?, ?, ?, ?)"] * len(some))
         connection.execute(
-            f"INSERT INTO acl_change (removed, {FIELDS}) VALUES {rows}",  # noqa: S608 # constants
+            f"INSERT INTO acl_change (removed, {FIELDS}) VALUES {rows}",  # noqa: S608
             _values(some),
         )
 
@@ -84,19 +84,25 @@ def load(connection: sqlite3.Connection, *, with_dead: bool) -> Generator[list[A
     Dead rows are looked for if ``with_dead``; where there are none that would be in vain.
     """
     source = "acl" if with_dead else "acl_change"
-    with closing(connection.execute(f"SELECT {FIELDS} FROM {source}")) as rows:  # noqa: S608 # constants
+    with closing(connection.execute(f"SELECT {FIELDS} FROM {source}")) as rows:  # noqa: S608
         while chunk := rows.fetchmany(_CHUNK):
-            yield [_binding(*row) for row in chunk]
+            yield _bindings(chunk)
 
 
-def _binding(*row: Any) -> AclBinding:
-    resource_type, name, pattern_type, principal, host, operation, permission = row
-    codes = _CODES.get((resource_type, pattern_type, operation, permission))
-    if codes is None or not (type(name) is type(principal) is type(host) is str and name):
-        raise InvalidRow(repr(row))
-    return AclBinding(codes[0], name, codes[1], principal, host, codes[2], codes[3])
+def _bindings(rows: Iterable[tuple[Any, ...]]) -> list[AclBinding]:
+    found = []
+    for row in rows:
+        resource_type, name, pattern_type, principal, host, operation, permission = row
+        codes = _CODES.get((resource_type, pattern_type, operation, permission))
+        if codes is None or not (type(name) is type(principal) is type(host) is str and name):
+            raise InvalidRow(repr(row))
+        found.append(AclBinding(codes[0], name, codes[1], principal, host, codes[2], codes[3]))
+    return found
 
 
-def compact(connection: sqlite3.Connection) -> None:
-    """Delete the rows of ACLs that were removed."""
-    connection.execute(f"DELETE FROM acl_change WHERE id IN ({DEAD_ROWS})")  # noqa: S608 # constants
+def compact(connection: sqlite3.Connection, count: int) -> None:
+    """Delete the oldest ``count`` rows of removals, and all rows of what they removed."""
+    oldest = "SELECT id FROM acl_change WHERE removed ORDER BY id LIMIT ?"
+    [last] = connection.execute(f"SELECT max(id) FROM ({oldest})", (count,)).fetchone()  # noqa: S608
+    dead = dead_rows("removed AND id <= ?")
+    connection.execute(f"DELETE FROM acl_change WHERE id IN ({dead})", (last,))  # noqa: S608

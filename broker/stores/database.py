@@ -69,6 +69,7 @@ class Database:
     def close(self) -> None:
         """Close and unlock the file."""
         self._disconnect()
+        self._removals = 0
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -104,18 +105,18 @@ class Database:
 
     @property
     def is_littered(self) -> bool:
-        """Whether `compact` is worth its while; may be asked from any thread."""
+        """Whether `compact` is due, as it never is when closed; may be asked from any thread."""
         return self._removals >= _LITTER
 
     def compact(self) -> None:
-        """Delete what removals left behind; takes about a second for a million bindings."""
+        """Delete what 20,000 removals left behind: half a second with a million bindings."""
         with self._explained("compact"):
             connection = self._connect()
             self._check_same_file()
             connection.execute("BEGIN IMMEDIATE")
-            changes.compact(connection)
+            changes.compact(connection, _LITTER)
             connection.execute("COMMIT")
-            self._removals = 0
+            self._removals = max(0, self._removals - _LITTER)
 
     def _take_lock(self) -> None:
         lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)

@@ -17,15 +17,20 @@ SCHEMA_VERSION: Final = 2
 FIELDS: Final = "resource_type, resource_name, pattern_type, principal, host, operation, permission"
 """The columns of an ACL, in the order of the fields of `AclBinding`."""
 
-# The order of a join is the order of its tables after CROSS: one pass over the many rows, each
-# looked up among the few removals. An ACL that was added again is dead up to its last removal.
-DEAD_ROWS: Final = f"""
-    SELECT change.id FROM acl_change AS change CROSS JOIN (
-        SELECT {FIELDS}, max(id) AS last FROM acl_change WHERE removed GROUP BY {FIELDS}
-    ) AS removal USING ({FIELDS})
-    WHERE change.id <= removal.last
-"""  # noqa: S608 # constants
-"""Selects the ids of removals and of what they removed."""
+
+def dead_rows(removals: str) -> str:
+    """Return a query of the ids of removals, those that an SQL condition selects, and their ACLs.
+
+    An ACL that was added again is dead up to its last removal only.
+    """
+    # CROSS keeps the order: one pass over the many rows, each looked up among the few removals.
+    return f"""
+        SELECT change.id FROM acl_change AS change CROSS JOIN (
+            SELECT {FIELDS}, max(id) AS last FROM acl_change WHERE {removals} GROUP BY {FIELDS}
+        ) AS removal USING ({FIELDS})
+        WHERE change.id <= removal.last
+    """  # noqa: S608
+
 
 _CHANGES: Final = (
     """
@@ -41,7 +46,9 @@ _CHANGES: Final = (
         permission INTEGER NOT NULL
     )
     """,
-    f"CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN ({DEAD_ROWS})",  # noqa: S608 # constants
+    f"""
+    CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN ({dead_rows("removed")})
+    """,  # noqa: S608
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 _META: Final = (
@@ -65,6 +72,6 @@ def upgrade(connection: sqlite3.Connection) -> None:
     connection.execute("ALTER TABLE acl RENAME TO acl_1")
     for statement in _CHANGES:
         connection.execute(statement)
-    connection.execute(f"INSERT INTO acl_change SELECT NULL, 0, {FIELDS} FROM acl_1")  # noqa: S608 # constants
+    connection.execute(f"INSERT INTO acl_change SELECT NULL, 0, {FIELDS} FROM acl_1")  # noqa: S608
     connection.execute("DROP TABLE acl_1")
     connection.execute("COMMIT")

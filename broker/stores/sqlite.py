@@ -53,15 +53,23 @@ class SqliteStore:
     async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         """Add and remove bindings in one transaction, which is on disk when this returns."""
         await self._run(self._database.apply, added, removed)
+        self._compact_later()
+
+    def _compact_later(self) -> None:
         if self._database.is_littered and self._thread is not None:
             self._thread.submit(self._compact)
 
     def _compact(self) -> None:
-        # Nobody waits for it, and nothing is lost without it; the next change asks for it again.
+        # What was asked for meanwhile comes between two calls, and it may have been to close.
+        if not self._database.is_littered:
+            return
         try:
             self._database.compact()
         except StoreError as error:
+            # Nobody waits for it, and nothing is lost without it; the next change tries again.
             log.warning("ACL store not compacted", reason=str(error))
+        else:
+            self._compact_later()
 
     async def close(self) -> None:
         """Close and unlock the file, and end the thread."""

@@ -110,6 +110,19 @@ async def test_rows_of_removed_acls_are_deleted_after_a_number_of_them(path, tid
     assert await content(path) == expected
 
 
+async def test_a_large_removal_is_cleared_up_in_parts(path, tidy):
+    acls = sorted(map(allow, "abcdefgh"))
+    async with opened(path) as store:
+        await store.apply(acls, [])
+        await store.apply([], acls)
+        await store.apply(acls[:2], [])
+        assert await loaded(store) == acls[:2]
+        await store.apply([], acls[:1])
+        assert await loaded(store) == acls[1:2]
+    assert rows(path) == 1
+    assert await content(path) == acls[1:2]
+
+
 async def test_removals_are_counted_over_restarts(path, tidy):
     async with opened(path) as store:
         await store.apply(ACLS, [])
@@ -127,7 +140,7 @@ async def test_a_file_that_cannot_be_compacted_is_a_warning_and_the_change_stays
     async with opened(path) as store:
         await store.apply(ACLS, [])
 
-        def refuse(connection):
+        def refuse(connection, count):
             raise sqlite3.OperationalError("database or disk is full")
 
         with monkeypatch.context() as full, capture_logs() as logs:
