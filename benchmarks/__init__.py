@@ -1,1 +1,1 @@
-"""What this program costs beside its peers, measured in one run: ratios count."""
+"""This product beside its peers, measured in one run: `python -m benchmarks`, or ``make bench``."""

@@ -72,16 +72,20 @@ def kafka_streams_jars() -> Path:
     return jars("kafka-streams-4.3.0", coordinates, without=("org.rocksdb:rocksdbjni",))
 
 
-def java_command(main_class: str, *class_path: Path, minimum: int = 11) -> list[str]:
+def java_command(
+    main_class: str, *class_path: Path, minimum: int = 11, flags: tuple[str, ...] = JVM_FLAGS
+) -> list[str]:
     """The command that runs a class from directories of jars or of classes."""
     entries = [str(part) for path in class_path for part in (path, path / "*")]
-    return [require_java(minimum), *JVM_FLAGS, "-cp", ":".join(entries), main_class]
+    return [require_java(minimum), *flags, "-cp", ":".join(entries), main_class]
 
 
-def compiled_java(name: str, libraries: Path, *sources: str) -> Path:
-    """A directory with the classes of `sources` (relative to tests/clients/java)."""
-    files = [CLIENTS / "java" / source for source in sources]
-    options = ["-Xlint:all,-path,-classfile", "-Werror", "--release", "11"]
+def compiled_java(
+    name: str, libraries: Path, *sources: str, root: Path = CLIENTS / "java", release: int = 11
+) -> Path:
+    """A directory with the classes of `sources` (relative to `root`), in a release of Java."""
+    files = [root / source for source in sources]
+    options = ["-Xlint:all,-path,-classfile", "-Werror", "--release", str(release)]
 
     def compile_all(directory: Path) -> None:
         compiler = [require_java(), "-m", "jdk.compiler/com.sun.tools.javac.Main"]
@@ -95,15 +99,19 @@ def compiled_java(name: str, libraries: Path, *sources: str) -> Path:
 
 def go_program() -> Path:
     """The compiled program of tests/clients/go."""
-    module = CLIENTS / "go"
-    sources = [*sorted(module.glob("*.go")), module / "go.mod", module / "go.sum"]
+    return compiled_go("go-kadm", CLIENTS / "go") / "story"
+
+
+def compiled_go(name: str, module: Path) -> Path:
+    """A directory with the compiled programs of a Go module."""
+    sources = [*sorted(module.rglob("*.go")), module / "go.mod", module / "go.sum"]
 
     def build(directory: Path) -> None:
         # The environment's own flags must not decide what the pinned module builds.
         command = [require("go"), "build", "-mod=readonly", "-buildvcs=false"]
-        run([*command, "-o", str(directory / "story"), "."], cwd=module, env={"GOFLAGS": ""})
+        run([*command, "-o", f"{directory}/", "./..."], cwd=module, env={"GOFLAGS": ""})
 
-    return cached("go-kadm", [f.read_text() for f in sources], build) / "story"
+    return cached(name, [f.read_text() for f in sources], build)
 
 
 def node_modules() -> Path:

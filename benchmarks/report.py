@@ -1,0 +1,162 @@
+"""Shows results: as a table for the terminal, and as the page RESULTS.md."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+
+from benchmarks.results import Figures, Results
+from benchmarks.rows import KAFKA, KFAKE, OURS, RATE
+
+NAMES = {OURS: "aclbroker", KAFKA: "Kafka 4.3.0", KFAKE: "kfake"}
+HEADER = ("", NAMES[OURS], NAMES[KAFKA], "ratio", NAMES[KFAKE], "ratio", "target", "")
+NOTHING = "-"
+
+GROWTH_TARGETS = {"authorize-unseen": 2.0, "authorize-seen": 2.0}
+"""By row name: how many times the figure of the fewest ACLs that of the most may be."""
+
+INTRODUCTION = """\
+# Results
+
+Written by `{command}`. This product and its peers ran on the same machine in the same run, in turn
+within each round. A figure is the median of the rounds. A ratio says how many times as good as the
+peer aclbroker is (as fast, as small, as many), as median (lowest-highest) of the ratios of single
+rounds: the machine's own speed is no part of it. In process, times are CPU times of the thread that
+asks; on the wire, they are what a client waits, who sends requests encoded beforehand over a raw
+socket. aclbroker keeps ACLs durably in a file, Kafka in its replicated log, kfake in memory only.
+[LIMITS.md](LIMITS.md) says what limits the rows, with profiles.
+"""
+
+
+def text(results: Results) -> str:
+    """Return the results as a table for a terminal."""
+    lines = [HEADER, *_lines(results)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
+    table = (
+        "  ".join(
+            cell.rjust(width) if column else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    )
+    about = (f"{name}: {value}" for name, value in results.run.items())
+    return "\n".join([*table, "", *about]) + "\n"
+
+
+def page(results: Results) -> str:
+    """Return the results as RESULTS.md."""
+    parts = [INTRODUCTION.format(command=results.run.get("command", "make bench"))]
+    parts.append(_markdown(("", ""), results.run.items()))
+    for section in dict.fromkeys(figures.row.section for figures in results.figures.values()):
+        parts.append(f"## {section}\n")
+        parts.append(_markdown(HEADER, _lines(results, section)))
+        parts.extend(_notes(results, section))
+    growth = list(_growth(results))
+    if growth:
+        parts.append(
+            "## Growth\n\nHow many times what it costs with the fewest ACLs an operation costs "
+            "with the most.\n"
+        )
+        parts.append(_markdown(("", "ACLs", NAMES[OURS], NAMES[KAFKA], "target", ""), growth))
+    return "\n".join(parts)
+
+
+def _lines(results: Results, section: str | None = None) -> Iterator[tuple[str, ...]]:
+    for figures in results.figures.values():
+        row = figures.row
+        if section in (None, row.section):
+            yield (
+                _title(figures),
+                _figure(figures, OURS),
+                _figure(figures, KAFKA),
+                _ratio(figures, KAFKA),
+                _figure(figures, KFAKE),
+                _ratio(figures, KFAKE),
+                _target(figures),
+                _verdict(figures.reached),
+            )
+
+
+def _notes(results: Results, section: str) -> Iterator[str]:
+    notes: dict[str, list[str]] = {}
+    for figures in results.figures.values():
+        if figures.row.section == section and figures.row.note:
+            titles = notes.setdefault(figures.row.note, [])
+            if figures.row.title not in titles:
+                titles.append(figures.row.title)
+    if notes:
+        yield "".join(f"- {'; '.join(titles)}: {note}\n" for note, titles in notes.items())
+
+
+def _growth(results: Results) -> Iterator[tuple[str, ...]]:
+    """Yield the rows that were measured with several numbers of ACLs, but not what adds them."""
+    families: dict[str, list[Figures]] = {}
+    for figures in results.figures.values():
+        if figures.row.acls:
+            families.setdefault(figures.row.name, []).append(figures)
+    for name, family in families.items():
+        family.sort(key=lambda figures: figures.row.acls or 0)
+        ours = _grown(family, OURS)
+        if ours is None:
+            continue
+        target = GROWTH_TARGETS.get(name)
+        kafkas = _grown(family, KAFKA)
+        yield (
+            family[0].row.title,
+            f"{ours[1]:,} to {ours[2]:,}",
+            f"{ours[0]:.2f}x",
+            NOTHING if kafkas is None else f"{kafkas[0]:.3g}x (to {kafkas[2]:,})",
+            NOTHING if target is None else f"<= {target:g}x",
+            _verdict(None if target is None else ours[0] <= target),
+        )
+
+
+def _grown(family: Sequence[Figures], side: str) -> tuple[float, int, int] | None:
+    measured = [figures for figures in family if figures.rounds.get(side)]
+    if len(measured) < 2:
+        return None
+    least, most = measured[0], measured[-1]
+    few, many = (statistics.median(each.rounds[side]) for each in (least, most))
+    factor = few / many if least.row.unit == RATE else many / few
+    return factor, least.row.acls or 0, most.row.acls or 0
+
+
+def _title(figures: Figures) -> str:
+    row = figures.row
+    return row.title if row.acls is None else f"{row.title}, {row.acls:,} ACLs"
+
+
+def _figure(figures: Figures, side: str) -> str:
+    median = figures.median(side)
+    return NOTHING if median is None else f"{number(median)} {figures.row.unit}"
+
+
+def _ratio(figures: Figures, peer: str) -> str:
+    ratios = figures.advantages(peer)
+    if not ratios:
+        return NOTHING
+    middle, least, most = statistics.median(ratios), ratios[0], ratios[-1]
+    return f"{number(middle)}x ({number(least)}-{number(most)})"
+
+
+def _target(figures: Figures) -> str:
+    row = figures.row
+    if row.target is None:
+        return NOTHING
+    return f"{'>=' if row.unit == RATE else '<='} {number(row.target)} {row.unit}"
+
+
+def _verdict(reached: bool | None) -> str:
+    return {True: "reached", False: "missed", None: ""}[reached]
+
+
+def number(value: float) -> str:
+    """Return a figure with as many digits as mean something."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:#.3g}".rstrip(".") if value >= 1 else f"{value:.2g}"
+
+
+def _markdown(header: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    rule = ["---"] + ["---:"] * (len(header) - 1) if len(header) > 2 else ["---"] * len(header)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (header, rule, *lines))

@@ -1,0 +1,74 @@
+"""The benchmarks run, and show what they measured; how fast anything is, is not tested."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import in_process, plot, report
+from benchmarks.results import Results
+from benchmarks.rows import KAFKA, OURS, RATE, Row
+from benchmarks.running import Options
+
+PNG = b"\x89PNG\r\n\x1a\n"
+COST = Row("describe-match", "Wire", "DescribeAcls", "ms", acls=10_000, target=2.0, note="A note.")
+SPEED = Row("creations", "Wire", "CreateAcls", RATE, target=50)
+
+
+@pytest.fixture
+def results() -> Results:
+    """Two rows, of which the second knows no peer."""
+    results = Results({"command": "make bench", "machine": "2 cores"})
+    for ours, kafka in ((1.0, 5.0), (3.0, 9.0), (2.0, 8.0)):
+        results.add([COST], OURS, [ours])
+        results.add([COST], KAFKA, [kafka])
+    results.add([SPEED], OURS, [40.0])
+    return results
+
+
+def test_in_process_rows_of_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "RESOURCES", (20, 40))
+    results = Results({})
+
+    in_process.measure(results, Options(rounds=2, peers=()))
+
+    assert list(results.figures) == [row.key for row in in_process.rows()]
+    assert all(len(each.rounds[OURS]) == 2 for each in results.figures.values())
+
+
+def test_only_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_process, "RESOURCES", (100,))
+    results = Results({})
+
+    in_process.measure(results, Options(rounds=1, only=("by-type",), peers=()))
+
+    assert list(results.figures) == ["by-type-1k", "by-type-changed-1k"]
+
+
+def test_the_ratio_is_that_of_single_rounds(results: Results) -> None:
+    assert results.figures[COST.key].advantages(KAFKA) == [3.0, 4.0, 5.0]
+    assert SPEED.advantage(ours=40, peer=10) == 4
+
+
+def test_table_and_page(results: Results) -> None:
+    table = report.text(results)
+    page = report.page(results)
+
+    for shown in (table, page):
+        assert "2.00 ms" in shown
+        assert "4.00x (3.00-5.00)" in shown
+        assert "2 cores" in shown
+    assert "| <= 2.00 ms | reached |" in page
+    assert "| >= 50.0 /s | missed |" in page
+    assert "- DescribeAcls: A note." in page
+
+
+def test_saved_results_give_the_same_page(results: Results, tmp_path: Path) -> None:
+    results.save(tmp_path / "results.json")
+
+    assert report.page(Results.load(tmp_path / "results.json")) == report.page(results)
+
+
+def test_plot(results: Results, tmp_path: Path) -> None:
+    plot.draw(results, tmp_path / "growth.png")
+
+    assert (tmp_path / "growth.png").read_bytes().startswith(PNG)
