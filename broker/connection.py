@@ -2,7 +2,8 @@
 
 Requests of a connection are worked off one after the other, as Kafka does it, so that each sees
 what the one before it changed and answers leave in the order of the requests. While one waits for
-the store, or the client does not read, no more is read from it than a little ahead.
+the store, or the client does not read, no more is read from it than a little ahead. A client that
+sends many requests at once gets a turn of them answered, then the other connections have theirs.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 import structlog
 
@@ -24,8 +25,9 @@ from protocol.wire import FrameReader
 
 log = structlog.get_logger()
 
-_WRITE_BATCH = 65_536
-_READ_AHEAD = 65_536
+_REQUESTS_A_TURN: Final = 64
+_BYTES_A_TURN: Final = 32_768
+_READ_AHEAD: Final = 65_536
 
 
 class Registry(Protocol):
@@ -69,7 +71,10 @@ class Connection(asyncio.Protocol):
         self._frames = FrameReader(request_limit if exchange is None else login_limit)
         self._loop = asyncio.get_running_loop()
         self._answering: asyncio.Task[bytes] | None = None
+        self._awaits_turn = False
         self._writable = True
+        self._reading = True
+        self._ended = False
         self._stopping = False
         self._session: Session | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
@@ -92,6 +97,11 @@ class Connection(asyncio.Protocol):
         self._active_at = self._loop.time()
         self._frames.feed(data)
         self._work()
+
+    def eof_received(self) -> bool:
+        """Note that the client sends no more; keep the connection while it awaits a turn."""
+        self._ended = True
+        return self._awaits_turn
 
     def pause_writing(self) -> None:
         """Stop: the client does not read its answers."""
@@ -125,7 +135,9 @@ class Connection(asyncio.Protocol):
     # -- the work
 
     def _work(self) -> None:
-        """Answer frames until there is none, one has to wait, or the client must read first."""
+        """Answer frames until there is none, one has to wait, the client must read first, or it is
+        the turn of the other connections.
+        """
         answers: list[bytes] = []
         size = 0
         try:
@@ -133,24 +145,38 @@ class Connection(asyncio.Protocol):
                 answer = self._answer(frame)
                 if isinstance(answer, bytes):
                     answers.append(answer)
-                    size += len(answer)
+                    size += len(frame) + len(answer)
                 else:
                     self._wait_for(answer)
-                if size > _WRITE_BATCH:
-                    self._write(answers)
-                    size = 0
+                if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
+                    self._await_turn()
         except ProtocolError as error:
             self._close("malformed request", str(error))
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
             self._log.exception("request failed; connection closed")
             self._stopping = True
         self._write(answers)
-        if self._stopping and self._answering is None:
+        done = self._stopping and self._answering is None
+        if done or (self._ended and not self._awaits_turn):
             self._transport.close()
         self._throttle_reading()
 
     def _ready(self) -> bool:
-        return self._answering is None and self._writable and not self._stopping
+        return (
+            self._answering is None
+            and self._writable
+            and not self._awaits_turn
+            and not self._stopping
+        )
+
+    def _await_turn(self) -> None:
+        if self._frames.buffered:
+            self._awaits_turn = True
+            self._loop.call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._awaits_turn = False
+        self._work()
 
     def _answer(self, frame: bytes) -> bytes | Awaitable[bytes]:
         if self._session is not None:
@@ -193,16 +219,17 @@ class Connection(asyncio.Protocol):
 
     def _write(self, answers: list[bytes]) -> None:
         if answers and not self._transport.is_closing():
-            self._transport.write(b"".join(answers))
-        answers.clear()
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
 
     def _throttle_reading(self) -> None:
-        if self._transport.is_closing():
+        reading = self._frames.buffered <= _READ_AHEAD or self._ready()
+        if reading is self._reading or self._ended or self._transport.is_closing():
             return
-        if not self._ready() and self._frames.buffered > _READ_AHEAD:
-            self._transport.pause_reading()
-        elif not self._transport.is_reading():
+        self._reading = reading
+        if reading:
             self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
 
     def _check_idle(self) -> None:
         left = self._active_at + self._idle_seconds - self._loop.time()

@@ -51,6 +51,17 @@ def sent_until_it_blocks(client: Client, frame: bytes, most: int) -> int:
     return most
 
 
+def test_requests_sent_at_once_are_answered_though_their_client_sends_no_more(
+    start_broker: StartBroker,
+) -> None:
+    with Client(start_broker().listeners["PLAINTEXT"]) as client:
+        client.send(DESCRIBE * 2000)
+        client.socket.shutdown(socket.SHUT_WR)
+        for _ in range(2000):
+            assert client.response(ApiKey.DESCRIBE_ACLS, 3)[1].error_code == 0
+        assert client.is_closed()
+
+
 def test_an_idle_connection_is_closed_and_a_busy_one_is_not(start_broker: StartBroker) -> None:
     broker = start_broker({"connections.max.idle.ms": "400"})
     with (
