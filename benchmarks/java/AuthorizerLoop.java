@@ -168,9 +168,6 @@ public final class AuthorizerLoop {
         }
 
         long run();
-
-        default void cleanUp() {
-        }
     }
 
     /** Work that finds an ACL of the principal added or removed since it was last done. */
