@@ -7,8 +7,8 @@ ACLs change. When many have to be made, other connections get their turns in bet
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
-from typing import Final
+from collections.abc import Coroutine, Iterable
+from typing import Any, Final
 
 from broker.acl.authorizer import Authorizer
 from broker.acl.bindings import AclFilter
@@ -34,7 +34,7 @@ _SLICE: Final = 500
 
 def describe_acls(
     services: Services, may: May, request: DescribeAclsRequest
-) -> DescribeAclsResponse | bytes | Awaitable[bytes]:
+) -> DescribeAclsResponse | bytes | Coroutine[Any, Any, bytes]:
     """Answer with the ACLs that the filter matches, grouped by resource pattern."""
     if services.authorizer is None:
         return DescribeAclsResponse(error_code=DISABLED[0], error_message=DISABLED[1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from secrets import randbelow
@@ -16,8 +16,8 @@ from broker.catalog import Catalog
 from broker.gate.may import May
 from broker.gate.need import Profile
 
-Handler = Callable[["Services", May, Any], Any | Awaitable[Any]]
-"""Answers what the gate let through of a request: with the response, or an awaitable of it.
+Handler = Callable[["Services", May, Any], Any | Coroutine[Any, Any, Any]]
+"""Answers what the gate let through of a request: with the response, or a coroutine of it.
 
 Where the gate puts nothing into the response, it may also be bytes: the message already encoded at
 the request's version, without a header.
