@@ -109,7 +109,7 @@ class Database:
         return self._removals >= _LITTER
 
     def compact(self) -> None:
-        """Delete what 20,000 removals left behind: half a second with a million bindings."""
+        """Delete what 20,000 removals left behind: about a second with a million bindings."""
         with self._explained("compact"):
             connection = self._connect()
             self._check_same_file()
