@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import environment, in_process, plot, report
+from benchmarks import environment, in_process, plot, report, variants, wire
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE
 from benchmarks.running import Options, progress
@@ -23,7 +23,7 @@ from benchmarks.running import Options, progress
 HERE = Path(__file__).parent
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
-SCENES = (in_process,)
+SCENES = (in_process, wire, variants)
 
 
 def main() -> None:

@@ -61,6 +61,8 @@ _CHANGED_BY_TYPE = partial(
 
 Names = Sequence[str]
 
+_READ_TOPIC: Final = AclOperation.READ, ResourceType.TOPIC
+
 
 class Question(Enum):
     """What an authorizer is asked; the values are the words of `java/AuthorizerLoop`."""
@@ -215,7 +217,6 @@ class Kafkas:
         return float(answer["nanoseconds"]) / 1000 / questions
 
 
-_READ_TOPIC: Final = AclOperation.READ, ResourceType.TOPIC
 _LENGTHS: Final = {Question.CHANGED: 1, Question.BY_TYPE: 0, Question.CHANGED_BY_TYPE: 0}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.rows import OURS, Row
+from benchmarks.rows import OURS, SHARE, Row
 
 
 @dataclass
@@ -27,6 +27,8 @@ class Figures:
 
         Rounds of which one side has no figure are left out.
         """
+        if self.row.unit == SHARE:
+            return []
         pairs = zip(self.rounds.get(OURS, []), self.rounds.get(peer, []), strict=False)
         return sorted(self.row.advantage(ours, theirs) for ours, theirs in pairs)
 

@@ -12,6 +12,8 @@ SIDES = (OURS, KAFKA, KFAKE)
 
 RATE = "/s"
 """The unit of rows where more is better; in all others less is."""
+SHARE = "%"
+"""The unit of rows that compare nothing, and have no ratio."""
 
 Side = TypeVar("Side")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.results import Results
@@ -21,7 +21,7 @@ class Options:
     rounds: int
     quick: bool = False
     only: tuple[str, ...] = ()
-    peers: Collection[str] = SIDES[1:]
+    peers: tuple[str, ...] = SIDES[1:]
 
     def wants(self, *rows: Row) -> bool:
         """Tell whether any of the rows is to be measured."""

@@ -13,11 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support.accounts import AUTHORIZER, SASL_PLAIN, properties_text
-from tests.support.packages import java_command, kafka_jars
+from tests.support.packages import JVM_FLAGS, java_command, kafka_jars
 from tests.support.process import LoggedProcess
 
 STARTED = "Kafka Server started"
 READY_WITHIN = 120.0
+
+QUICK_TO_START = (*JVM_FLAGS, "-Xmx512m")
+"""The JVM's flags for a Kafka that has to answer few requests soon."""
 
 
 def free_ports(count: int) -> list[int]:
@@ -30,17 +33,24 @@ def free_ports(count: int) -> list[int]:
 
 
 class Kafka(LoggedProcess):
-    """One Kafka 4.3.0 node: `listeners` maps a listener name to its host:port."""
+    """One Kafka 4.3.0 node: `listeners` maps a listener name to its host:port.
 
-    def __init__(self, directory: Path) -> None:
+    `flags` are the JVM's; `overrides` are added to server.properties, or replace its entries.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        flags: tuple[str, ...] = QUICK_TO_START,
+        overrides: dict[str, str] | None = None,
+    ) -> None:
         jars = kafka_jars()
         self._properties_file = directory / "server.properties"
-        java = java_command("kafka.Kafka", jars, minimum=17)
-        flags = [
-            "-Xmx512m",
-            "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",
-        ]
-        command = [java[0], *flags, *java[1:], str(self._properties_file)]
+        self._overrides = overrides or {}
+        started_is_logged = "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info"
+        java = java_command("kafka.Kafka", jars, minimum=17, flags=(*flags, started_is_logged))
+        command = [*java, str(self._properties_file)]
         super().__init__(command, directory, "kafka.log")
         self._format = java_command("kafka.tools.StorageTool", jars, minimum=17)
         ports = free_ports(3)
@@ -83,6 +93,7 @@ class Kafka(LoggedProcess):
             "share.coordinator.state.topic.min.isr": "1",
             **AUTHORIZER,
             **SASL_PLAIN,
+            **self._overrides,
         }
 
 
