@@ -61,10 +61,13 @@ def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
         if header_version == 0:
             return RequestHeader(api_key, api_version, correlation_id, None, (), _FIXED.size)
         (size,) = _LENGTH.unpack_from(frame, _FIXED.size)
-        pos = _CLIENT_ID + max(size, 0)
-        if pos > len(frame):
-            raise ProtocolError("the client id is longer than the request")
-        client_id = None if size < 0 else frame[_CLIENT_ID:pos].decode()
+        pos = _CLIENT_ID
+        client_id = None
+        if size >= 0:
+            pos += size
+            if pos > len(frame):
+                raise ProtocolError("the client id is longer than the request")
+            client_id = frame[_CLIENT_ID:pos].decode()
         tags: Tags = ()
         if header_version > 1:
             if frame[pos]:
