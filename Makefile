@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev serve test check bench bench-quick bench-start bench-gate messages lock clean
+.PHONY: setup setup-dev serve test check bench bench-quick messages lock clean
 
 setup: $(VENV)/.runtime
 
@@ -38,21 +38,14 @@ check: setup-dev
 test: check
 	$(BIN)/pytest $(ARGS)
 
-# The authorizer beside Kafka's; writes benchmarks/RESULTS.md. `make bench ARGS="--only by-type"`
+# This broker beside Kafka and kfake, in about 20 minutes; writes benchmarks/RESULTS.md and a plot.
+# `make bench ARGS="--only describe"` measures some rows, and prints alone.
 bench: setup-dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
-# The same with fewer rounds and sizes, in three minutes; writes nothing.
+# The same with fewer rounds and sizes, in three minutes; prints alone.
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
-
-# Start-up time and idle memory beside a real Kafka.
-bench-start: setup-dev
-	$(BIN)/python -m benchmarks.start $(ARGS)
-
-# A refused Metadata of 500 topics with 110,000 ACLs, beside a real Kafka.
-bench-gate: setup-dev
-	$(BIN)/python -m benchmarks.gate $(ARGS)
 
 # Reads Kafka's message specifications from the kafka-clients jars and rewrites protocol/messages.
 messages: setup-dev

@@ -2,14 +2,14 @@
 
     python -m benchmarks [--quick] [--rounds N] [--only ROW ...] [--list]
 
-A complete run writes results.json and RESULTS.md beside this file and docs/images/growth.png; one
-with --quick or --only prints alone, unless --output names a directory for these files.
+A complete run writes results.json and RESULTS.md beside this file, docs/images/growth.png, and the
+table in README.md. One with --quick or --only prints alone. With --output any run writes the first
+three, into that directory.
 """
 
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from benchmarks.rows import KAFKA, KFAKE
 from benchmarks.running import Options, progress
 
 HERE = Path(__file__).parent
+README = HERE.parent / "README.md"
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
 SCENES = (in_process, wire, variants)
@@ -36,7 +37,7 @@ def main() -> None:
             for row in scene.rows():
                 print(f"{row.key:28} {row.title}")
         return
-    results = Results(environment.describe(_command()))
+    results = Results(environment.describe(_command(arguments, options)))
     try:
         for scene in SCENES:
             scene.measure(results, options)
@@ -48,6 +49,7 @@ def main() -> None:
         write(results, arguments.output, arguments.output)
     elif whole:
         write(results, HERE, IMAGES)
+        README.write_text(report.in_readme(results, README.read_text()))
 
 
 def write(results: Results, directory: Path, images: Path) -> None:
@@ -60,8 +62,18 @@ def write(results: Results, directory: Path, images: Path) -> None:
     progress(f"written: {directory / 'RESULTS.md'}")
 
 
-def _command() -> str:
-    return shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]])
+def _command(arguments: argparse.Namespace, options: Options) -> str:
+    """Return the command that repeats a run, wherever its results went."""
+    words = ["python", "-m", "benchmarks"]
+    if options.quick:
+        words.append("--quick")
+    if arguments.rounds:
+        words.append(f"--rounds {arguments.rounds}")
+    if options.only:
+        words += ["--only", *options.only]
+    if options.peers != (KAFKA, KFAKE):
+        words += ["--peers", *options.peers]
+    return " ".join(words)
 
 
 def _arguments() -> argparse.Namespace:

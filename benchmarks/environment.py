@@ -16,12 +16,13 @@ _GO_MOD = Path(__file__).parent / "go" / "go.mod"
 
 def describe(command: str) -> dict[str, str]:
     """Return what is to know about a run, by its name."""
-    commit = _told("git", "rev-parse", "--short", "HEAD")
+    commit = _told("git", "describe", "--always", "--dirty", "--exclude", "*")
     python = f"Python {platform.python_version()}, uvloop {version('uvloop')}"
     return {
         "command": command,
         "date": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "machine": f"{os.cpu_count()} cores of {_cpu()}, {_memory_gib():.0f} GiB",
+        "load": f"average of {os.getloadavg()[0]:.1f} in the minute before",
         "system": f"{platform.system()} {platform.release()}, {platform.machine()}",
         "aclbroker": f"{version('aclbroker')}, commit {commit}, {python}",
         "Kafka": f"4.3.0, {_told('java', '-version')}",

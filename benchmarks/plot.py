@@ -10,8 +10,16 @@ from benchmarks.results import Figures, Results
 from benchmarks.rows import KAFKA, OURS
 
 PANELS = (
-    ("authorize()", "microseconds", ("authorize-unseen", "authorize-seen")),
-    ("DescribeAcls", "milliseconds", ("describe-principal", "describe-match")),
+    (
+        "authorize()",
+        "microseconds",
+        {"authorize-unseen": "name not seen before", "authorize-seen": "name seen before"},
+    ),
+    (
+        "DescribeAcls",
+        "milliseconds",
+        {"describe-principal": "by principal", "describe-match": "MATCH one topic"},
+    ),
 )
 COLOURS = {OURS: "#0b6e4f", KAFKA: "#c8553d"}
 STYLES = ("-o", "--s")
@@ -27,11 +35,11 @@ def draw(results: Results, path: Path) -> None:
 
     figure, axes = pyplot.subplots(1, len(PANELS), figsize=(10, 4), layout="constrained")
     for panel, (title, unit, names) in zip(axes, PANELS, strict=True):
-        for name, style in zip(names, STYLES, strict=True):
+        for (name, shown), style in zip(names.items(), STYLES, strict=True):
             for side, colour in COLOURS.items():
                 points = _points(list(results.figures.values()), name, side)
                 if points:
-                    label = f"{NAMES[side]}: {_short(results, name)}"
+                    label = f"{NAMES[side]}, {shown}"
                     panel.plot(*zip(*points, strict=True), style, color=colour, label=label)
         panel.set(title=title, xlabel="ACLs", ylabel=unit, xscale="log", yscale="log")
         panel.grid(which="major", alpha=0.3)
@@ -49,8 +57,3 @@ def _points(all_figures: Sequence[Figures], name: str, side: str) -> list[tuple[
         and figures.row.acls
         and (median := figures.median(side)) is not None
     )
-
-
-def _short(results: Results, name: str) -> str:
-    titles = (each.row.title for each in results.figures.values() if each.row.name == name)
-    return next(titles).partition(", ")[2]

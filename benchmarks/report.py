@@ -1,4 +1,4 @@
-"""Shows results: as a table for the terminal, and as the page RESULTS.md."""
+"""Shows results: as tables for the terminal, as the page RESULTS.md, and a few in README.md."""
 
 from __future__ import annotations
 
@@ -15,6 +15,22 @@ NOTHING = "-"
 GROWTH_TARGETS = {"authorize-unseen": 2.0, "authorize-seen": 2.0}
 """By row name: how many times the figure of the fewest ACLs that of the most may be."""
 
+README_BEGIN, README_END = "<!-- speed begin -->", "<!-- speed end -->"
+README_ROWS = (
+    "authorize-unseen-10k",
+    "authorize-unseen-505k",
+    "by-type-changed-505k",
+    "metadata-110k",
+    "describe-all-10k",
+    "describe-principal-110k",
+    "create-1000-110k",
+    "create-one-10k",
+    "small-per-core-10k",
+    "start-0",
+    "memory-0",
+    "memory-grown-110k",
+)
+
 INTRODUCTION = """\
 # Results
 
@@ -29,25 +45,31 @@ socket. aclbroker keeps ACLs durably in a file, Kafka in its replicated log, kfa
 
 
 def text(results: Results) -> str:
-    """Return the results as a table for a terminal."""
-    lines = [HEADER, *_lines(results)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
-    table = (
-        "  ".join(
-            cell.rjust(width) if column else cell.ljust(width)
+    """Return the results as tables for a terminal."""
+    sections = {section: list(_lines(results, section)) for section in _sections(results)}
+    every_line = [HEADER, *(line for lines in sections.values() for line in lines)]
+    widths = [max(len(line[column]) for line in every_line) for column in range(len(HEADER))]
+
+    def shown(line: Sequence[str]) -> str:
+        first, *others = (
+            cell.ljust(width) if column == 0 else cell.rjust(width)
             for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
-    about = (f"{name}: {value}" for name, value in results.run.items())
-    return "\n".join([*table, "", *about]) + "\n"
+        )
+        return "  ".join([first, *others]).rstrip()
+
+    parts = [
+        "\n".join([shown((section, *HEADER[1:])), *map(shown, lines)])
+        for section, lines in sections.items()
+    ]
+    parts.append("\n".join(f"{name}: {value}" for name, value in results.run.items()))
+    return "\n\n".join(parts) + "\n"
 
 
 def page(results: Results) -> str:
     """Return the results as RESULTS.md."""
     parts = [INTRODUCTION.format(command=results.run.get("command", "make bench"))]
     parts.append(_markdown(("", ""), results.run.items()))
-    for section in dict.fromkeys(figures.row.section for figures in results.figures.values()):
+    for section in _sections(results):
         parts.append(f"## {section}\n")
         parts.append(_markdown(HEADER, _lines(results, section)))
         parts.extend(_notes(results, section))
@@ -61,10 +83,32 @@ def page(results: Results) -> str:
     return "\n".join(parts)
 
 
-def _lines(results: Results, section: str | None = None) -> Iterator[tuple[str, ...]]:
+def in_readme(results: Results, readme: str) -> str:
+    """Return README.md with the most telling rows between its marks.
+
+    Raises ValueError if it has no marks.
+    """
+    before, mark, rest = readme.partition(README_BEGIN)
+    _, end_mark, after = rest.partition(README_END)
+    if not (mark and end_mark):
+        raise ValueError(f"README.md needs the lines {README_BEGIN} and {README_END}")
+    lines = [
+        (_title(figures), _figure(figures, OURS), _figure(figures, KAFKA), _figure(figures, KFAKE))
+        for key in README_ROWS
+        if (figures := results.figures.get(key)) is not None
+    ]
+    header = ("", NAMES[OURS], NAMES[KAFKA], NAMES[KFAKE])
+    return f"{before}{mark}\n{_markdown(header, lines)}{end_mark}{after}"
+
+
+def _sections(results: Results) -> list[str]:
+    return list(dict.fromkeys(figures.row.section for figures in results.figures.values()))
+
+
+def _lines(results: Results, section: str) -> Iterator[tuple[str, ...]]:
     for figures in results.figures.values():
         row = figures.row
-        if section in (None, row.section):
+        if section == row.section:
             yield (
                 _title(figures),
                 _figure(figures, OURS),
