@@ -151,7 +151,16 @@ class _Decisions(dict[str | None, Decision]):
     principals' ACLs can change is not remembered, nor are names longer than any topic's.
     """
 
-    __slots__ = ("_core", "_operation", "_peer", "_resource_type", "_rights")
+    __slots__ = (
+        "_core",
+        "_denied_by",
+        "_granted_by",
+        "_is_super_user",
+        "_operation",
+        "_peer",
+        "_resource_type",
+        "_rights",
+    )
 
     def __init__(
         self,
@@ -167,30 +176,36 @@ class _Decisions(dict[str | None, Decision]):
         self._peer = peer
         self._operation = operation
         self._resource_type = resource_type
+        self._is_super_user = core.is_super_user(peer)
+        self._denied_by = NAMED_BY[operation] << DENIED_SHIFT
+        self._granted_by = GRANTED_BY[operation]
 
     def __missing__(self, name: str | None) -> Decision:
         if name is None:
             return _DEFAULT_DENY
-        if self._core.is_super_user(self._peer):
+        if self._is_super_user:
             return _SUPER_USER
         found = self._rights.bits(name)
-        decision = self._decide(found, name)
-        is_lasting = found or not self._core.allow_everyone_if_no_acl_found
-        if is_lasting and len(name) <= _LONGEST_REMEMBERED:
+        if found & self._denied_by:
+            decision = Decision(False, partial(self._rule, name, _DENY))
+        elif found & self._granted_by:
+            decision = Decision(True, partial(self._rule, name, _ALLOW))
+        elif found or not self._core.allow_everyone_if_no_acl_found:
+            decision = _DEFAULT_DENY
+        else:
+            return self._default(name)
+        if len(name) <= _LONGEST_REMEMBERED:
             self[name] = decision
-            self._core.index.remembered(self._resource_type)
+            self._rights.remembered()
         return decision
 
-    def _decide(self, found: int, name: str) -> Decision:
-        if found >> DENIED_SHIFT & NAMED_BY[self._operation]:
-            return Decision(False, partial(self._rule, name, _DENY))
-        if found & GRANTED_BY[self._operation]:
-            return Decision(True, partial(self._rule, name, _ALLOW))
+    def _default(self, name: str) -> Decision:
+        """Decide on a name that no ACL of the peer matches, as long as none of anybody does."""
         # UNKNOWN and ANY are no actions: no default may allow them.
         is_action = self._operation > AclOperation.ANY and self._resource_type > ResourceType.ANY
-        if found or not is_action or not self._core.is_open(self._resource_type, name):
-            return _DEFAULT_DENY
-        return _DEFAULT_ALLOW
+        if is_action and self._core.is_open(self._resource_type, name):
+            return _DEFAULT_ALLOW
+        return _DEFAULT_DENY
 
     def _rule(self, name: str, permission: AclPermission) -> Rule:
         sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[self._operation]

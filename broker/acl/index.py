@@ -113,10 +113,6 @@ class AclIndex:
         """Return what the ACLs of a type say to a peer; to be asked anew after each change."""
         return self._types[resource_type].rights[peer]
 
-    def remembered(self, resource_type: ResourceType) -> None:
-        """Take note that one more answer was put into `Rights.answers`."""
-        self._types[resource_type].rights.remembered()
-
     def has_match(self, resource_type: ResourceType, name: str) -> bool:
         """Tell whether any ACL, for whomever, has a pattern that matches the resource."""
         return self._types[resource_type].patterns.match(name)

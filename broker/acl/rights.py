@@ -8,7 +8,7 @@ that no answer outlives what it was worked out from. ACLs of other principals dr
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final
 
 from broker.acl.authorizer import Peer
@@ -20,13 +20,19 @@ _MOST_ANSWERS: Final = 100_000
 
 
 class Rights:
-    """The grants to one peer. ``lengths`` are the lengths that PREFIXED names may have."""
+    """The grants to one peer. ``lengths`` are the lengths that PREFIXED names may have.
 
-    __slots__ = ("answers", "grants", "lengths")
+    ``remembered`` is to be called for each answer that is put into ``answers``, or below it.
+    """
 
-    def __init__(self, grants: list[Grants], lengths: Sequence[int]) -> None:
+    __slots__ = ("answers", "grants", "lengths", "remembered")
+
+    def __init__(
+        self, grants: list[Grants], lengths: Sequence[int], remembered: Callable[[], None]
+    ) -> None:
         self.grants = grants
         self.lengths = lengths
+        self.remembered = remembered
         self.answers: dict[Hashable, Any] = {}
         """What callers have worked out from these rights, by what they were asked."""
 
@@ -88,12 +94,14 @@ class PeerRights(dict[Peer, Rights]):
     def __missing__(self, peer: Peer) -> Rights:
         if len(self) >= _MOST_PEERS:
             self._forget_all()
-        rights = self[peer] = Rights(self._grantees.matching(*peer), self._lengths)
+        rights = self[peer] = Rights(
+            self._grantees.matching(*peer), self._lengths, self._remembered
+        )
         for principal in peer[0]:
             self._peers.setdefault(principal, set()).add(peer)
         return rights
 
-    def remembered(self) -> None:
+    def _remembered(self) -> None:
         """Take note of one more answer, so that there are never too many."""
         self._room -= 1
         if self._room < 0:
