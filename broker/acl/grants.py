@@ -70,6 +70,9 @@ class Grantees:
         self._rewritten: dict[tuple[str, str | Subnet], list[Grants]] = {}
         self._sizes: dict[SubnetSize, int] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._principals)
+
     def __iter__(self) -> Iterator[Grants]:
         for principal in self._principals:
             yield from self.of_principal(principal)

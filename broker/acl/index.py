@@ -147,10 +147,12 @@ class AclIndex:
 
         Where it selects all ACLs of a pattern, that is mostly the index's own, with its memo.
         """
+        asked = acl_filter.resource_type
+        types = self._types if asked == ResourceType.ANY else (self._types[asked],)
         return chain.from_iterable(
             listed(of_type.patterns, of_type.grantees, acl_filter)
-            for resource_type, of_type in zip(ResourceType, self._types, strict=True)
-            if acl_filter.resource_type in (ResourceType.ANY, resource_type)
+            for of_type in types
+            if of_type.grantees
         )
 
     def hosts(self) -> set[str]:

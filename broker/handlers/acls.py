@@ -74,14 +74,20 @@ async def delete_acls(
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
     """Return a message's filter; what this broker does not know in it is UNKNOWN."""
+    resource_type, pattern_type, operation, permission = _members(
+        request.resource_type_filter,
+        request.pattern_type_filter,
+        request.operation,
+        request.permission_type,
+    )
     return AclFilter(
-        ResourceType.from_code(request.resource_type_filter),
+        resource_type,
         request.resource_name_filter,
-        PatternType.from_code(request.pattern_type_filter),
+        pattern_type,
         request.principal_filter,
         request.host_filter,
-        AclOperation.from_code(request.operation),
-        AclPermission.from_code(request.permission_type),
+        operation,
+        permission,
     )
 
 
