@@ -1,12 +1,16 @@
-"""The peers' programs, compiled into the cache of the tests on first use."""
+"""What is compared, as its user installs it: made in the cache of the tests on first use."""
 
 from __future__ import annotations
 
+import sys
+import venv
 from pathlib import Path
 
 from tests.support.packages import compiled_go, compiled_java, java_command, kafka_jars
+from tests.support.toolchain import cached, run
 
 _HERE = Path(__file__).parent
+_ROOT = _HERE.parent
 
 AS_IN_PRODUCTION = (
     "-server",
@@ -18,6 +22,23 @@ AS_IN_PRODUCTION = (
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
 """The flags that Kafka's own start script gives a JVM, and a log of warnings only."""
+
+
+def aclbroker() -> list[str]:
+    """Return the command of this checkout in an environment without the developers' packages.
+
+    Some of its dependencies import what they find of those, which takes time and memory.
+    """
+    lock = _ROOT / "requirements" / "runtime.lock"
+
+    def install(directory: Path) -> None:
+        venv.create(directory, with_pip=True)
+        pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        run([*pip, "--require-hashes", "-r", str(lock)], cwd=directory)
+        run([*pip, "--no-deps", "--no-build-isolation", "-e", str(_ROOT)], cwd=directory)
+
+    made_from = [sys.version, str(_ROOT), lock.read_text(), (_ROOT / "pyproject.toml").read_text()]
+    return [str(cached("aclbroker", made_from, install) / "bin" / "python"), "-m", "broker"]
 
 
 def authorizer_loop() -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.exchange import Exchange
-from benchmarks.peers import AS_IN_PRODUCTION, go_program
+from benchmarks.peers import AS_IN_PRODUCTION, aclbroker, go_program
 from benchmarks.rows import KAFKA, KFAKE, OURS
 from protocol.messages import ApiKey
 from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -99,6 +99,7 @@ def ours(directory: Path, settings: Mapping[str, str]) -> Server:
     listeners = f"PLAINTEXT://{plaintext},SASL_PLAINTEXT://{sasl}"
     catalog = {"aclbroker.catalog.topics": f"{TOPIC}:{PARTITIONS}"}
     broker = Broker(directory, {"listeners": listeners, **catalog, **settings})
+    broker.command[:1] = aclbroker()
     broker.start()
     broker.terminate()
     return Server(broker, sasl)

@@ -53,17 +53,21 @@ def varint(value: int) -> bytes:
     return bytes(out)
 
 
+_LONGER_THAN_TWO_BYTES: Final = 0x3FFF
+
+
 class _CompactLengths(dict[int, bytes]):
-    """Makes those that it does not have."""
+    """Makes those that it does not have, and keeps those of one and two bytes."""
 
     def __missing__(self, length: int) -> bytes:
-        return varint(length + 1)
+        made = varint(length + 1)
+        if length < _LONGER_THAN_TWO_BYTES:
+            self[length] = made
+        return made
 
 
-COMPACT_LENGTH: Final = _CompactLengths({length: varint(length + 1) for length in range(0x3FFF)})
-"""What is written for a length in the compact form. Those of one and two bytes, which nearly all
-are, are made once: looked up without a call.
-"""
+COMPACT_LENGTH: Final = _CompactLengths()
+"""What is written for a length in the compact form: mostly looked up without a call."""
 
 
 def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
