@@ -11,14 +11,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 import structlog
 
 from broker.acl.authorizer import Session
-from broker.auth.sasl import SaslExchange
-from broker.config.model import Listener
-from broker.dispatch import dispatch
+from broker.auth.authentication import Authentication
+from broker.auth.login import Login
+from broker.auth.mechanism import AuthenticationFailed
+from broker.dispatch import answer_versions, dispatch
 from broker.handlers.services import Services
 from protocol.leaves import ProtocolError
 from protocol.wire import FrameReader
@@ -28,6 +29,8 @@ log = structlog.get_logger()
 _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
+
+_FAILED: Final = "authentication failed"
 
 
 class Registry(Protocol):
@@ -40,57 +43,66 @@ class Registry(Protocol):
         """Forget a connection; its place may be given away."""
 
 
+class Limits(NamedTuple):
+    """What a client may not exceed; infinite seconds are no limit.
+
+    ``login_bytes`` and ``request_bytes`` bound a frame, before and after the client has
+    authenticated, for which it has ``login_seconds``. ``idle_seconds`` is the time without a byte
+    either way. Whose authentication fails is told so ``failure_delay`` seconds later.
+    """
+
+    login_bytes: int
+    request_bytes: int
+    login_seconds: float
+    idle_seconds: float
+    failure_delay: float
+
+
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
-    ``host`` is the peer's address as ACLs name it. Without an ``exchange`` the peer is ANONYMOUS
-    from the start; with one it is nobody until the exchange names a principal, and may send no
-    frame above ``login_limit`` bytes. ``request_limit`` bounds frames in bytes after that,
-    ``idle_seconds`` (infinite: no bound) the time without a byte either way.
+    ``host`` is the peer's address as ACLs name it, ``login`` the way in: the peer is nobody until
+    that has made it somebody.
     """
 
     def __init__(
-        self,
-        services: Services,
-        registry: Registry,
-        listener: Listener,
-        host: str,
-        *,
-        exchange: SaslExchange | None,
-        login_limit: int,
-        request_limit: int,
-        idle_seconds: float,
+        self, services: Services, registry: Registry, login: Login, host: str, limits: Limits
     ) -> None:
         self._services = services
         self._registry = registry
-        self._listener = listener
         self.host = host
-        self._exchange = exchange
-        self._request_limit = request_limit
-        self._idle_seconds = idle_seconds
-        self._frames = FrameReader(request_limit if exchange is None else login_limit)
+        self._limits = limits
         self._loop = asyncio.get_running_loop()
+        self._authentication = Authentication(login, host, answer_versions, self._loop.time)
+        self._lasting_session: Session | None = None
+        self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None
         self._awaits_turn = False
         self._writable = True
         self._reading = True
         self._ended = False
         self._stopping = False
-        self._session: Session | None = None
         self._idle_timer: asyncio.TimerHandle | None = None
-        self._log = log.bind(peer=host, listener=listener.name)
+        self._login_timer: asyncio.TimerHandle | None = None
+        self._log = log.bind(peer=host, listener=login.listener)
 
     # -- what the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin: with a session where nobody has to log in."""
+        """Begin to authenticate the peer, which is all that there is to it without SASL."""
         self._transport = cast(asyncio.Transport, transport)
-        if self._exchange is None:
-            self._begin_session("User:ANONYMOUS")
         self._active_at = self._loop.time()
         self._registry.opened(self)
-        if self._idle_seconds < math.inf:
-            self._idle_timer = self._loop.call_later(self._idle_seconds, self._check_idle)
+        if self._limits.idle_seconds < math.inf:
+            self._idle_timer = self._loop.call_later(self._limits.idle_seconds, self._check_idle)
+        if self._limits.login_seconds < math.inf:
+            self._login_timer = self._loop.call_later(self._limits.login_seconds, self._check_login)
+        try:
+            self._authentication.begin(_peer_certificate(transport))
+        except AuthenticationFailed as error:
+            self._close(_FAILED, error.reason)
+            self._transport.close()
+        self._begin_session()
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes and answer what is whole."""
@@ -116,8 +128,9 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """End: nobody is there to answer. A change that has begun is carried out all the same."""
         self._stopping = True
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+        for timer in (self._idle_timer, self._login_timer):
+            if timer is not None:
+                timer.cancel()
         self._registry.closed(self)
 
     # -- what the server calls
@@ -179,23 +192,51 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def _answer(self, frame: bytes) -> bytes | Awaitable[bytes]:
-        if self._session is not None:
-            return dispatch(self._services, self._session, frame)
-        if self._exchange is None:
+        session = self._lasting_session
+        if session is not None:
+            return dispatch(self._services, session, frame)
+        authentication = self._authentication
+        if authentication.is_at_work or authentication.begins_again(frame):
+            return self._authenticate(frame)
+        if authentication.session is None:
             raise RuntimeError("a connection without a session and without a way to one")
-        reply = self._exchange.receive(frame)
+        if authentication.is_expired:
+            self._close("session expired", "it was not authenticated again in time")
+            return b""
+        return dispatch(self._services, authentication.session, frame)
+
+    def _authenticate(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        reply = self._authentication.receive(frame)
         if reply.failure is not None:
-            self._close("authentication failed", reply.failure)
-        elif self._exchange.principal is not None:
-            self._begin_session(self._exchange.principal)
+            self._log.warning(_FAILED, reason=reply.failure, action="connection closed")
+            return self._refused(reply.frame)
+        if self._authentication.is_at_work:
+            self._frames.limit = self._limits.login_bytes
+        else:
+            self._begin_session()
         return reply.frame
 
-    def _begin_session(self, principal: str) -> None:
-        listener = self._listener
-        self._session = Session((principal,), self.host, listener.name, listener.security_protocol)
-        self._log = self._log.bind(principal=principal)
-        self._frames.limit = self._request_limit
-        self._exchange = None
+    async def _refused(self, frame: bytes) -> bytes:
+        """Answer late who failed, so that nobody can try many passwords on a connection."""
+        await asyncio.sleep(self._limits.failure_delay)
+        self._stopping = True
+        return frame
+
+    def _begin_session(self) -> None:
+        session = self._authentication.session
+        if session is None:
+            return
+        self._log = self._log.bind(principal=session.principals[0])
+        self._frames.limit = self._limits.request_bytes
+        if not self._authentication.may_expire:
+            self._lasting_session = session
+        if self._login_timer is not None:
+            self._login_timer.cancel()
+
+    def _check_login(self) -> None:
+        if self._authentication.session is None:
+            self._close(_FAILED, f"not within {self._limits.login_seconds:g} seconds")
+            self._transport.abort()
 
     def _close(self, event: str, reason: str) -> None:
         self._log.warning(event, reason=reason, action="connection closed")
@@ -232,11 +273,18 @@ class Connection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def _check_idle(self) -> None:
-        left = self._active_at + self._idle_seconds - self._loop.time()
+        left = self._active_at + self._limits.idle_seconds - self._loop.time()
         if self._answering is not None:
-            left = self._idle_seconds
+            left = self._limits.idle_seconds
         if left > 0:
             self._idle_timer = self._loop.call_later(left, self._check_idle)
             return
-        self._log.info("idle connection closed", idle_seconds=self._idle_seconds)
+        self._log.info("idle connection closed", idle_seconds=self._limits.idle_seconds)
         self._transport.abort()
+
+
+def _peer_certificate(transport: asyncio.BaseTransport) -> bytes | None:
+    """Return the certificate that TLS had of the client, DER encoded."""
+    tls = transport.get_extra_info("ssl_object")
+    found: bytes | None = tls.getpeercert(binary_form=True) if tls is not None else None
+    return found

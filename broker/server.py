@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
 
 import structlog
 
 from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
+from broker.auth.login import Login, MechanismFactory
 from broker.auth.plain import PlainServer
-from broker.auth.sasl import Mechanism, SaslExchange
+from broker.auth.principals import DefaultPrincipalBuilder
 from broker.catalog import Catalog
 from broker.config import Config, Listener, shown_settings
-from broker.connection import Connection
-from broker.dispatch import answer_versions
+from broker.connection import Connection, Limits
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
 from broker.listening import Connections, ListeningSocket
@@ -41,6 +44,14 @@ class Server:
             config.max_connections_per_ip,
             config.max_connections_per_ip_overrides,
         )
+        self._limits = Limits(
+            login_bytes=config.sasl_server_max_receive_size,
+            request_bytes=config.socket_request_max_bytes,
+            login_seconds=_seconds(config.sasl_timeout_ms),
+            idle_seconds=_seconds(config.connections_max_idle_ms),
+            failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
+        )
+        self._logins = {listener.name: _login(listener) for listener in config.listeners}
         self._sockets: list[ListeningSocket] = []
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -110,25 +121,27 @@ class Server:
         return Node(self._config.node_id, listener.advertised_host, port)
 
     def _connect(self, bound: ListeningSocket, host: str) -> Connection:
-        idle_ms = self._config.connections_max_idle_ms
-        return Connection(
-            self._services,
-            bound,
-            bound.listener,
-            host,
-            exchange=_exchange(bound.listener),
-            login_limit=self._config.sasl_server_max_receive_size,
-            request_limit=self._config.socket_request_max_bytes,
-            idle_seconds=math.inf if idle_ms < 0 else idle_ms / 1000,
-        )
+        login = self._logins[bound.listener.name]
+        return Connection(self._services, bound, login, host, self._limits)
 
 
-def _exchange(listener: Listener) -> SaslExchange | None:
-    """Return what a new connection of the listener has to go through; None: nothing."""
-    if not listener.sasl_mechanisms:
-        return None
+def _seconds(milliseconds: int) -> float:
+    """Return a time-out of a setting, where a negative one means never."""
+    return math.inf if milliseconds < 0 else milliseconds / 1000
 
-    def plain() -> Mechanism:
-        return PlainServer(listener.plain_users)
 
-    return SaslExchange(dict.fromkeys(listener.sasl_mechanisms, plain), answer_versions)
+def _login(listener: Listener) -> Login:
+    """Return the way into a listener."""
+    return Login(
+        listener.name,
+        listener.security_protocol,
+        DefaultPrincipalBuilder(str, str),
+        {name: _MECHANISMS[name](settings) for name, settings in listener.mechanisms.items()},
+        listener.max_reauth_ms,
+    )
+
+
+_MECHANISMS: Final[Mapping[str, Callable[[Any], MechanismFactory]]] = {
+    "PLAIN": lambda users: partial(PlainServer, users),
+}
+"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""

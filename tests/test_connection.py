@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import io
+from math import inf
 
 import pytest
 
 from broker.audit import Audit
+from broker.auth.login import Login
+from broker.auth.principals import DefaultPrincipalBuilder
 from broker.catalog import Catalog
 from broker.config import load
-from broker.config.model import Listener
-from broker.connection import Connection
+from broker.connection import Connection, Limits
 from broker.logs import configure
 from protocol.messages import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -64,22 +66,12 @@ async def connect():
     )
     parts = services(everything, Catalog("cluster", {"orders": 1}), audit)
     await parts.authorizer.start()
-    listener = Listener(
-        "SASL_PLAINTEXT", "SASL_PLAINTEXT", "127.0.0.1", 0, "127.0.0.1", 0, (), {}, 9
-    )
+    login = Login("SASL_PLAINTEXT", "PLAINTEXT", DefaultPrincipalBuilder(str, str))
+    limits = Limits(1000, 1 << 20, inf, inf, 0)
 
     def connected() -> tuple[Connection, Wire]:
         wire = Wire()
-        connection = Connection(
-            parts,
-            Registry(),
-            listener,
-            "127.0.0.1",
-            exchange=None,
-            login_limit=1000,
-            request_limit=1 << 20,
-            idle_seconds=float("inf"),
-        )
+        connection = Connection(parts, Registry(), login, "127.0.0.1", limits)
         connection.connection_made(wire)
         return connection, wire
 

@@ -24,6 +24,7 @@ class Session:
     """An authenticated peer: its principals (``Type:name``), its host, the listener it came by.
 
     ``security_protocol`` is the listener's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
+    ``token_authenticated`` tells that it logged in with a delegation token (KIP-48).
     ``host`` is the peer's address as text, ``address`` the same in canonical form. ``peer`` is all
     that ACLs look at. Raises ValueError without any principal.
     """
@@ -32,6 +33,7 @@ class Session:
     host: str
     listener: str
     security_protocol: str = "PLAINTEXT"
+    token_authenticated: bool = False
     address: str = field(init=False, repr=False, compare=False)
     peer: Peer = field(init=False, repr=False, compare=False)
 

@@ -3,29 +3,25 @@
 import hmac
 from collections.abc import Mapping
 
-
-class AuthenticationFailed(Exception):
-    """The client is not authenticated; the text may be sent to it."""
+from broker.auth.mechanism import AuthenticationFailed, Identity
 
 
 class PlainServer:
     """One authentication exchange against a mapping of user names to passwords.
 
-    PLAIN has a single message, so after `evaluate` returned, `complete` is true and `username` is
-    who logged in.
+    PLAIN has a single message, so it is complete as soon as `evaluate` has returned.
     """
 
     def __init__(self, users: Mapping[str, str]) -> None:
         self._users = users
-        self.complete = False
-        self.username: str | None = None
+        self.identity: Identity | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         """Check `[authzid] NUL authcid NUL passwd` and return the server's answer, which is empty.
 
         Raises AuthenticationFailed. Its text is the same for an unknown user and a wrong password.
         """
-        self.complete, self.username = False, None
+        self.identity = None
         authorization_id, username, password = _split(token)
         if not username:
             raise AuthenticationFailed("Authentication failed: username not specified")
@@ -39,7 +35,7 @@ class PlainServer:
                 "Authentication failed: "
                 "Client requested an authorization id that is different from username"
             )
-        self.complete, self.username = True, username
+        self.identity = Identity(username)
         return b""
 
     def _password_matches(self, username: str, password: str) -> bool:

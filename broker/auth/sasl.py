@@ -1,4 +1,4 @@
-"""The SASL exchange on one connection, without I/O: frames in, answers out, a principal in the end.
+"""The SASL exchange on one connection, without I/O: frames in, answers out, an identity in the end.
 
 It follows Kafka's order of requests: ApiVersions (at most one answered), SaslHandshake, then tokens
 of the mechanism, inside SaslAuthenticate requests after a handshake of version 1 (KIP-152), bare
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from broker.auth.plain import AuthenticationFailed
+from broker.auth.mechanism import AuthenticationFailed, Identity, Mechanism
 from protocol.errors import ErrorCode
 from protocol.header import api_of
 from protocol.leaves import ProtocolError
@@ -19,16 +19,6 @@ from protocol.messages import APIS, ApiKey
 from protocol.wire import Request, decode_request, framed, response_frame
 
 _ANSWERED = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
-
-
-class Mechanism(Protocol):
-    """The server's side of one SASL mechanism, for one exchange."""
-
-    complete: bool
-    username: str | None
-
-    def evaluate(self, token: bytes) -> bytes:
-        """Take the client's token and return the challenge; raises `AuthenticationFailed`."""
 
 
 class ApiVersionsAnswer(NamedTuple):
@@ -53,27 +43,47 @@ class _State(Enum):
     OVER = auto()
 
 
+class _Refusing:
+    """The mechanism of who may not use the one asked for."""
+
+    def __init__(self, text: str) -> None:
+        self.identity: Identity | None = None
+        self._text = text
+
+    def evaluate(self, token: bytes) -> bytes:
+        raise AuthenticationFailed(self._text)
+
+
 class SaslExchange:
-    """One authentication: ``receive`` its frames until ``principal`` is known or a failure comes.
+    """One authentication: ``receive`` its frames until it is ``complete`` or a failure comes.
 
     ``mechanisms`` makes a fresh mechanism by its name; ``api_versions`` answers that request.
+    ``accept`` takes a mechanism's name and the identity that it proved, raises
+    `AuthenticationFailed` if that gets nobody in, and returns for how many milliseconds it is good,
+    0 if it does not end. With ``again``, the mechanism used before, somebody authenticates once
+    more (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
     """
 
     def __init__(
         self,
         mechanisms: Mapping[str, Callable[[], Mechanism]],
         api_versions: Callable[[Request], ApiVersionsAnswer],
+        accept: Callable[[str, Identity], int],
+        again: str | None = None,
     ) -> None:
-        self.principal: str | None = None
+        self.complete = False
         self._mechanisms = mechanisms
         self._api_versions = api_versions
-        self._state = _State.VERSIONS_OR_HANDSHAKE
+        self._accept = accept
+        self._again = again
+        self._state = _State.VERSIONS_OR_HANDSHAKE if again is None else _State.HANDSHAKE
         self._mechanism: Mechanism | None = None
+        self._name = ""
 
     def receive(self, frame: bytes) -> Reply:
         """Answer one frame; raises `ProtocolError` for what cannot be answered."""
         if self._state is _State.BARE_TOKENS:
-            return self._token(frame, framed, lambda _: b"")
+            return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
         key, _ = api_of(frame)
         if key not in _ANSWERED:
             name = APIS[key].name if key in APIS else f"API key {key}"
@@ -107,7 +117,12 @@ class SaslExchange:
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             reason = f"SASL mechanism {name[:64]} is not enabled; enabled: {', '.join(enabled)}"
             return Reply(_answer(request, error_code=code, mechanisms=enabled), reason)
-        self._mechanism = make()
+        self._name = name
+        if self._again in (None, name):
+            self._mechanism = make()
+        else:
+            text = f"SASL mechanism {name} is not the {self._again} of the first authentication"
+            self._mechanism = _Refusing(text)
         with_requests = request.header.api_version > 0
         self._state = _State.REQUESTS if with_requests else _State.BARE_TOKENS
         return Reply(_answer(request, mechanisms=enabled))
@@ -115,27 +130,30 @@ class SaslExchange:
     def _authenticate(self, request: Request) -> Reply:
         return self._token(
             request.message.auth_bytes,
-            lambda challenge: _answer(request, auth_bytes=challenge),
-            lambda reason: _answer(
-                request, error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=reason
+            lambda challenge, lifetime: _answer(
+                request, auth_bytes=challenge, session_lifetime_ms=lifetime
+            ),
+            lambda text: _answer(
+                request, error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=text
             ),
         )
 
     def _token(
-        self, token: bytes, accept: Callable[[bytes], bytes], refuse: Callable[[str], bytes]
+        self, token: bytes, accept: Callable[[bytes, int], bytes], refuse: Callable[[str], bytes]
     ) -> Reply:
         mechanism = self._mechanism
         if mechanism is None:
             raise ProtocolError("a SASL token before the handshake")
+        lifetime = 0
         try:
             challenge = mechanism.evaluate(token)
+            if mechanism.identity is not None:
+                lifetime = self._accept(self._name, mechanism.identity)
+                self._state, self.complete = _State.OVER, True
         except AuthenticationFailed as error:
             self._state = _State.OVER
-            return Reply(refuse(str(error)), str(error))
-        if mechanism.complete:
-            self._state = _State.OVER
-            self.principal = f"User:{mechanism.username}"
-        return Reply(accept(challenge))
+            return Reply(refuse(str(error)), error.reason)
+        return Reply(accept(challenge, lifetime))
 
 
 def _answer(request: Request, **fields: Any) -> bytes:

@@ -133,14 +133,24 @@ _AUTHENTICATION = (
         values.TEXT, "GSSAPI", _NO_EFFECT,
     ),
     Definition(
-        "connections.max.reauth.ms", "",
-        nothing_but("0", "re-authentication is not supported yet"), "0",
-        "Sessions do not expire.", Scope.EITHER,
+        "connections.max.reauth.ms", "", integer(0, LONG_MAX), "0",
+        "After how long a SASL session must authenticate again (KIP-368); 0 is never, as long as "
+        "the credential itself does not expire. A request after that closes the connection.",
+        Scope.EITHER,
+    ),
+    *(
+        Definition(
+            f"{mechanism.lower()}.connections.max.reauth.ms", "", integer(0, LONG_MAX), None,
+            f"The same for {mechanism} alone.", Scope.LISTENER,
+            default_doc="`connections.max.reauth.ms`",
+        )
+        for mechanism in values.MECHANISMS
     ),
     Definition(
-        "plain.connections.max.reauth.ms", "",
-        nothing_but("0", "re-authentication is not supported yet"), "0",
-        "Sessions do not expire.", Scope.LISTENER,
+        "connection.failed.authentication.delay.ms",
+        "connection_failed_authentication_delay_ms", integer(0), "100",
+        "How long a client whose authentication failed waits for the answer, and then for the end "
+        "of its connection.",
     ),
     Definition(
         "ssl.client.auth", "", choice("none", "requested", "required"), "none",
@@ -238,6 +248,10 @@ _OWN = (
         "aclbroker.audit.file", "audit_file", values.PATH, "",
         "The file that audit records are appended to, opened anew on SIGHUP; if empty they go to "
         "stderr with the log.",
+    ),
+    Definition(
+        "aclbroker.sasl.timeout.ms", "sasl_timeout_ms", integer(1, never=-1), "30000",
+        "How long a client may take to authenticate.",
     ),
     Definition(
         "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",

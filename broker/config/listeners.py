@@ -3,8 +3,7 @@
 import socket
 from collections.abc import Mapping
 
-from broker.auth.jaas import JaasError, parse_plain_users
-from broker.config.definitions import DEFINITIONS
+from broker.config.authentication import max_reauth_ms, read_mechanisms
 from broker.config.endpoints import (
     Endpoint,
     is_every_interface,
@@ -13,15 +12,12 @@ from broker.config.endpoints import (
     refuse_shared_ports,
 )
 from broker.config.model import Listener
-from broker.config.reader import Reader, listener_prefix
+from broker.config.reader import Reader
 
 SUPPORTED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
-SUPPORTED_MECHANISMS = ("PLAIN",)
 # Reading these reports a value that asks for protection which does not exist here.
 _CHECKED_PER_LISTENER = (
     "principal.builder.class",
-    "connections.max.reauth.ms",
-    "plain.connections.max.reauth.ms",
     "plain.sasl.server.callback.handler.class",
 )
 
@@ -46,13 +42,8 @@ def read_listeners(reader: Reader) -> tuple[Listener, ...]:
             listeners.append(listener)
     asked = reader.value("listeners")
     if not asked or (endpoints and all(each.name in controllers for each in endpoints)):
-        _refuse(reader, "listeners", "there is no listener of a broker")
+        reader.refuse("listeners", "there is no listener of a broker")
     return tuple(listeners)
-
-
-def _refuse(reader: Reader, name: str, reason: str, allowed: str = "", listener: str = "") -> None:
-    setting = reader.setting(name, listener)
-    reader.report.refuse(setting, reason, allowed or DEFINITIONS[name].type.allowed)
 
 
 def _endpoints(reader: Reader, name: str) -> list[Endpoint]:
@@ -61,7 +52,7 @@ def _endpoints(reader: Reader, name: str) -> list[Endpoint]:
         if name == "listeners":
             refuse_shared_ports(endpoints)
     except ValueError as error:
-        _refuse(reader, name, str(error))
+        reader.refuse(name, str(error))
         return []
     return endpoints
 
@@ -69,15 +60,13 @@ def _endpoints(reader: Reader, name: str) -> list[Endpoint]:
 def _check_advertised(reader: Reader, names: set[str], advertised: Mapping[str, Endpoint]) -> None:
     for name, endpoint in advertised.items():
         if name not in names:
-            _refuse(
-                reader,
+            reader.refuse(
                 "advertised.listeners",
                 f"{name!r} is not in listeners",
                 ", ".join(sorted(names)),
             )
         if endpoint.host is not None and is_every_interface(endpoint.host):
-            _refuse(
-                reader,
+            reader.refuse(
                 "advertised.listeners",
                 f"{endpoint.host} is not an address to connect to",
                 "an address or name that clients can connect to",
@@ -92,11 +81,7 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
     for checked in _CHECKED_PER_LISTENER:
         reader.value(checked, name)
     _check_client_certificates(reader, name)
-    mechanisms: tuple[str, ...] = ()
-    users: Mapping[str, str] = {}
-    if protocol == "SASL_PLAINTEXT":
-        mechanisms = _sasl_mechanisms(reader, name)
-        users = _plain_users(reader, name) if "PLAIN" in mechanisms else {}
+    mechanisms = read_mechanisms(reader, name) if protocol.startswith("SASL_") else {}
     shown = advertised or _own_address(reader, endpoint)
     return Listener(
         name=name,
@@ -105,8 +90,10 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
         port=endpoint.port,
         advertised_host=shown.host or socket.getfqdn(),
         advertised_port=shown.port,
-        sasl_mechanisms=mechanisms,
-        plain_users=users,
+        mechanisms=mechanisms,
+        max_reauth_ms={
+            mechanism: max_reauth_ms(reader, name, mechanism) for mechanism in mechanisms
+        },
         max_connections=reader.value("max.connections", name),
     )
 
@@ -115,8 +102,7 @@ def _own_address(reader: Reader, endpoint: Endpoint) -> Endpoint:
     if endpoint.host is None or not is_every_interface(endpoint.host):
         return endpoint
     if not reader.given("advertised.listeners"):
-        _refuse(
-            reader,
+        reader.refuse(
             "listeners",
             f"advertised.listeners must be set, because {endpoint.host} is not an address to "
             "connect to",
@@ -130,15 +116,13 @@ def _security_protocol(reader: Reader, name: str) -> str | None:
     custom_map = reader.given("listener.security.protocol.map")
     supported = ", ".join(SUPPORTED_PROTOCOLS)
     if protocol is None:
-        _refuse(
-            reader,
+        reader.refuse(
             "listener.security.protocol.map" if custom_map else "listeners",
             f"listener {name} has no security protocol",
             f"{name}:PROTOCOL in listener.security.protocol.map, protocol one of {supported}",
         )
     elif protocol not in SUPPORTED_PROTOCOLS:
-        _refuse(
-            reader,
+        reader.refuse(
             "listeners",
             f"listener {name} has security protocol {protocol}, which is not supported yet",
             supported,
@@ -147,50 +131,11 @@ def _security_protocol(reader: Reader, name: str) -> str | None:
     return protocol
 
 
-def _sasl_mechanisms(reader: Reader, name: str) -> tuple[str, ...]:
-    asked = reader.value("sasl.enabled.mechanisms", name)
-    offered = tuple(mechanism for mechanism in asked if mechanism in SUPPORTED_MECHANISMS)
-    if not offered:
-        _refuse(
-            reader,
-            "sasl.enabled.mechanisms",
-            f"listener {name} has no mechanism that is supported yet",
-            "PLAIN (set sasl.enabled.mechanisms=PLAIN)",
-            name,
-        )
-    elif len(offered) < len(asked):
-        missing = ", ".join(item for item in asked if item not in SUPPORTED_MECHANISMS)
-        origin = reader.setting("sasl.enabled.mechanisms", name).origin
-        reader.report.warn(f"{origin}: listener {name} offers PLAIN only; no support of {missing}")
-    return offered
-
-
-def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
-    own_name = f"{listener_prefix(name)}plain.sasl.jaas.config"
-    if not reader.given("plain.sasl.jaas.config", name):
-        reader.report.problems.append(
-            f"{reader.setting('listeners').origin}: listener {name} needs {own_name}; "
-            f"allowed: {DEFINITIONS['plain.sasl.jaas.config'].type.allowed}"
-        )
-        return {}
-    setting = reader.setting("plain.sasl.jaas.config", name)
-    try:
-        users = parse_plain_users(setting.value)
-    except JaasError as error:
-        _refuse(reader, "plain.sasl.jaas.config", str(error), listener=name)
-        return {}
-    if not users:
-        reader.report.warn(
-            f"{setting.origin}: {own_name} has no user_NAME entry, so nobody can log in"
-        )
-    return users
-
-
 def _check_client_certificates(reader: Reader, name: str) -> None:
     asked = reader.value("ssl.client.auth", name)
     setting = reader.setting("ssl.client.auth", name)
     if asked == "required" and setting.name != "ssl.client.auth":
-        _refuse(reader, "ssl.client.auth", f"listener {name} has no SSL", "none", name)
+        reader.refuse("ssl.client.auth", f"listener {name} has no SSL", "none", name)
     elif asked != "none":
         reader.report.warn(
             f"{setting.origin}: {setting.name}={setting.value!r} has no effect, because no "

@@ -38,6 +38,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     }
     fields["node_id"] = _node_id(reader)
     _check_connection_limits(reader)
+    _check_failure_delay(reader)
     listeners = read_listeners(reader)
     if path is None:
         _check_without_file(reader, listeners)
@@ -83,6 +84,12 @@ def _check_connection_limits(reader: Reader) -> None:
         reader.report.refuse(
             setting, "nobody could connect", "0 only beside max.connections.per.ip.overrides"
         )
+
+
+def _check_failure_delay(reader: Reader) -> None:
+    name, idle = "connection.failed.authentication.delay.ms", "connections.max.idle.ms"
+    if 0 <= reader.value(idle) <= reader.value(name):
+        reader.refuse(name, f"not below {idle}", f"less than {reader.value(idle)}")
 
 
 def _refuse_provider_references(reader: Reader) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
@@ -25,8 +26,9 @@ class Listener:
     """One address to listen on, with all that holds for the connections made to it.
 
     `name` is in upper case. `host` None is every interface. `port` 0 lets the system choose, and
-    `advertised_port` 0 is the port it chose. `sasl_mechanisms` is empty unless the security
-    protocol is SASL_PLAINTEXT; `plain_users` maps user names to passwords.
+    `advertised_port` 0 is the port it chose. `mechanisms` are the settings of each SASL mechanism
+    that is offered, empty where the security protocol has no SASL; `max_reauth_ms` has the
+    milliseconds after which a session of a mechanism must authenticate again, 0 for never.
     """
 
     name: str
@@ -35,8 +37,8 @@ class Listener:
     port: int
     advertised_host: str
     advertised_port: int
-    sasl_mechanisms: tuple[str, ...]
-    plain_users: Mapping[str, str] = field(repr=False)
+    mechanisms: Mapping[str, Any] = field(repr=False)
+    max_reauth_ms: Mapping[str, int]
     max_connections: int
 
 
@@ -61,6 +63,8 @@ class Config:
     socket_request_max_bytes: int
     sasl_server_max_receive_size: int
     connections_max_idle_ms: int
+    connection_failed_authentication_delay_ms: int
+    sasl_timeout_ms: int
     max_connections: int
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]

@@ -10,10 +10,10 @@ from importlib import resources
 from broker.config.definitions import DEFINITIONS, Scope
 from broker.config.properties import Setting, display_name
 from broker.config.reader import Report, listener_prefix, unprefixed
+from broker.config.values import MECHANISMS
 
 # Settings of Kafka's plug-ins, whose names Kafka leaves to them.
 _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
-_MECHANISMS = ("plain.", "gssapi.", "oauthbearer.", "scram-sha-256.", "scram-sha-512.")
 
 
 def kafka_names() -> frozenset[str]:
@@ -84,8 +84,8 @@ def _mistake(name: str, listeners: Collection[str]) -> str:
 
 def _is_of(kafka: Collection[str], name: str) -> bool:
     bare = unprefixed(name)
-    for mechanism in _MECHANISMS:
-        bare = bare.removeprefix(mechanism)
+    for mechanism in MECHANISMS:
+        bare = bare.removeprefix(f"{mechanism.lower()}.")
     return bare in kafka or name.startswith(_PLUGIN_PREFIXES)
 
 

@@ -76,6 +76,11 @@ class Reader:
             self.report.refuse(setting, str(error), definition.type.allowed)
             return self._default(name)
 
+    def refuse(self, name: str, reason: str, allowed: str = "", listener: str = "") -> None:
+        """Report that the setting that counts for the listener cannot be used."""
+        setting = self.setting(name, listener)
+        self.report.refuse(setting, reason, allowed or DEFINITIONS[name].type.allowed)
+
     def _default(self, name: str) -> Any:
         definition = DEFINITIONS[name]
         return None if definition.default is None else definition.type.parse(definition.default)

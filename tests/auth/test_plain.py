@@ -2,7 +2,8 @@
 
 import pytest
 
-from broker.auth.plain import AuthenticationFailed, PlainServer
+from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.plain import PlainServer
 
 USERS = {"alice": "s\xe9cret", "bob": "b", "nopassword": ""}
 
@@ -10,9 +11,9 @@ USERS = {"alice": "s\xe9cret", "bob": "b", "nopassword": ""}
 @pytest.mark.parametrize("authorization_id", ["", "alice"])
 def test_the_right_password_logs_in_as_the_user(authorization_id: str):
     server = PlainServer(USERS)
-    assert (server.complete, server.username) == (False, None)
+    assert server.identity is None
     assert server.evaluate(f"{authorization_id}\0alice\0s\xe9cret".encode()) == b""
-    assert (server.complete, server.username) == (True, "alice")
+    assert server.identity == Identity("alice")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +37,7 @@ def test_everything_else_fails(token: bytes, message: str):
     server = PlainServer(USERS)
     with pytest.raises(AuthenticationFailed, match=message):
         server.evaluate(token)
-    assert (server.complete, server.username) == (False, None)
+    assert server.identity is None
 
 
 def test_a_failure_after_a_success_takes_the_success_back():
@@ -44,4 +45,4 @@ def test_a_failure_after_a_success_takes_the_success_back():
     server.evaluate(b"\0bob\0b")
     with pytest.raises(AuthenticationFailed):
         server.evaluate(b"\0bob\0c")
-    assert (server.complete, server.username) == (False, None)
+    assert server.identity is None

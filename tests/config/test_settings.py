@@ -298,7 +298,7 @@ def test_a_mistake_that_concerns_several_listeners_is_told_once(load_error: Load
     error = load_error(
         "listeners=PLAINTEXT://:9092,OTHER://:9093",
         "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,OTHER:PLAINTEXT",
-        "connections.max.reauth.ms=1",
+        "ssl.client.auth=maybe",
     )
     assert len(error.problems) == 1
 

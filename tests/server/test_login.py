@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
 import pytest
 
@@ -163,3 +164,52 @@ def test_frames_after_the_login_may_be_larger(client: Client) -> None:
     # Bytes behind a request are passed over, as Kafka passes them over.
     client.send(framed(large[4:] + bytes(1_000_000)))
     assert client.response(ApiKey.DESCRIBE_ACLS, 3)[1].error_code == 0
+
+
+def test_who_does_not_log_in_in_time_is_disconnected(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, {"aclbroker.sasl.timeout.ms": "200"})
+    broker.start()
+    try:
+        with (
+            Client(broker.listeners["SASL_PLAINTEXT"]) as silent,
+            Client(broker.listeners["SASL_PLAINTEXT"]) as slow,
+            Client(broker.listeners["PLAINTEXT"]) as open_to_all,
+        ):
+            slow.ask(ApiKey.SASL_HANDSHAKE, 1, HANDSHAKE)
+            assert silent.is_closed()
+            assert slow.is_closed()
+            assert open_to_all.resource_names() == []
+        wait_for("the reason", lambda: "not within 0.2 seconds" in broker.log_text() or None, 10)
+    finally:
+        broker.terminate()
+
+
+def test_a_session_must_be_authenticated_again_where_that_is_set(tmp_path: Path) -> None:
+    broker = Broker(tmp_path, {"connections.max.reauth.ms": "1500"})
+    broker.start()
+    token = SaslAuthenticateRequest(b"\0admin\0" + PASSWORDS["admin"].encode())
+    try:
+        with (
+            Client(broker.listeners["SASL_PLAINTEXT"]) as renewed,
+            Client(broker.listeners["SASL_PLAINTEXT"]) as forgotten,
+        ):
+            assert forgotten.login("admin", PASSWORDS["admin"]).session_lifetime_ms == 1500
+            assert renewed.login("admin", PASSWORDS["admin"]).session_lifetime_ms == 1500
+
+            def begun_again() -> bool | None:
+                return renewed.ask(ApiKey.SASL_HANDSHAKE, 1, HANDSHAKE).error_code == 0 or None
+
+            def is_over() -> bool | None:
+                forgotten.send(request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS))
+                try:
+                    forgotten.receive()
+                except Closed:
+                    return True
+                return None
+
+            wait_for("a second between both", begun_again, 10)
+            assert renewed.ask(ApiKey.SASL_AUTHENTICATE, 2, token).session_lifetime_ms == 1500
+            assert renewed.resource_names() == []
+            wait_for("the end of the session", is_over, 10)
+    finally:
+        broker.terminate()

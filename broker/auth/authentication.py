@@ -1,0 +1,122 @@
+"""Who is at the other end of one connection: at first, and again when the session ends; no I/O."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+from typing import Final
+
+from broker.acl.authorizer import Session
+from broker.auth.login import Login
+from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.sasl import ApiVersionsAnswer, Reply, SaslExchange
+from protocol.messages import ApiKey
+from protocol.wire import Request
+
+_SASL_HANDSHAKE: Final = struct.pack(">h", ApiKey.SASL_HANDSHAKE)
+_MILLISECONDS: Final = 1000
+
+_BETWEEN: Final = 1.0
+"""Seconds that must lie between two authentications of a connection, as in Kafka's KafkaChannel."""
+
+
+class Authentication:
+    """The authentication of a peer at the address ``host``.
+
+    ``session`` is None until it is complete. ``clock`` tells the time in seconds, from whenever.
+    """
+
+    def __init__(
+        self,
+        login: Login,
+        host: str,
+        api_versions: Callable[[Request], ApiVersionsAnswer],
+        clock: Callable[[], float],
+    ) -> None:
+        self.session: Session | None = None
+        self._login = login
+        self._host = host
+        self._api_versions = api_versions
+        self._clock = clock
+        self._peer_certificate: bytes | None = None
+        self._exchange: SaslExchange | None = None
+        self._mechanism = ""
+        self._expires_at = math.inf
+        self._began_at = -math.inf
+
+    def begin(self, peer_certificate: bytes | None) -> None:
+        """Begin, with the certificate that TLS had of the peer; without SASL that is all.
+
+        Raises `AuthenticationFailed`.
+        """
+        self._peer_certificate = peer_certificate
+        if self._login.mechanisms:
+            self._begin_exchange(None)
+        else:
+            self.session = self._new_session(None, None)
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the next frames are for `receive`."""
+        return self._exchange is not None
+
+    @property
+    def may_expire(self) -> bool:
+        """Whether each frame has to be held against `begins_again` and `is_expired`."""
+        return self._expires_at < math.inf
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the session has ended: no request of it may be answered."""
+        return self._clock() > self._expires_at
+
+    def begins_again(self, frame: bytes) -> bool:
+        """Begin once more if a frame asks for that, in a session that ends (KIP-368)."""
+        begins = (
+            frame.startswith(_SASL_HANDSHAKE)
+            and self.may_expire
+            and self._clock() - self._began_at >= _BETWEEN
+        )
+        if begins:
+            self._begin_exchange(self._mechanism)
+        return begins
+
+    def receive(self, frame: bytes) -> Reply:
+        """Answer a frame of the exchange; raises `ProtocolError` for what cannot be answered."""
+        if self._exchange is None:
+            raise RuntimeError("there is no exchange at work")
+        reply = self._exchange.receive(frame)
+        if self._exchange.complete:
+            self._exchange = None
+        return reply
+
+    def _begin_exchange(self, again: str | None) -> None:
+        self._began_at = self._clock()
+        self._exchange = SaslExchange(
+            self._login.mechanisms, self._api_versions, self._accept, again
+        )
+
+    def _accept(self, mechanism: str, identity: Identity) -> int:
+        """Begin the session of who was proved, or prolong it; see `SaslExchange`."""
+        session = self._new_session(mechanism, identity)
+        if self.session is not None and self.session.principals != session.principals:
+            raise AuthenticationFailed(
+                "Cannot change principals during re-authentication from "
+                f"{', '.join(self.session.principals)}: {', '.join(session.principals)}"
+            )
+        lifetime = self._login.lifetime_ms(mechanism, identity)
+        self._expires_at = (
+            math.inf if lifetime is None else self._clock() + lifetime / _MILLISECONDS
+        )
+        self._mechanism = mechanism
+        self.session = session
+        return lifetime or 0
+
+    def _new_session(self, mechanism: str | None, identity: Identity | None) -> Session:
+        return self._login.session(
+            self._host,
+            mechanism=mechanism,
+            identity=identity,
+            peer_certificate=self._peer_certificate,
+        )

@@ -1,0 +1,41 @@
+"""What all SASL mechanisms have in common: tokens in, challenges out, an identity in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
+
+
+class AuthenticationFailed(Exception):
+    """The client is not authenticated. The text may be sent to it; ``reason`` is for the log."""
+
+    def __init__(self, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.reason = reason or text
+
+
+class Identity(NamedTuple):
+    """Who a mechanism has proved.
+
+    ``name`` is the authorization id: the user of PLAIN and SCRAM, Kerberos' ``primary/host@REALM``,
+    the subject of a JWT. ``expires_at`` is when what proved it ends, in seconds since the epoch.
+    ``claims`` are those of a JWT. ``token_authenticated`` tells that it was a delegation token.
+    """
+
+    name: str
+    expires_at: float | None = None
+    token_authenticated: bool = False
+    claims: Mapping[str, Any] = MappingProxyType({})
+
+
+class Mechanism(Protocol):
+    """The server's side of one SASL mechanism, for one exchange.
+
+    ``identity`` is None until the exchange is complete.
+    """
+
+    identity: Identity | None
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Take the client's token and return the challenge; raises `AuthenticationFailed`."""

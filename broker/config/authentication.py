@@ -1,0 +1,63 @@
+"""Reads how clients of a listener authenticate: the settings of each SASL mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from broker.auth.jaas import JaasError, parse_plain_users
+from broker.config.definitions import DEFINITIONS
+from broker.config.reader import Reader, listener_prefix
+
+
+def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
+    """The mechanisms that a SASL listener offers, in their order, with the settings of each."""
+    asked = reader.value("sasl.enabled.mechanisms", name)
+    offered = [mechanism for mechanism in asked if mechanism in _READERS]
+    if not offered:
+        reader.refuse(
+            "sasl.enabled.mechanisms",
+            f"listener {name} has no mechanism that is supported yet",
+            "PLAIN (set sasl.enabled.mechanisms=PLAIN)",
+            name,
+        )
+    elif len(offered) < len(asked):
+        missing = ", ".join(item for item in asked if item not in _READERS)
+        origin = reader.setting("sasl.enabled.mechanisms", name).origin
+        reader.report.warn(
+            f"{origin}: listener {name} offers {', '.join(offered)} only; no support of {missing}"
+        )
+    return {mechanism: _READERS[mechanism](reader, name) for mechanism in offered}
+
+
+def max_reauth_ms(reader: Reader, name: str, mechanism: str) -> int:
+    """After how many milliseconds a session must authenticate again; 0 is never."""
+    setting = "connections.max.reauth.ms"
+    own = f"{mechanism.lower()}.{setting}"
+    found: int = reader.value(own if reader.given(own, name) else setting, name)
+    return found
+
+
+def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
+    own_name = f"{listener_prefix(name)}plain.sasl.jaas.config"
+    if not reader.given("plain.sasl.jaas.config", name):
+        reader.report.problems.append(
+            f"{reader.setting('listeners').origin}: listener {name} needs {own_name}; "
+            f"allowed: {DEFINITIONS['plain.sasl.jaas.config'].type.allowed}"
+        )
+        return {}
+    setting = reader.setting("plain.sasl.jaas.config", name)
+    try:
+        users = parse_plain_users(setting.value)
+    except JaasError as error:
+        reader.refuse("plain.sasl.jaas.config", str(error), listener=name)
+        return {}
+    if not users:
+        reader.report.warn(
+            f"{setting.origin}: {own_name} has no user_NAME entry, so nobody can log in"
+        )
+    return users
+
+
+_READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {"PLAIN": _plain_users}
+"""What reads the settings of a mechanism; the mechanisms that there are."""

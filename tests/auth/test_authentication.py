@@ -1,0 +1,150 @@
+"""Sessions that end, and authentication once more (KIP-368), by a clock of the test's own."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from broker.auth.authentication import Authentication
+from broker.auth.login import Login
+from broker.auth.plain import PlainServer
+from broker.auth.principals import DefaultPrincipalBuilder
+from broker.auth.sasl import Reply
+from broker.dispatch import answer_versions
+from protocol.compile import decode
+from protocol.messages import APIS, ApiKey
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.support.client import request_frame
+
+USERS = {"alice": "1", "bob": "2"}
+PLAIN = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))[4:]
+OTHER = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("OTHER"))[4:]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def authentication(clock: Clock) -> Authentication:
+    plain = partial(PlainServer, USERS)
+    login = Login(
+        "SASL_PLAINTEXT",
+        "SASL_PLAINTEXT",
+        DefaultPrincipalBuilder(str, str),
+        {"PLAIN": plain, "OTHER": plain},
+        {"PLAIN": 60_000},
+    )
+    begun = Authentication(login, "127.0.0.1", answer_versions, clock)
+    begun.begin(None)
+    return begun
+
+
+def token(user: str, version: int = 2) -> bytes:
+    request = SaslAuthenticateRequest(f"\0{user}\0{USERS[user]}".encode())
+    return request_frame(ApiKey.SASL_AUTHENTICATE, version, request)[4:]
+
+
+def answer(reply: Reply, version: int = 2) -> object:
+    header = 9 if version > 1 else 8
+    return decode(APIS[ApiKey.SASL_AUTHENTICATE].response, version, reply.frame[header:])
+
+
+def logged_in(authentication: Authentication) -> Authentication:
+    authentication.receive(PLAIN)
+    authentication.receive(token("alice"))
+    return authentication
+
+
+def test_a_client_is_told_how_long_its_session_is_good(authentication: Authentication) -> None:
+    authentication.receive(PLAIN)
+    told = answer(authentication.receive(token("alice")))
+    assert (told.error_code, told.session_lifetime_ms) == (0, 60_000)
+    assert not authentication.is_at_work
+    assert authentication.may_expire
+
+
+def test_a_session_ends_unless_it_is_authenticated_again(
+    authentication: Authentication, clock: Clock
+) -> None:
+    logged_in(authentication)
+    first = authentication.session
+    clock.now += 59
+    assert not authentication.is_expired
+    assert authentication.begins_again(PLAIN)
+    assert authentication.is_at_work
+    authentication.receive(PLAIN)
+    told = answer(authentication.receive(token("alice")))
+    assert (told.error_code, told.session_lifetime_ms) == (0, 60_000)
+    assert authentication.session == first
+    clock.now += 59
+    assert not authentication.is_expired
+    clock.now += 2
+    assert authentication.is_expired
+
+
+def test_a_session_that_has_ended_may_be_authenticated_again(
+    authentication: Authentication, clock: Clock
+) -> None:
+    logged_in(authentication)
+    clock.now += 600
+    assert authentication.begins_again(PLAIN)
+    authentication.receive(PLAIN)
+    authentication.receive(token("alice"))
+    assert not authentication.is_expired
+
+
+def test_it_does_not_begin_again_within_a_second_nor_with_another_request(
+    authentication: Authentication, clock: Clock
+) -> None:
+    logged_in(authentication)
+    clock.now += 0.9
+    assert not authentication.begins_again(PLAIN)
+    clock.now += 0.1
+    assert not authentication.begins_again(token("alice"))
+    assert authentication.begins_again(PLAIN)
+
+
+def test_nobody_becomes_somebody_else(authentication: Authentication, clock: Clock) -> None:
+    logged_in(authentication)
+    clock.now += 10
+    assert authentication.begins_again(PLAIN)
+    authentication.receive(PLAIN)
+    reply = authentication.receive(token("bob"))
+    assert answer(reply).error_code == 58
+    assert "Cannot change principals during re-authentication" in answer(reply).error_message
+    assert reply.failure
+    assert authentication.session.principals == ("User:alice",)
+
+
+def test_the_mechanism_stays_the_same(authentication: Authentication, clock: Clock) -> None:
+    logged_in(authentication)
+    clock.now += 10
+    assert authentication.begins_again(OTHER)
+    assert authentication.receive(OTHER).failure is None
+    reply = authentication.receive(token("alice"))
+    assert answer(reply).error_code == 58
+    assert "is not the PLAIN" in reply.failure
+
+
+def test_a_session_that_does_not_end_never_begins_again(
+    authentication: Authentication, clock: Clock
+) -> None:
+    authentication.receive(OTHER)
+    told = answer(authentication.receive(token("alice", 1)), 1)
+    assert told.session_lifetime_ms == 0
+    clock.now += 1e9
+    assert not authentication.may_expire
+    assert not authentication.begins_again(OTHER)
+    assert not authentication.is_expired

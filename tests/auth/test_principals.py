@@ -1,0 +1,99 @@
+"""From what was proved to the principals of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from broker.auth.login import Login
+from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.principals import AuthenticationContext, DefaultPrincipalBuilder, PrincipalBuilder
+
+
+def login(builder: PrincipalBuilder, protocol: str = "SASL_SSL", **reauth: int) -> Login:
+    return Login("EXTERNAL", protocol, builder, {}, reauth)
+
+
+class Builder:
+    """Returns what it was made with, and keeps what it was given."""
+
+    def __init__(self, result: Any) -> None:
+        self.result = result
+        self.seen: list[AuthenticationContext] = []
+
+    def configure(self, properties: Any) -> None:
+        pass
+
+    def build(self, context: AuthenticationContext) -> str | Sequence[str]:
+        self.seen.append(context)
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+DEFAULT = DefaultPrincipalBuilder(lambda der: f"CN={der.decode()}", lambda name: name.split("@")[0])
+
+
+@pytest.mark.parametrize(
+    ("protocol", "mechanism", "identity", "certificate", "principal"),
+    [
+        ("PLAINTEXT", None, None, None, "User:ANONYMOUS"),
+        ("SSL", None, None, None, "User:ANONYMOUS"),
+        ("SSL", None, None, b"alice", "User:CN=alice"),
+        ("SASL_PLAINTEXT", "PLAIN", Identity("bob@EXAMPLE"), None, "User:bob@EXAMPLE"),
+        ("SASL_SSL", "SCRAM-SHA-256", Identity("bob"), b"alice", "User:bob"),
+        ("SASL_SSL", "GSSAPI", Identity("bob@EXAMPLE"), None, "User:bob"),
+    ],
+)
+def test_the_default_principal_is_the_user_that_was_proved(
+    protocol: str,
+    mechanism: str | None,
+    identity: Identity | None,
+    certificate: bytes | None,
+    principal: str,
+) -> None:
+    session = login(DEFAULT, protocol).session(
+        "127.0.0.1", mechanism=mechanism, identity=identity, peer_certificate=certificate
+    )
+    assert session.principals == (principal,)
+    assert (session.listener, session.security_protocol) == ("EXTERNAL", protocol)
+
+
+def test_a_sasl_session_without_an_identity_is_nobody() -> None:
+    with pytest.raises(AuthenticationFailed):
+        login(DEFAULT).session("127.0.0.1")
+
+
+def test_a_builder_is_told_all_that_is_known_and_may_name_groups() -> None:
+    builder = Builder(["User:alice", "Group:staff"])
+    identity = Identity("alice", claims={"groups": ["staff"]}, token_authenticated=True)
+    session = login(builder).session(
+        "10.0.0.1", mechanism="OAUTHBEARER", identity=identity, peer_certificate=b"der"
+    )
+    assert session.principals == ("User:alice", "Group:staff")
+    assert session.token_authenticated
+    assert builder.seen == [
+        AuthenticationContext("SASL_SSL", "EXTERNAL", "10.0.0.1", "OAUTHBEARER", identity, b"der")
+    ]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [RuntimeError("secret reason"), (), [], "alice", "User:", ":alice", ["User:a", "b"], [7], None],
+)
+def test_whatever_else_a_builder_does_refuses_the_client(result: Any) -> None:
+    with pytest.raises(AuthenticationFailed) as caught:
+        login(Builder(result)).session("127.0.0.1", identity=Identity("alice"))
+    assert "secret reason" not in str(caught.value)
+    assert "Builder" in caught.value.reason
+
+
+def test_a_session_lasts_as_long_as_the_shorter_of_its_limits() -> None:
+    way = login(DEFAULT, PLAIN=5_000)
+    assert way.lifetime_ms("PLAIN", Identity("a")) == 5_000
+    assert way.lifetime_ms("GSSAPI", Identity("a")) is None
+    assert way.lifetime_ms("GSSAPI", Identity("a", expires_at=1.0)) == 0
+    assert way.lifetime_ms("PLAIN", Identity("a", expires_at=1.0)) == 0
+    assert way.lifetime_ms("PLAIN", Identity("a", expires_at=1e12)) == 5_000
