@@ -7,7 +7,6 @@ import gc
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import version
 from typing import Final
 
@@ -17,6 +16,7 @@ from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from broker.logs import LogOutput
+from broker.plugins import make_plugin
 from broker.server import Server
 from broker.standard_authorizer import StandardAuthorizer
 from broker.stores import StoreError
@@ -92,7 +92,7 @@ async def _serve_with(
         audit = Audit(config, cluster_id, output)
         server = Server(config, cluster_id, authorizer, audit)
         listeners = await server.start()
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise StartError(str(error)) from error
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, audit.reopen)
     log.info(
@@ -122,21 +122,12 @@ def _authorizer(config: Config) -> Authorizer | None:
     if name == NO_AUTHORIZER:
         return None
     try:
-        made = StandardAuthorizer() if name == BUILT_IN_AUTHORIZER else _load(name)
+        made: Authorizer = (
+            StandardAuthorizer()
+            if name == BUILT_IN_AUTHORIZER
+            else make_plugin("authorizer.class.name", name, "broker.acl.authorizer.Authorizer")
+        )
         made.configure(config.properties)
     except (StoreError, ValueError) as error:
         raise StartError(str(error)) from error
-    return made
-
-
-def _load(name: str) -> Authorizer:
-    module, _, attribute = name.partition(":")
-    try:
-        made: Authorizer = getattr(import_module(module), attribute)()
-    except (ImportError, AttributeError, TypeError) as error:
-        text = (
-            f"authorizer.class.name={name} cannot be made: {error}. It must be an importable "
-            "package.module:Class, made without arguments (see broker.acl.authorizer.Authorizer)."
-        )
-        raise StartError(text) from error
     return made

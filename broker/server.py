@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, Final
 
 import structlog
 
 from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
-from broker.auth.login import Login, MechanismFactory
-from broker.auth.plain import PlainServer
-from broker.auth.principals import DefaultPrincipalBuilder
 from broker.catalog import Catalog
-from broker.config import Config, Listener, shown_settings
+from broker.config import Config, shown_settings
 from broker.connection import Connection, Limits
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
 from broker.listening import Connections, ListeningSocket
+from broker.logins import logins
 
 log = structlog.get_logger()
 
@@ -28,8 +23,9 @@ log = structlog.get_logger()
 class Server:
     """Serves a configuration's listeners with an authorizer that is already started.
 
-    ``start`` raises `OSError` where a listener cannot be bound; ``stop`` lets every request at work
-    be answered and takes at most ``shutdown_timeout_ms`` for that.
+    Raises ValueError for a principal builder that cannot be made. ``start`` raises `OSError` where
+    a listener cannot be bound; ``stop`` lets every request at work be answered and takes at most
+    ``shutdown_timeout_ms`` for that.
     """
 
     def __init__(
@@ -51,7 +47,7 @@ class Server:
             idle_seconds=_seconds(config.connections_max_idle_ms),
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
-        self._logins = {listener.name: _login(listener) for listener in config.listeners}
+        self._logins = logins(config)
         self._sockets: list[ListeningSocket] = []
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -128,20 +124,3 @@ class Server:
 def _seconds(milliseconds: int) -> float:
     """Return a time-out of a setting, where a negative one means never."""
     return math.inf if milliseconds < 0 else milliseconds / 1000
-
-
-def _login(listener: Listener) -> Login:
-    """Return the way into a listener."""
-    return Login(
-        listener.name,
-        listener.security_protocol,
-        DefaultPrincipalBuilder(str, str),
-        {name: _MECHANISMS[name](settings) for name, settings in listener.mechanisms.items()},
-        listener.max_reauth_ms,
-    )
-
-
-_MECHANISMS: Final[Mapping[str, Callable[[Any], MechanismFactory]]] = {
-    "PLAIN": lambda users: partial(PlainServer, users),
-}
-"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""

@@ -14,10 +14,11 @@ from broker.acl.authorizer import (
     RequestContext,
 )
 from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
-from broker.acl.decisions import AclAuthorizer
+from broker.acl.decisions import AclAuthorizer, BrokerUsers
 from broker.acl.hosts import subnet
 from broker.acl.index import AclIndex
 from broker.acl.listing import PatternAcls
+from broker.config import inter_broker_listener
 from broker.stores import AclStore, open_store
 from broker.stores.writer import AclWriter
 
@@ -34,17 +35,22 @@ class StandardAuthorizer:
     def __init__(self, store: AclStore | None = None) -> None:
         self.store = store
         self._super_users: frozenset[str] = frozenset()
+        self._broker_users = BrokerUsers()
         self._allow_everyone = False
         self._cidr = False
         self._limit: int | None = None
         self._running: tuple[AclAuthorizer, AclWriter] | None = None
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Take ``super.users``, ``allow.everyone.if.no.acl.found`` and ``aclbroker.*``.
+        """Take ``super.users``, ``broker.users`` with the name of the brokers' listener,
+        ``allow.everyone.if.no.acl.found`` and ``aclbroker.*``.
 
         Raises ValueError for a bad value, `StoreError` for a bad ``aclbroker.store``.
         """
         self._super_users = _principals(properties, "super.users")
+        self._broker_users = BrokerUsers(
+            _principals(properties, "broker.users"), inter_broker_listener(properties)
+        )
         self._allow_everyone = _boolean(properties, "allow.everyone.if.no.acl.found")
         self._cidr = _boolean(properties, "aclbroker.acl.host.cidr")
         self._limit = _limit(properties, "aclbroker.acl.limit")
@@ -65,7 +71,7 @@ class StandardAuthorizer:
             await self.store.close()
             raise
         self._warn_of_subnets(index.hosts())
-        core = AclAuthorizer(index, self._super_users, self._allow_everyone)
+        core = AclAuthorizer(index, self._super_users, self._allow_everyone, self._broker_users)
         self._running = core, AclWriter(self.store, index, self._limit)
 
     async def close(self) -> None:

@@ -1,6 +1,6 @@
 """The rules of Kafka's StandardAuthorizer: an action is decided by the first of these that applies.
 
-1. A super user is allowed.
+1. A super user is allowed, and a broker's user on the listener of the brokers.
 2. An ACL that matches principal, host, resource and operation denies: denied.
 3. Such an ACL allows, if only by implication (READ implies DESCRIBE and so on): allowed.
 4. No ACL for anybody has a pattern that matches the resource, and the default for this is to
@@ -13,9 +13,9 @@ counts. ACLs of ``User:*`` count for everyone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.acl.authorizer import Action, Decision, Peer, Rule, RuleKind, Session
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
@@ -46,6 +46,16 @@ _ANY_NAME: Final = "hardcode"
 """The name that Kafka asks about first to decide on any resource of a type."""
 
 
+class BrokerUsers(NamedTuple):
+    """Principals who may do everything on one listener, and on others what ACLs say.
+
+    As Confluent's ``broker.users``, with which a cluster starts whose ACLs lie elsewhere.
+    """
+
+    principals: frozenset[str] = frozenset()
+    listener: str = ""
+
+
 class AclAuthorizer:
     """Decides over the ACLs of an index. ``super_users`` are principals, written ``Type:name``."""
 
@@ -54,8 +64,10 @@ class AclAuthorizer:
         index: AclIndex,
         super_users: Collection[str] = (),
         allow_everyone_if_no_acl_found: bool = False,
+        broker_users: BrokerUsers | None = None,
     ) -> None:
         self.index = index
+        self._broker_users = broker_users if broker_users and broker_users.principals else None
         self.super_users = frozenset(super_users)
         self.allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
 
@@ -76,11 +88,17 @@ class AclAuthorizer:
 
     def _decisions(
         self, session: Session, operation: AclOperation, resource_type: ResourceType
-    ) -> _Decisions:
+    ) -> Mapping[str | None, Decision]:
+        if self._broker_users is not None and self._is_broker(session):
+            return _ALL_ALLOWED
         rights = self.index.rights(session.peer, resource_type)
-        decisions: _Decisions | None = rights.answers.get(operation)
+        decisions: Mapping[str | None, Decision] | None = rights.answers.get(operation)
         if decisions is None:
-            decisions = _Decisions(self, rights, session.peer, operation, resource_type)
+            decisions = (
+                _ALL_ALLOWED
+                if self.is_super_user(session.peer)
+                else _Decisions(self, rights, session.peer, operation, resource_type)
+            )
             rights.answers[operation] = decisions
         return decisions
 
@@ -128,7 +146,7 @@ class AclAuthorizer:
         Raises ValueError for a type that is UNKNOWN or ANY.
         """
         operations = supported_operations(resource_type)
-        if self.is_super_user(session.peer):
+        if self.is_super_user(session.peer) or self._is_broker(session):
             return bit_field(operations)
         found = self.index.rights(session.peer, resource_type).bits(name)
         if not found and self.is_open(resource_type, name):
@@ -139,9 +157,28 @@ class AclAuthorizer:
         """Tell whether one of the peer's principals is a super user."""
         return not self.super_users.isdisjoint(peer[0])
 
+    def _is_broker(self, session: Session) -> bool:
+        """Tell whether it is a session of a broker's user on the listener of brokers."""
+        users = self._broker_users
+        return (
+            users is not None
+            and session.listener == users.listener
+            and not users.principals.isdisjoint(session.principals)
+        )
+
     def is_open(self, resource_type: ResourceType, name: str) -> bool:
         """Tell whether a resource is open to everyone because it has no ACL."""
         return self.allow_everyone_if_no_acl_found and not self.index.has_match(resource_type, name)
+
+
+class _AllAllowed(dict[str | None, Decision]):
+    """What is decided for a super user: a name has to be there, that is all."""
+
+    def __missing__(self, name: str | None) -> Decision:
+        return _DEFAULT_DENY if name is None else _SUPER_USER
+
+
+_ALL_ALLOWED: Final = _AllAllowed()
 
 
 class _Decisions(dict[str | None, Decision]):
@@ -155,7 +192,6 @@ class _Decisions(dict[str | None, Decision]):
         "_core",
         "_denied_by",
         "_granted_by",
-        "_is_super_user",
         "_operation",
         "_peer",
         "_resource_type",
@@ -176,15 +212,12 @@ class _Decisions(dict[str | None, Decision]):
         self._peer = peer
         self._operation = operation
         self._resource_type = resource_type
-        self._is_super_user = core.is_super_user(peer)
         self._denied_by = NAMED_BY[operation] << DENIED_SHIFT
         self._granted_by = GRANTED_BY[operation]
 
     def __missing__(self, name: str | None) -> Decision:
         if name is None:
             return _DEFAULT_DENY
-        if self._is_super_user:
-            return _SUPER_USER
         found = self._rights.bits(name)
         if found & self._denied_by:
             decision = Decision(False, partial(self._rule, name, _DENY))

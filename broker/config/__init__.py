@@ -1,20 +1,26 @@
 """The configuration: a server.properties with Kafka's names, read once at start into a `Config`."""
 
+from broker.config.endpoints import inter_broker_listener
 from broker.config.load import load, shown_settings
 from broker.config.model import (
     BUILT_IN_AUTHORIZER,
+    BUILT_IN_PRINCIPAL_BUILDER,
     NO_AUTHORIZER,
     Config,
     ConfigError,
     Listener,
 )
+from broker.config.reader import listener_prefix
 
 __all__ = [
     "BUILT_IN_AUTHORIZER",
+    "BUILT_IN_PRINCIPAL_BUILDER",
     "NO_AUTHORIZER",
     "Config",
     "ConfigError",
     "Listener",
+    "inter_broker_listener",
+    "listener_prefix",
     "load",
     "shown_settings",
 ]

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from broker.config import values
-from broker.config.model import BUILT_IN_AUTHORIZER
+from broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
 from broker.config.values import INT_MAX, LONG_MAX, ValueType, choice, integer, nothing_but
 
 
@@ -61,12 +61,14 @@ _LISTENERS = (
         "Names in `listeners` that belong to a controller: not opened here.",
     ),
     Definition(
-        "inter.broker.listener.name", "inter_broker_listener_name", values.OPTIONAL_TEXT, "",
-        _NO_EFFECT,
+        "inter.broker.listener.name", "", values.OPTIONAL_TEXT, None,
+        "The listener of which `broker.users` may do everything; no broker connects to it.",
+        default_doc="the one named like `security.inter.broker.protocol`",
     ),
     Definition(
-        "security.inter.broker.protocol", "security_inter_broker_protocol",
-        choice(*values.SECURITY_PROTOCOLS), "PLAINTEXT", _NO_EFFECT,
+        "security.inter.broker.protocol", "",
+        choice(*values.SECURITY_PROTOCOLS), "PLAINTEXT",
+        "The name of the listener of brokers where `inter.broker.listener.name` is not set.",
     ),
     Definition(
         "node.id", "node_id", integer(0), None,
@@ -99,14 +101,13 @@ _AUTHORIZATION = (
         "Topics are not created either way.",
     ),
     Definition(
-        "principal.builder.class", "",
-        nothing_but(
-            "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
-            "another principal builder is not supported yet",
-        ),
-        "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
-        "The principal of a connection is User:ANONYMOUS, or with SASL the user name.",
-        Scope.EITHER,
+        "broker.users", "broker_users", values.PRINCIPALS, "",
+        "Principals who may do everything that they ask for on the listener of the brokers "
+        "(`inter.broker.listener.name`), and on other listeners what the ACLs say.",
+    ),
+    Definition(
+        "principal.builder.class", "", values.PRINCIPAL_BUILDER, BUILT_IN_PRINCIPAL_BUILDER,
+        "Who names the principals of a connection: see authentication.md.", Scope.EITHER,
     ),
 )  # fmt: skip
 
@@ -129,7 +130,7 @@ _AUTHENTICATION = (
         "Refused, since passwords come from `plain.sasl.jaas.config` alone.", Scope.LISTENER,
     ),
     Definition(
-        "sasl.mechanism.inter.broker.protocol", "sasl_mechanism_inter_broker_protocol",
+        "sasl.mechanism.inter.broker.protocol", "",
         values.TEXT, "GSSAPI", _NO_EFFECT,
     ),
     Definition(

@@ -16,10 +16,7 @@ from broker.config.reader import Reader
 
 SUPPORTED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 # Reading these reports a value that asks for protection which does not exist here.
-_CHECKED_PER_LISTENER = (
-    "principal.builder.class",
-    "plain.sasl.server.callback.handler.class",
-)
+_CHECKED_PER_LISTENER = ("plain.sasl.server.callback.handler.class",)
 
 
 def read_listeners(reader: Reader) -> tuple[Listener, ...]:
@@ -94,6 +91,7 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
         max_reauth_ms={
             mechanism: max_reauth_ms(reader, name, mechanism) for mechanism in mechanisms
         },
+        principal_builder_class=reader.value("principal.builder.class", name),
         max_connections=reader.value("max.connections", name),
     )
 

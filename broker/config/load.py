@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from broker.config.definitions import DEFINITIONS
-from broker.config.endpoints import parse_endpoints
+from broker.config.endpoints import inter_broker_listener, parse_endpoints
 from broker.config.listeners import reachable_listeners, read_listeners
 from broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
 from broker.config.names import warn_without_effect
@@ -46,10 +46,12 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     if report.problems:
         raise ConfigError(tuple(report.problems), tuple(report.warnings))
     _warn_of_open_doors(reader, listeners)
+    properties = {name: setting.value for name, setting in settings.items()}
+    _warn_of_broker_users(reader, listeners, inter_broker_listener(properties))
     return Config(
         **fields,
         listeners=listeners,
-        properties={name: setting.value for name, setting in settings.items()},
+        properties=properties,
         warnings=tuple(report.warnings),
         notes=tuple(report.notes),
     )
@@ -138,6 +140,13 @@ def _warn_of_open_doors(reader: Reader, listeners: tuple[Listener, ...]) -> None
                     f"super.users holds User:ANONYMOUS: whoever reaches listener {listener.name} "
                     "may do anything"
                 )
+
+
+def _warn_of_broker_users(reader: Reader, listeners: tuple[Listener, ...], name: str) -> None:
+    if reader.value("broker.users") and name not in {listener.name for listener in listeners}:
+        reader.report.warn(
+            f"broker.users has no effect: brokers use listener {name}, which is not in listeners"
+        )
 
 
 def _listener_names(reader: Reader) -> tuple[list[str], list[str]]:

@@ -6,6 +6,9 @@ from typing import Any
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
+BUILT_IN_PRINCIPAL_BUILDER = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
+)
 
 
 class ConfigError(Exception):
@@ -39,6 +42,7 @@ class Listener:
     advertised_port: int
     mechanisms: Mapping[str, Any] = field(repr=False)
     max_reauth_ms: Mapping[str, int]
+    principal_builder_class: str
     max_connections: int
 
 
@@ -55,11 +59,9 @@ class Config:
     listeners: tuple[Listener, ...]
     node_id: int
     super_users: frozenset[str]
+    broker_users: frozenset[str]
     allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str
-    inter_broker_listener_name: str | None
-    security_inter_broker_protocol: str
-    sasl_mechanism_inter_broker_protocol: str
     socket_request_max_bytes: int
     sasl_server_max_receive_size: int
     connections_max_idle_ms: int

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 
 from broker.acl.hosts import canonical
 from broker.catalog import is_topic_name
-from broker.config.model import BUILT_IN_AUTHORIZER, NO_AUTHORIZER
+from broker.config.model import (
+    BUILT_IN_AUTHORIZER,
+    BUILT_IN_PRINCIPAL_BUILDER,
+    NO_AUTHORIZER,
+)
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -137,7 +141,15 @@ def _principals(text: str) -> frozenset[str]:
 def _authorizer(text: str) -> str:
     if text in _KAFKA_AUTHORIZERS:
         return BUILT_IN_AUTHORIZER
-    if text == NO_AUTHORIZER or _CLASS.fullmatch(text):
+    return text if text == NO_AUTHORIZER else _python_class(text)
+
+
+def _principal_builder(text: str) -> str:
+    return text if text == BUILT_IN_PRINCIPAL_BUILDER else _python_class(text)
+
+
+def _python_class(text: str) -> str:
+    if _CLASS.fullmatch(text):
         return text
     raise ValueError("not a class that can be loaded here")
 
@@ -170,6 +182,9 @@ AUTHORIZER = ValueType(
     f"{', '.join(_KAFKA_AUTHORIZERS)} (all three: the built-in one), package.module:Class, "
     "or empty (no authorizer)",
     _authorizer,
+)
+PRINCIPAL_BUILDER = ValueType(
+    f"{BUILT_IN_PRINCIPAL_BUILDER}, package.module:Class", _principal_builder
 )
 STORE = ValueType(
     "sqlite:///PATH, with a fourth slash if the path is absolute, or memory: (which keeps "

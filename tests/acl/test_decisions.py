@@ -4,6 +4,7 @@ import pytest
 
 from broker.acl.authorizer import Action, RuleKind, Session
 from broker.acl.bindings import AclOperation, ResourceType
+from broker.acl.decisions import BrokerUsers
 from broker.acl.operations import supported_operations
 from tests.acl.examples import (
     ALICE,
@@ -219,6 +220,21 @@ def test_a_super_user_is_allowed_whatever_is_denied():
 
 def test_a_super_user_of_the_wildcard_name_makes_nobody_else_one():
     assert not allowed(authorizer(super_users=["User:*"]))
+
+
+def test_a_brokers_user_is_allowed_everything_on_one_listener():
+    core = authorizer(
+        deny("User:*", ALL, "*"), broker_users=BrokerUsers(frozenset(["User:kafka"]), "BROKERS")
+    )
+    on_it = Session(("User:kafka",), "127.0.0.1", "BROKERS")
+    elsewhere = Session(("User:kafka",), "127.0.0.1", "CLIENTS")
+    other = Session(("User:alice",), "127.0.0.1", "BROKERS")
+    for who, expected in [(on_it, True), (elsewhere, False), (other, False), (on_it, True)]:
+        assert core.decide(who, Action(READ, TOPIC, "orders")).allowed is expected
+        assert core.authorize_by_resource_type(who, READ, TOPIC).allowed is expected
+        assert bool(core.authorized_operations(who, TOPIC, "orders")) is expected
+    assert not core.decide(on_it, Action(READ, TOPIC, None)).allowed
+    assert core.decide(on_it, Action(READ, TOPIC, "orders")).rule.kind is RuleKind.SUPER_USER
 
 
 def test_if_no_acl_has_a_matching_pattern_everyone_may_be_allowed():

@@ -98,8 +98,8 @@ def test_a_password_that_is_read_as_a_name_is_not_shown(load_text: LoadText):
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("principal.builder.class=com.example.Groups", "not supported yet"),
-        ("listener.name.sasl_plaintext.principal.builder.class=com.example.G", "not supported yet"),
+        ("principal.builder.class=com.example.Groups", "not a class"),
+        ("listener.name.sasl_plaintext.principal.builder.class=com.example.G", "not a class"),
         ("listener.name.sasl_plaintext.plain.sasl.server.callback.handler.class=x.Ldap", "another"),
         ("listener.name.sasl_plaintext.ssl.client.auth=required", "has no SSL"),
         ("ssl.client.auth=maybe", "unknown; allowed: none, requested, required"),

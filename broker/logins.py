@@ -1,0 +1,53 @@
+"""The way into each listener, as its settings say: mechanisms, and who names the principals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from broker.auth.login import Login, MechanismFactory
+from broker.auth.plain import PlainServer
+from broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
+from broker.config import BUILT_IN_PRINCIPAL_BUILDER, Config, Listener, listener_prefix
+from broker.plugins import make_plugin
+
+_MECHANISMS: Final[Mapping[str, Callable[[Any], MechanismFactory]]] = {
+    "PLAIN": lambda users: partial(PlainServer, users),
+}
+"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""
+
+
+def logins(config: Config) -> dict[str, Login]:
+    """Return the way into each listener by its name.
+
+    Raises ValueError for a principal builder that cannot be made or configured.
+    """
+    return {listener.name: _login(config, listener) for listener in config.listeners}
+
+
+def _login(config: Config, listener: Listener) -> Login:
+    return Login(
+        listener.name,
+        listener.security_protocol,
+        _builder(config, listener),
+        {name: _MECHANISMS[name](settings) for name, settings in listener.mechanisms.items()},
+        listener.max_reauth_ms,
+    )
+
+
+def _builder(config: Config, listener: Listener) -> PrincipalBuilder:
+    name = listener.principal_builder_class
+    if name == BUILT_IN_PRINCIPAL_BUILDER:
+        return DefaultPrincipalBuilder(str, str)
+    interface = "broker.auth.principals.PrincipalBuilder"
+    made: PrincipalBuilder = make_plugin("principal.builder.class", name, interface)
+    # As Kafka gives them: the listener's own settings, without their prefix, before the broker's.
+    prefix = listener_prefix(listener.name)
+    own = {
+        key.removeprefix(prefix): value
+        for key, value in config.properties.items()
+        if key.startswith(prefix)
+    }
+    made.configure({**config.properties, **own})
+    return made
