@@ -21,6 +21,7 @@ from broker.auth.login import Login
 from broker.auth.mechanism import AuthenticationFailed
 from broker.dispatch import answer_versions, dispatch
 from broker.handlers.services import Services
+from broker.login_log import LoginLog
 from protocol.leaves import ProtocolError
 from protocol.wire import FrameReader
 
@@ -30,14 +31,15 @@ _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
 
-_FAILED: Final = "authentication failed"
-
 
 class Registry(Protocol):
     """Who keeps the connections of a listener."""
 
     def opened(self, connection: Connection) -> None:
         """Take note of a connection."""
+
+    def authenticated(self, connection: Connection) -> None:
+        """Take note that it is known who is at the other end of a connection."""
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection; its place may be given away."""
@@ -62,16 +64,24 @@ class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
     ``host`` is the peer's address as ACLs name it, ``login`` the way in: the peer is nobody until
-    that has made it somebody.
+    that has made it somebody. ``logins`` takes note of how that went.
     """
 
     def __init__(
-        self, services: Services, registry: Registry, login: Login, host: str, limits: Limits
+        self,
+        services: Services,
+        registry: Registry,
+        login: Login,
+        host: str,
+        limits: Limits,
+        logins: LoginLog,
     ) -> None:
         self._services = services
         self._registry = registry
         self.host = host
+        self._listener = login.listener
         self._limits = limits
+        self._logins = logins
         self._loop = asyncio.get_running_loop()
         self._authentication = Authentication(login, host, answer_versions, self._loop.time)
         self._lasting_session: Session | None = None
@@ -100,7 +110,8 @@ class Connection(asyncio.Protocol):
         try:
             self._authentication.begin(_peer_certificate(transport))
         except AuthenticationFailed as error:
-            self._close(_FAILED, error.reason)
+            self._failed(error.reason)
+            self._stopping = True
             self._transport.close()
         self._begin_session()
 
@@ -145,6 +156,11 @@ class Connection(asyncio.Protocol):
         """Close at once."""
         self._transport.abort()
 
+    def give_way(self, limit: int) -> None:
+        """End: too many have not authenticated, and this one has had the longest time for it."""
+        self._failed(f"made room: {limit} younger connections have not authenticated either")
+        self.abort()
+
     # -- the work
 
     def _work(self) -> None:
@@ -164,7 +180,7 @@ class Connection(asyncio.Protocol):
                 if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
                     self._await_turn()
         except ProtocolError as error:
-            self._close("malformed request", str(error))
+            self._malformed(str(error))
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
             self._log.exception("request failed; connection closed")
             self._stopping = True
@@ -173,6 +189,14 @@ class Connection(asyncio.Protocol):
         if done or (self._ended and not self._awaits_turn):
             self._transport.close()
         self._throttle_reading()
+
+    def _malformed(self, reason: str) -> None:
+        if self._authentication.session is None:
+            # From whom nobody knows, and so as often as he likes.
+            self._failed(f"malformed request: {reason}")
+            self._stopping = True
+        else:
+            self._close("malformed request", reason)
 
     def _ready(self) -> bool:
         return (
@@ -201,20 +225,27 @@ class Connection(asyncio.Protocol):
         if authentication.session is None:
             raise RuntimeError("a connection without a session and without a way to one")
         if authentication.is_expired:
+            self._logins.expired(self._listener)
             self._close("session expired", "it was not authenticated again in time")
             return b""
         return dispatch(self._services, authentication.session, frame)
 
     def _authenticate(self, frame: bytes) -> bytes | Awaitable[bytes]:
-        reply = self._authentication.receive(frame)
+        authentication = self._authentication
+        renewed = authentication.session is not None
+        reply = authentication.receive(frame)
         if reply.failure is not None:
-            self._log.warning(_FAILED, reason=reply.failure, action="connection closed")
+            self._failed(reply.failure)
             return self._refused(reply.frame)
-        if self._authentication.is_at_work:
+        if authentication.is_at_work:
             self._frames.limit = self._limits.login_bytes
         else:
             self._begin_session()
+            self._logins.succeeded(self._listener, authentication.mechanism, renewed=renewed)
         return reply.frame
+
+    def _failed(self, reason: str) -> None:
+        self._logins.failed(self._log, self._listener, self._authentication.mechanism, reason)
 
     async def _refused(self, frame: bytes) -> bytes:
         """Answer late who failed, so that nobody can try many passwords on a connection."""
@@ -232,11 +263,12 @@ class Connection(asyncio.Protocol):
             self._lasting_session = session
         if self._login_timer is not None:
             self._login_timer.cancel()
+        self._registry.authenticated(self)
 
     def _check_login(self) -> None:
         if self._authentication.session is None:
-            self._close(_FAILED, f"not within {self._limits.login_seconds:g} seconds")
-            self._transport.abort()
+            self._failed(f"not within {self._limits.login_seconds:g} seconds")
+            self.abort()
 
     def _close(self, event: str, reason: str) -> None:
         self._log.warning(event, reason=reason, action="connection closed")

@@ -13,10 +13,16 @@ import structlog
 from broker.acl.hosts import canonical
 from broker.config.model import Listener
 from broker.connection import Connection
+from broker.metrics import Metrics
 
 log = structlog.get_logger()
 
 _RETRY_SECONDS: Final = 0.1
+
+_AT_ONCE: Final = 16
+"""How many connections are accepted before others get their turn. The system's queue of those that
+wait is short, and a client that finds it full tries again only after a second.
+"""
 
 
 class Connections:
@@ -24,13 +30,25 @@ class Connections:
 
     A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
     at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
+    Of more than ``limit_of_strangers`` that have not authenticated the oldest is closed, so that
+    whoever holds many open keeps nobody out who is quicker.
     """
 
-    def __init__(self, limit: int, limit_per_address: int, overrides: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        limit: int,
+        limit_per_address: int,
+        overrides: Mapping[str, int],
+        limit_of_strangers: int,
+        metrics: Metrics,
+    ) -> None:
         self.limit = limit
         self.limit_per_address = limit_per_address
         self.overrides = {canonical(host): number for host, number in overrides.items()}
+        self.limit_of_strangers = limit_of_strangers
         self.open: set[Connection] = set()
+        self._strangers: dict[Connection, None] = {}  # in the order in which they came
+        self._metrics = metrics
         self._admitted: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
         self._room = asyncio.Event()
@@ -57,6 +75,27 @@ class Connections:
             del self._by_address[address]
         self._room.set()
 
+    def opened(self, connection: Connection, listener: Listener) -> None:
+        """Take note of a connection, of nobody known yet."""
+        self.open.add(connection)
+        self._metrics.add("aclbroker_connections", listener.name)
+        self._strangers[connection] = None
+        if len(self._strangers) > self.limit_of_strangers:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.give_way(self.limit_of_strangers)
+
+    def authenticated(self, connection: Connection) -> None:
+        """Take note that it is known who is at the other end."""
+        self._strangers.pop(connection, None)
+
+    def closed(self, connection: Connection, listener: Listener) -> None:
+        """Forget a connection; its place may be given away."""
+        self.open.discard(connection)
+        self._strangers.pop(connection, None)
+        self._metrics.add("aclbroker_connections", listener.name, amount=-1)
+        self.leave(listener, connection.host)
+
     async def all_closed(self) -> None:
         """Wait until no connection is open."""
         while self.open:
@@ -77,32 +116,53 @@ class ListeningSocket:
         self.listener = listener
         self._connections = connections
         self._connect = connect
+        self._opening: set[asyncio.Task[None]] = set()
         self._socket = _bind(listener, backlog)
         self.host, self.port = self._socket.getsockname()[:2]
 
     def opened(self, connection: Connection) -> None:
         """Take note of a connection."""
-        self._connections.open.add(connection)
+        self._connections.opened(connection, self.listener)
+
+    def authenticated(self, connection: Connection) -> None:
+        """Take note that it is known who is at the other end of a connection."""
+        self._connections.authenticated(connection)
 
     def closed(self, connection: Connection) -> None:
         """Forget a connection; its place may be given away."""
-        self._connections.open.discard(connection)
-        self._connections.leave(self.listener, connection.host)
+        self._connections.closed(connection, self.listener)
 
     async def accept(self) -> None:
         """Accept connections until cancelled."""
-        loop = asyncio.get_running_loop()
+        accepted = 0
         while True:
             try:
-                peer, _ = await loop.sock_accept(self._socket)
+                peer, _ = self._socket.accept()
+            except BlockingIOError:
+                await self._wait()
+                continue
             except OSError as error:
                 # Out of file descriptors, or the peer is gone: neither is the listener's end.
                 log.error("accept failed", listener=self.listener.name, error=str(error))
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            await self._open(peer)
+            await self._admit(peer)
+            accepted += 1
+            if accepted % _AT_ONCE == 0:
+                await asyncio.sleep(0)
 
-    async def _open(self, peer: socket.socket) -> None:
+    async def _wait(self) -> None:
+        """Wait for a connection to accept."""
+        readable = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._socket, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._socket)
+
+    async def _admit(self, peer: socket.socket) -> None:
+        """Give a connection a place, waiting for one, and open it in a task of its own."""
         try:
             # A link-local address carries its interface, which no ACL names.
             address = canonical(peer.getpeername()[0].partition("%")[0])
@@ -117,6 +177,12 @@ class ListeningSocket:
             )
             peer.close()
             return
+        peer.setblocking(False)
+        task = asyncio.create_task(self._open(peer, address))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, peer: socket.socket, address: str) -> None:
         loop = asyncio.get_running_loop()
         try:
             await loop.connect_accepted_socket(lambda: self._connect(self, address), peer)

@@ -16,6 +16,7 @@ from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from broker.logs import LogOutput
+from broker.metrics import Metrics
 from broker.plugins import make_plugin
 from broker.server import Server
 from broker.standard_authorizer import StandardAuthorizer
@@ -90,8 +91,12 @@ async def _serve_with(
     cluster_id = await _cluster_id(authorizer)
     try:
         audit = Audit(config, cluster_id, output)
-        server = Server(config, cluster_id, authorizer, audit)
+        metrics = Metrics()
+        server = Server(config, cluster_id, authorizer, audit, metrics)
         listeners = await server.start()
+        if config.metrics_address is not None:
+            host, _ = config.metrics_address
+            log.info("metrics", address=f"{host}:{metrics.serve(*config.metrics_address)}")
     except (OSError, ValueError) as error:
         raise StartError(str(error)) from error
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, audit.reopen)
@@ -106,6 +111,7 @@ async def _serve_with(
     await stop.wait()
     log.info("stopping")
     await server.stop()
+    metrics.close()
     audit.close()
 
 

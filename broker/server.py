@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 
 import structlog
 
@@ -15,7 +16,9 @@ from broker.connection import Connection, Limits
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
 from broker.listening import Connections, ListeningSocket
+from broker.login_log import LoginLog
 from broker.logins import logins
+from broker.metrics import Metrics
 
 log = structlog.get_logger()
 
@@ -29,7 +32,12 @@ class Server:
     """
 
     def __init__(
-        self, config: Config, cluster_id: str, authorizer: Authorizer | None, audit: Audit
+        self,
+        config: Config,
+        cluster_id: str,
+        authorizer: Authorizer | None,
+        audit: Audit,
+        metrics: Metrics,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -39,6 +47,8 @@ class Server:
             config.max_connections,
             config.max_connections_per_ip,
             config.max_connections_per_ip_overrides,
+            config.max_unauthenticated_connections,
+            metrics,
         )
         self._limits = Limits(
             login_bytes=config.sasl_server_max_receive_size,
@@ -48,6 +58,8 @@ class Server:
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
         self._logins = logins(config)
+        self._metrics = metrics
+        self._login_log = LoginLog(metrics, time.monotonic)
         self._sockets: list[ListeningSocket] = []
         self._accepting: list[asyncio.Task[None]] = []
 
@@ -118,7 +130,7 @@ class Server:
 
     def _connect(self, bound: ListeningSocket, host: str) -> Connection:
         login = self._logins[bound.listener.name]
-        return Connection(self._services, bound, login, host, self._limits)
+        return Connection(self._services, bound, login, host, self._limits, self._login_log)
 
 
 def _seconds(milliseconds: int) -> float:

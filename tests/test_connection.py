@@ -14,7 +14,9 @@ from broker.auth.principals import DefaultPrincipalBuilder
 from broker.catalog import Catalog
 from broker.config import load
 from broker.connection import Connection, Limits
+from broker.login_log import LoginLog
 from broker.logs import configure
+from broker.metrics import Metrics
 from protocol.messages import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from protocol.wire import FrameReader
@@ -54,6 +56,9 @@ class Registry:
     def opened(self, connection: Connection) -> None:
         pass
 
+    def authenticated(self, connection: Connection) -> None:
+        pass
+
     def closed(self, connection: Connection) -> None:
         pass
 
@@ -71,7 +76,8 @@ async def connect():
 
     def connected() -> tuple[Connection, Wire]:
         wire = Wire()
-        connection = Connection(parts, Registry(), login, "127.0.0.1", limits)
+        logins = LoginLog(Metrics(), asyncio.get_running_loop().time)
+        connection = Connection(parts, Registry(), login, "127.0.0.1", limits, logins)
         connection.connection_made(wire)
         return connection, wire
 

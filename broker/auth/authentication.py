@@ -57,6 +57,11 @@ class Authentication:
             self.session = self._new_session(None, None)
 
     @property
+    def mechanism(self) -> str:
+        """The SASL mechanism that the peer uses or has used; "" before it has named one."""
+        return self._mechanism if self._exchange is None else self._exchange.mechanism
+
+    @property
     def is_at_work(self) -> bool:
         """Whether the next frames are for `receive`."""
         return self._exchange is not None

@@ -62,6 +62,7 @@ class SaslExchange:
     `AuthenticationFailed` if that gets nobody in, and returns for how many milliseconds it is good,
     0 if it does not end. With ``again``, the mechanism used before, somebody authenticates once
     more (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
+    ``mechanism`` is the enabled one that the peer asked for, "" before that.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class SaslExchange:
         self._again = again
         self._state = _State.VERSIONS_OR_HANDSHAKE if again is None else _State.HANDSHAKE
         self._mechanism: Mechanism | None = None
-        self._name = ""
+        self.mechanism = ""
 
     def receive(self, frame: bytes) -> Reply:
         """Answer one frame; raises `ProtocolError` for what cannot be answered."""
@@ -117,7 +118,7 @@ class SaslExchange:
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             reason = f"SASL mechanism {name[:64]} is not enabled; enabled: {', '.join(enabled)}"
             return Reply(_answer(request, error_code=code, mechanisms=enabled), reason)
-        self._name = name
+        self.mechanism = name
         if self._again in (None, name):
             self._mechanism = make()
         else:
@@ -148,7 +149,7 @@ class SaslExchange:
         try:
             challenge = mechanism.evaluate(token)
             if mechanism.identity is not None:
-                lifetime = self._accept(self._name, mechanism.identity)
+                lifetime = self._accept(self.mechanism, mechanism.identity)
                 self._state, self.complete = _State.OVER, True
         except AuthenticationFailed as error:
             self._state = _State.OVER

@@ -189,8 +189,9 @@ _CONNECTIONS = (
         "Limits of single addresses. Host names are resolved once, at start.",
     ),
     Definition(
-        "socket.listen.backlog.size", "socket_listen_backlog_size", integer(1), "50",
-        "How many connections may wait to be accepted.",
+        "socket.listen.backlog.size", "socket_listen_backlog_size", integer(1), "1024",
+        "How many connections may wait to be accepted. Kafka's default is 50; who finds the queue "
+        "full waits for a second.",
     ),
 )  # fmt: skip
 
@@ -253,6 +254,16 @@ _OWN = (
     Definition(
         "aclbroker.sasl.timeout.ms", "sasl_timeout_ms", integer(1, never=-1), "30000",
         "How long a client may take to authenticate.",
+    ),
+    Definition(
+        "aclbroker.max.unauthenticated.connections", "max_unauthenticated_connections",
+        integer(1), "1000",
+        "How many connections may be open that have not authenticated; of more the oldest is "
+        "closed.",
+    ),
+    Definition(
+        "aclbroker.metrics.address", "metrics_address", values.ADDRESS, "",
+        "Where figures for Prometheus are served over HTTP, to whoever asks; if empty, nowhere.",
     ),
     Definition(
         "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",

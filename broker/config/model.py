@@ -67,6 +67,8 @@ class Config:
     connections_max_idle_ms: int
     connection_failed_authentication_delay_ms: int
     sasl_timeout_ms: int
+    max_unauthenticated_connections: int
+    metrics_address: tuple[str, int] | None
     max_connections: int
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]

@@ -154,6 +154,15 @@ def _python_class(text: str) -> str:
     raise ValueError("not a class that can be loaded here")
 
 
+def _address(text: str) -> tuple[str, int] | None:
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    if not host:
+        raise ValueError("not HOST:PORT")
+    return host.strip("[]"), integer(0, 65535).parse(port)
+
+
 def _store(text: str) -> str:
     path = text.removeprefix("sqlite:///")
     is_file = path not in ("", text) and "\0" not in path
@@ -176,6 +185,7 @@ CONNECTIONS_BY_ADDRESS = ValueType(
     "HOST:COUNT separated by commas, each host an address or a name that resolves",
     _connections_by_address,
 )
+ADDRESS = ValueType("HOST:PORT such as 127.0.0.1:9404, or empty", _address)
 TOPICS = ValueType("TOPIC:PARTITIONS separated by commas, such as orders:3", _topics)
 PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", _principals)
 AUTHORIZER = ValueType(

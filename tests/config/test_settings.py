@@ -19,7 +19,7 @@ def test_the_defaults_are_kafkas(load_text: LoadText):
     assert config.sasl_server_max_receive_size == 524288
     assert config.connections_max_idle_ms == 600000
     assert (config.max_connections, config.max_connections_per_ip) == (MANY, MANY)
-    assert config.socket_listen_backlog_size == 50
+    assert config.socket_listen_backlog_size == 1024
     assert config.super_users == frozenset()
     assert not config.allow_everyone_if_no_acl_found
 

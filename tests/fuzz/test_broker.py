@@ -149,4 +149,6 @@ def test_damaged_logins_let_nobody_in(broker: Broker) -> None:
             for intruder in intruders:
                 assert not is_marker_answered(all_that_comes(intruder))
                 intruder.close()
-    assert assert_unharmed(broker, memory) > 0
+    assert_unharmed(broker, memory)
+    reasons = [event.get("reason", "") for event in broker.events()]
+    assert any(reason.startswith("malformed request") for reason in reasons)

@@ -1,0 +1,124 @@
+"""Many who do not authenticate, or fail to: nobody else notices, and nothing stays behind."""
+
+from __future__ import annotations
+
+import re
+import urllib.request
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from protocol.messages import ApiKey
+from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from tests.conftest import StartBroker
+from tests.support.accounts import PASSWORDS
+from tests.support.broker import Broker
+from tests.support.client import Client, request_frame
+from tests.support.process import wait_for
+
+METRICS = {"aclbroker.metrics.address": "127.0.0.1:0"}
+WRONG_LOGIN = request_frame(
+    ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")
+) + request_frame(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(b"\0admin\0wrong"))
+AT_ONCE = 250
+
+
+def metrics(broker: Broker) -> str:
+    """Return what a Prometheus would read."""
+    [address] = [event["address"] for event in broker.events() if event["event"] == "metrics"]
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as answer:
+        return answer.read().decode()
+
+
+def figure(broker: Broker, name: str, **labels: str) -> float:
+    """Return a figure, 0 if it is not there yet."""
+    for line in metrics(broker).splitlines():
+        if line.startswith(name) and all(
+            f'{key}="{value}"' in line for key, value in labels.items()
+        ):
+            return float(line.rpartition(" ")[2])
+    return 0.0
+
+
+def works(broker: Broker) -> None:
+    """Check that somebody who knows a password gets in, and gets an answer."""
+    with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
+        assert client.login("admin", PASSWORDS["admin"]).error_code == 0
+        assert client.resource_names() == []
+
+
+def wrong_logins(address: str, count: int) -> None:
+    with ExitStack() as opened:
+        clients: Sequence[Client] = [opened.enter_context(Client(address)) for _ in range(count)]
+        for client in clients:
+            client.send(WRONG_LOGIN)
+        for client in clients:
+            assert client.response(ApiKey.SASL_HANDSHAKE, 1)[1].error_code == 0
+            assert client.response(ApiKey.SASL_AUTHENTICATE, 2)[1].error_code == 58
+            assert client.is_closed()
+
+
+def test_ten_thousand_failed_logins_leave_figures_and_a_few_lines(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker(METRICS)
+    address = broker.listeners["SASL_PLAINTEXT"]
+    wrong_logins(address, AT_ONCE)
+    works(broker)
+    before = broker.resident_mib
+    for _ in range(10_000 // AT_ONCE):
+        wrong_logins(address, AT_ONCE)
+        works(broker)
+    assert broker.resident_mib < 1.2 * before
+    labels = {"listener": "SASL_PLAINTEXT", "mechanism": "PLAIN"}
+    name = "aclbroker_authentications_total"
+    assert figure(broker, name, outcome="failed", **labels) == 10_000 + AT_ONCE
+    assert figure(broker, name, outcome="succeeded", **labels) == 10_000 // AT_ONCE + 1
+    failures = [event for event in broker.events() if event["event"] == "authentication failed"]
+    told = len(failures) + sum(event.get("not_logged_before", 0) for event in failures)
+    assert 50 <= len(failures) < 2_000
+    assert 5_000 < told <= 10_000 + AT_ONCE
+    assert failures[0]["mechanism"] == "PLAIN"
+    assert "wrong" not in broker.log_text()
+
+
+def test_two_thousand_half_open_connections_keep_nobody_out(start_broker: StartBroker) -> None:
+    broker = start_broker(METRICS)
+    address = broker.listeners["SASL_PLAINTEXT"]
+    name, labels = "aclbroker_connections", {"listener": "SASL_PLAINTEXT"}
+    works(broker)
+    before = broker.resident_mib
+    handshake = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
+    with ExitStack() as opened:
+        strangers = [opened.enter_context(Client(address)) for _ in range(2_000)]
+        for number, stranger in enumerate(strangers[1_000:]):
+            stranger.send(handshake[: number % len(handshake)])
+        works(broker)
+        assert figure(broker, name, **labels) <= 1_000
+        assert strangers[0].is_closed()
+    wait_for("the end of all", lambda: figure(broker, name, **labels) == 0 or None, 20)
+    works(broker)
+    assert broker.resident_mib < 1.2 * before
+    reasons = [event.get("reason", "") for event in broker.events()]
+    assert any("made room" in reason for reason in reasons)
+
+
+def test_known_clients_stay_when_strangers_are_too_many(start_broker: StartBroker) -> None:
+    broker = start_broker({"aclbroker.max.unauthenticated.connections": "3"})
+    address = broker.listeners["SASL_PLAINTEXT"]
+    with ExitStack() as opened:
+        known = opened.enter_context(Client(address))
+        assert known.login("admin", PASSWORDS["admin"]).error_code == 0
+        strangers = [opened.enter_context(Client(address)) for _ in range(10)]
+        assert all(stranger.is_closed() for stranger in strangers[:7])
+        assert known.resource_names() == []
+        assert strangers[-1].login("admin", PASSWORDS["admin"]).error_code == 0
+
+
+def test_figures_are_served_where_that_is_asked_for(start_broker: StartBroker) -> None:
+    broker = start_broker(METRICS)
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        assert client.resource_names() == []
+        assert figure(broker, "aclbroker_connections", listener="PLAINTEXT") == 1
+    assert re.search(r"^process_resident_memory_bytes \d", metrics(broker), re.MULTILINE)
+    assert broker.terminate() == 0
