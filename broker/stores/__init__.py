@@ -1,4 +1,7 @@
-"""Where ACLs are kept: one small interface, `AclStore`, and the stores behind it, named by URLs."""
+"""Where ACLs and other records are kept: one small interface, `AclStore`, and stores behind it.
+
+A store is named by a URL.
+"""
 
 from __future__ import annotations
 

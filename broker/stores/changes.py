@@ -9,7 +9,7 @@ from itertools import chain, islice, product
 from typing import Any, Final
 
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.stores.schema import FIELDS, dead_rows
+from broker.stores.schema import FIELDS, InvalidRow, dead_rows
 
 _CHUNK: Final = 4096
 """How many ACLs are read at a time."""
@@ -31,10 +31,6 @@ _CODES: Final = {
     and members[2] > AclOperation.ANY
     and members[3] > AclPermission.ANY
 }
-
-
-class InvalidRow(Exception):
-    """A row of the file is no ACL; the text shows it."""
 
 
 def append(
@@ -95,7 +91,7 @@ def _bindings(rows: Iterable[tuple[Any, ...]]) -> list[AclBinding]:
         resource_type, name, pattern_type, principal, host, operation, permission = row
         codes = _CODES.get((resource_type, pattern_type, operation, permission))
         if codes is None or not (type(name) is type(principal) is type(host) is str and name):
-            raise InvalidRow(repr(row))
+            raise InvalidRow(f"{row!r}, which is no ACL")
         found.append(AclBinding(codes[0], name, codes[1], principal, host, codes[2], codes[3]))
     return found
 

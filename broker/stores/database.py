@@ -12,13 +12,13 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Collection, Generator, Iterator
+from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
 from broker.acl.bindings import AclBinding
-from broker.stores import changes, schema
+from broker.stores import changes, records, schema
 from broker.stores.store import StoreError, new_cluster_id
 
 _LITTER: Final = 20_000
@@ -103,6 +103,20 @@ class Database:
             connection.execute("COMMIT")
             self._removals += len(removed)
 
+    def load_records(self, kind: str) -> dict[str, str]:
+        """Return the values of all records of a kind, by name."""
+        with self._explained("read"):
+            return records.load(self._connect(), kind)
+
+    def apply_records(self, kind: str, put: Mapping[str, str], removed: Collection[str]) -> None:
+        """Put and remove records in one transaction; it is on disk when this returns."""
+        with self._explained("change"):
+            connection = self._connect()
+            self._check_same_file()
+            connection.execute("BEGIN IMMEDIATE")
+            records.change(connection, kind, put, removed)
+            connection.execute("COMMIT")
+
     @property
     def is_littered(self) -> bool:
         """Whether `compact` is due, as it never is when closed; may be asked from any thread."""
@@ -181,7 +195,7 @@ class Database:
         if is_new:
             schema.create(connection, new_cluster_id())
         elif version < schema.SCHEMA_VERSION:
-            schema.upgrade(connection)
+            schema.upgrade(connection, version)
 
     def _check_same_file(self) -> None:
         """Refuse a change that would go to a file which is not at the path any more."""
@@ -203,9 +217,9 @@ class Database:
         except StoreError:
             self._disconnect()
             raise
-        except changes.InvalidRow as error:
+        except schema.InvalidRow as error:
             self._disconnect()
-            text = f"the ACL store {self.path} holds {error}, which is no ACL; {_DAMAGED}"
+            text = f"the ACL store {self.path} holds {error}; {_DAMAGED}"
             raise StoreError(text) from error
         except sqlite3.Error as error:
             self._disconnect()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections import defaultdict
+from collections.abc import AsyncIterator, Collection, Mapping
 
 from broker.acl.bindings import AclBinding
 from broker.stores.store import new_cluster_id
 
 
 class MemoryStore:
-    """Keeps bindings as long as the object lives, also over `close` and `open`."""
+    """Keeps bindings and records as long as the object lives, also over `close` and `open`."""
 
     def __init__(self) -> None:
         self._bindings: dict[AclBinding, None] = {}
+        self._records: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._cluster_id = new_cluster_id()
 
     async def open(self) -> None:
@@ -31,6 +33,18 @@ class MemoryStore:
         self._bindings.update(dict.fromkeys(added))
         for binding in removed:
             self._bindings.pop(binding, None)
+
+    async def load_records(self, kind: str) -> dict[str, str]:
+        """Return the records of a kind."""
+        return dict(self._records[kind])
+
+    async def apply_records(
+        self, kind: str, put: Mapping[str, str], removed: Collection[str]
+    ) -> None:
+        """Put and remove records."""
+        self._records[kind].update(put)
+        for name in removed:
+            self._records[kind].pop(name, None)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to release."""

@@ -3,7 +3,8 @@
 ACLs lie in a table of changes, to which each change is appended. A table in the order of ACLs would
 have to be changed in as many places as a transaction has ACLs, the farther apart the larger it is;
 to append costs the same however many there are. What was removed stays behind as dead rows until
-these are deleted; the view ``acl`` shows what there is.
+these are deleted; the view ``acl`` shows what there is. Other records, of which there are few, have
+a table of names and values.
 """
 
 from __future__ import annotations
@@ -12,10 +13,14 @@ import sqlite3
 from typing import Final
 
 APPLICATION_ID: Final = 0x61636C62  # "aclb"
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 FIELDS: Final = "resource_type, resource_name, pattern_type, principal, host, operation, permission"
 """The columns of an ACL, in the order of the fields of `AclBinding`."""
+
+
+class InvalidRow(Exception):
+    """A row of the file is not what its table is for; the text tells where it is."""
 
 
 def dead_rows(removals: str) -> str:
@@ -49,6 +54,16 @@ _CHANGES: Final = (
     f"""
     CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN ({dead_rows("removed")})
     """,  # noqa: S608
+)
+_RECORDS: Final = (
+    """
+    CREATE TABLE record (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (kind, name)
+    ) WITHOUT ROWID
+    """,
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 _META: Final = (
@@ -60,18 +75,26 @@ _META: Final = (
 def create(connection: sqlite3.Connection, cluster_id: str) -> None:
     """Make an empty file a store of ACLs."""
     connection.execute("BEGIN IMMEDIATE")
-    for statement in (*_CHANGES, *_META):
+    for statement in (*_CHANGES, *_RECORDS, *_META):
         connection.execute(statement)
     connection.execute("INSERT INTO meta VALUES ('cluster.id', ?)", (cluster_id,))
     connection.execute("COMMIT")
 
 
-def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring a file of version 1, whose table ``acl`` had the ACLs in their order, up to date."""
+def upgrade(connection: sqlite3.Connection, version: int) -> None:
+    """Bring a file of an older version up to date."""
     connection.execute("BEGIN IMMEDIATE")
+    if version < 2:
+        _append_acls_of_version_1(connection)
+    for statement in _RECORDS:
+        connection.execute(statement)
+    connection.execute("COMMIT")
+
+
+def _append_acls_of_version_1(connection: sqlite3.Connection) -> None:
+    """Make changes of the ACLs in the table ``acl``, which had them in their order."""
     connection.execute("ALTER TABLE acl RENAME TO acl_1")
     for statement in _CHANGES:
         connection.execute(statement)
     connection.execute(f"INSERT INTO acl_change SELECT NULL, 0, {FIELDS} FROM acl_1")  # noqa: S608
     connection.execute("DROP TABLE acl_1")
-    connection.execute("COMMIT")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from typing import ParamSpec, TypeVar
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """Keeps bindings in the file at ``path``; see `Database` for what it does to the file."""
+    """Keeps bindings and records in the file at ``path``: see `Database` for what it does to it."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database = Database(path)
@@ -54,6 +54,16 @@ class SqliteStore:
         """Add and remove bindings in one transaction, which is on disk when this returns."""
         await self._run(self._database.apply, added, removed)
         self._compact_later()
+
+    async def load_records(self, kind: str) -> dict[str, str]:
+        """Return the values of all records of a kind, by name."""
+        return await self._run(self._database.load_records, kind)
+
+    async def apply_records(
+        self, kind: str, put: Mapping[str, str], removed: Collection[str]
+    ) -> None:
+        """Put and remove records in one transaction, which is on disk when this returns."""
+        await self._run(self._database.apply_records, kind, put, removed)
 
     def _compact_later(self) -> None:
         if self._database.is_littered and self._thread is not None:

@@ -1,10 +1,10 @@
-"""What every store of ACLs does, and how it says that it cannot."""
+"""What every store does, and how it says that it cannot."""
 
 from __future__ import annotations
 
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Protocol
 
 from broker.acl.bindings import AclBinding
@@ -19,7 +19,11 @@ class StoreError(Exception):
 
 
 class AclStore(Protocol):
-    """A durable set of valid ACL bindings, for one task at a time. All may raise `StoreError`."""
+    """A durable set of valid ACL bindings, and durable records. All may raise `StoreError`.
+
+    One task loads and applies bindings, one the records of a kind. A record is a text by its name,
+    among those of its kind; what it means is its owner's affair.
+    """
 
     async def open(self) -> None:
         """Make the store ready, a new one if there is none, and keep others out until `close`."""
@@ -36,6 +40,17 @@ class AclStore(Protocol):
         Adding what is there and removing what is not changes nothing. After a `StoreError` nothing
         is changed, unless the disk failed at the very end of the transaction, when the change may
         show after a crash.
+        """
+
+    async def load_records(self, kind: str) -> dict[str, str]:
+        """Return the values of all records of a kind, by name."""
+
+    async def apply_records(
+        self, kind: str, put: Mapping[str, str], removed: Collection[str]
+    ) -> None:
+        """Give records of a kind their values and remove others, all or none, as `apply` does.
+
+        No name is in both.
         """
 
     async def close(self) -> None:

@@ -1,5 +1,6 @@
 """What every store must do, run against each of them."""
 
+import asyncio
 import re
 
 import pytest
@@ -122,6 +123,50 @@ async def test_a_load_that_is_given_up_leaves_the_store_usable(store):
     await chunks.aclose()
     await store.apply([allow()], [])
     assert allow() in await loaded(store)
+
+
+async def test_records_that_were_put_are_there_after_a_restart(store):
+    await store.apply_records("scram", {"alice": "1", "bob": "2"}, [])
+    await store.apply_records("scram", {"alice": "3", "carol": "4"}, ["bob", "nobody"])
+    expected = {"alice": "3", "carol": "4"}
+    assert await store.load_records("scram") == expected
+    await reopened(store)
+    assert await store.load_records("scram") == expected
+
+
+async def test_records_of_one_kind_are_not_those_of_another(store):
+    await store.apply_records("scram", {"alice": "1"}, [])
+    await store.apply_records("token", {"alice": "2"}, ["bob"])
+    await store.apply_records("token", {}, ["alice"])
+    assert await store.load_records("scram") == {"alice": "1"}
+    assert await store.load_records("token") == {}
+    assert await store.load_records("never") == {}
+    assert await reopened(store) == []
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+async def test_a_record_has_any_name_and_any_value(store, text):
+    others = {"a\0c": "x", "1.0": "1.0"}
+    await store.apply_records("scram", {text: text, **others}, [])
+    await reopened(store)
+    assert await store.load_records("scram") == {text: text, **others}
+    await store.apply_records("scram", {}, [text])
+    assert await store.load_records("scram") == others
+
+
+async def test_what_was_loaded_does_not_change_with_the_store(store):
+    await store.apply_records("scram", {"alice": "1"}, [])
+    before = await store.load_records("scram")
+    await store.apply_records("scram", {"alice": "2"}, [])
+    assert before == {"alice": "1"}
+
+
+async def test_bindings_and_records_are_changed_at_the_same_time(store):
+    changes = [store.apply([allow(name=str(number))], []) for number in range(20)]
+    puts = [store.apply_records("scram", {str(n): str(n)}, []) for n in range(20)]
+    await asyncio.gather(*changes, *puts)
+    assert await reopened(store) == sorted(allow(name=str(number)) for number in range(20))
+    assert await store.load_records("scram") == {str(n): str(n) for n in range(20)}
 
 
 async def test_the_cluster_id_is_made_once_and_has_the_form_of_kafkas(store):

@@ -6,6 +6,7 @@ from contextlib import closing
 import pytest
 from structlog.testing import capture_logs
 
+from broker.stores.schema import SCHEMA_VERSION
 from broker.stores.store import StoreError
 from tests.acl.examples import PREFIXED, allow, deny
 from tests.stores.test_sqlite import content, loaded, opened
@@ -35,6 +36,37 @@ VERSION_1 = (
 )
 
 
+FIELDS = "resource_type, resource_name, pattern_type, principal, host, operation, permission"
+VERSION_2 = (
+    """
+    CREATE TABLE acl_change (
+        id INTEGER PRIMARY KEY,
+        removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
+        resource_type INTEGER NOT NULL,
+        resource_name TEXT NOT NULL,
+        pattern_type INTEGER NOT NULL,
+        principal TEXT NOT NULL,
+        host TEXT NOT NULL,
+        operation INTEGER NOT NULL,
+        permission INTEGER NOT NULL
+    )
+    """,
+    f"""
+    CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN (
+        SELECT change.id FROM acl_change AS change CROSS JOIN (
+            SELECT {FIELDS}, max(id) AS last FROM acl_change WHERE removed GROUP BY {FIELDS}
+        ) AS removal USING ({FIELDS})
+        WHERE change.id <= removal.last
+    )
+    """,
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "INSERT INTO meta VALUES ('cluster.id', 'abcdefghijklmnopqrstuv')",
+    "PRAGMA application_id = 1633905762",
+    "PRAGMA user_version = 2",
+    "PRAGMA journal_mode = WAL",
+)
+
+
 def shell(path, *statements):
     """Do what a person does with sqlite3; return what the last statement finds."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -53,33 +85,46 @@ def path(tmp_path):
     return tmp_path / "acls.db"
 
 
-@pytest.fixture
-def version_1(path):
-    """A file of version 1 with `ACLS`."""
-    shell(path, *VERSION_1)
+def old_file(path, version):
+    """Make a file of an older version, with `ACLS`."""
+    shell(path, *(VERSION_1 if version == 1 else VERSION_2))
+    start = (
+        "INSERT INTO acl VALUES (" if version == 1 else "INSERT INTO acl_change VALUES (NULL, 0, "
+    )
     with closing(sqlite3.connect(path)) as connection:
-        connection.executemany("INSERT INTO acl VALUES (?, ?, ?, ?, ?, ?, ?)", ACLS)
+        connection.executemany(f"{start}?, ?, ?, ?, ?, ?, ?)", ACLS)
         connection.commit()
-    return path
 
 
-async def test_a_file_of_version_1_is_upgraded_in_place(version_1):
-    async with opened(version_1) as store:
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_file_of_an_older_version_is_upgraded_in_place(path, version):
+    old_file(path, version)
+    async with opened(path) as store:
         assert await loaded(store) == ACLS
         assert await store.cluster_id() == "abcdefghijklmnopqrstuv"
+        assert await store.load_records("scram") == {}
         await store.apply([allow("User:new")], ACLS[:2])
-    assert await content(version_1) == sorted([allow("User:new"), *ACLS[2:]])
-    assert shell(version_1, "PRAGMA user_version") == [(2,)]
-    assert shell(version_1, "PRAGMA integrity_check") == [("ok",)]
+        await store.apply_records("scram", {"alice": "1"}, [])
+    assert await content(path) == sorted([allow("User:new"), *ACLS[2:]])
+    assert shell(path, "SELECT * FROM record") == [("scram", "alice", "1")]
+    assert shell(path, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
+    assert shell(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(version_1):
-    shell(version_1, "CREATE VIEW acl_change AS SELECT * FROM acl")
-    with pytest.raises(StoreError, match="acl_change"):
-        await content(version_1)
-    assert sorted(shell(version_1, "SELECT * FROM acl")) == ACLS
-    shell(version_1, "DROP VIEW acl_change")
-    assert await content(version_1) == ACLS
+async def test_a_new_file_has_the_version_of_an_upgraded_one(path):
+    await content(path)
+    assert shell(path, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
+
+
+@pytest.mark.parametrize(("version", "name"), [(1, "acl_change"), (1, "record"), (2, "record")])
+async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(path, version, name):
+    old_file(path, version)
+    shell(path, f"CREATE VIEW {name} AS SELECT 1")
+    with pytest.raises(StoreError, match=name):
+        await content(path)
+    assert shell(path, "PRAGMA user_version") == [(version,)]
+    shell(path, f"DROP VIEW {name}")
+    assert await content(path) == ACLS
 
 
 async def test_a_person_reads_in_the_view_what_there_is(path):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.stores.schema import SCHEMA_VERSION
 from broker.stores.sqlite import SqliteStore
 from broker.stores.store import StoreError
 from tests.acl.examples import allow, deny
@@ -117,9 +118,9 @@ async def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_pa
 
 async def test_a_store_of_a_newer_version_is_refused_and_left_as_it_is(path):
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     before = path.read_bytes()
-    assert "newer aclbroker (schema 3" in await refusal(path)
+    assert f"newer aclbroker (schema {SCHEMA_VERSION + 1}" in await refusal(path)
     assert path.read_bytes() == before
 
 
@@ -171,6 +172,38 @@ async def test_a_file_with_what_is_no_acl_is_refused(path, damage):
         connection.execute(damage)
         connection.commit()
     assert "restore it from a backup" in await refusal(path)
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["(?1, x'00', 'sesame')", "(?1, 'alice', CAST(x'ff736573616d65' AS TEXT))", "(?1, 'a', x'00')"],
+)
+async def test_a_record_that_is_no_text_is_refused_and_not_shown(path, row):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"INSERT INTO record VALUES {row}", ("scram",))
+        connection.commit()
+    async with opened(path) as store:
+        with pytest.raises(StoreError, match="restore it from a backup") as refused:
+            await store.load_records("scram")
+        assert "kind scram" in str(refused.value)
+        assert "sesame" not in str(refused.value)
+        assert await store.load_records("token") == {}
+
+
+async def test_a_record_that_could_not_be_put_can_be_put_later(path, monkeypatch):
+    monkeypatch.setattr("broker.stores.database._BUSY_TIMEOUT_S", 0.05)
+    async with opened(path) as store:
+        await store.apply_records("scram", {"alice": "1"}, [])
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreError, match="another program holds it"):
+                await store.apply_records("scram", {"bob": "1"}, ["alice"])
+        with pytest.raises(StoreError, match="surrogates"):
+            await store.apply_records("scram", {"bob": "1", "\ud800": "1"}, ["alice"])
+        assert await store.load_records("scram") == {"alice": "1"}
+        await store.apply_records("scram", {"bob": "1"}, [])
+    async with opened(path) as store:
+        assert await store.load_records("scram") == {"alice": "1", "bob": "1"}
 
 
 async def test_a_file_without_a_cluster_id_says_so(path):
