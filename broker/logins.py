@@ -9,31 +9,49 @@ from typing import Any, Final
 from broker.auth.login import Login, MechanismFactory
 from broker.auth.plain import PlainServer
 from broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
+from broker.auth.scram import ScramServer
+from broker.auth.scram_credentials import ScramMechanism
 from broker.config import BUILT_IN_PRINCIPAL_BUILDER, Config, Listener, listener_prefix
+from broker.credentials import Credentials
 from broker.plugins import make_plugin
 
-_MECHANISMS: Final[Mapping[str, Callable[[Any], MechanismFactory]]] = {
-    "PLAIN": lambda users: partial(PlainServer, users),
-}
-"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""
 
-
-def logins(config: Config) -> dict[str, Login]:
+def logins(config: Config, credentials: Credentials | None) -> dict[str, Login]:
     """Return the way into each listener by its name.
 
-    Raises ValueError for a principal builder that cannot be made or configured.
+    ``credentials`` are those that the broker keeps, None if it keeps none. Raises ValueError for a
+    principal builder that cannot be made or configured.
     """
-    return {listener.name: _login(config, listener) for listener in config.listeners}
+    return {listener.name: _login(config, listener, credentials) for listener in config.listeners}
 
 
-def _login(config: Config, listener: Listener) -> Login:
+def _login(config: Config, listener: Listener, credentials: Credentials | None) -> Login:
     return Login(
         listener.name,
         listener.security_protocol,
         _builder(config, listener),
-        {name: _MECHANISMS[name](settings) for name, settings in listener.mechanisms.items()},
+        {
+            name: _MECHANISMS[name](settings, credentials)
+            for name, settings in listener.mechanisms.items()
+        },
         listener.max_reauth_ms,
     )
+
+
+def _scram(
+    mechanism: ScramMechanism, _settings: Any, credentials: Credentials | None
+) -> MechanismFactory:
+    if credentials is None:
+        raise RuntimeError("SCRAM without a store of credentials")
+    return partial(ScramServer, mechanism, credentials.look_up(mechanism))
+
+
+_MECHANISMS: Final[Mapping[str, Callable[[Any, Credentials | None], MechanismFactory]]] = {
+    "PLAIN": lambda users, _: partial(PlainServer, users),
+    **{mechanism.mechanism_name: partial(_scram, mechanism) for mechanism in ScramMechanism},
+}
+"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`, and from the
+credentials that the broker keeps."""
 
 
 def _builder(config: Config, listener: Listener) -> PrincipalBuilder:

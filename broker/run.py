@@ -6,7 +6,7 @@ import asyncio
 import gc
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from importlib.metadata import version
 from typing import Final
 
@@ -15,12 +15,13 @@ import structlog
 from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
+from broker.credentials import Credentials, TokenSettings, load_credentials
 from broker.logs import LogOutput
 from broker.metrics import Metrics
 from broker.plugins import make_plugin
 from broker.server import Server
 from broker.standard_authorizer import StandardAuthorizer
-from broker.stores import StoreError
+from broker.stores import AclStore, StoreError, open_store
 from broker.stores.store import new_cluster_id
 
 log = structlog.get_logger()
@@ -54,18 +55,52 @@ async def _serve(config: Config, output: LogOutput) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     authorizer = _authorizer(config)
-    if authorizer is not None:
+    async with AsyncExitStack() as running:
         try:
             with _objects_that_stay():
-                await authorizer.start()
+                if authorizer is not None:
+                    await authorizer.start()
+                    running.push_async_callback(authorizer.close)
+                store = await _store(config, authorizer, running)
+                credentials = await _credentials(config, store, running)
+                cluster_id = new_cluster_id() if store is None else await store.cluster_id()
         except StoreError as error:
             raise StartError(str(error)) from error
-    try:
-        await _serve_with(config, output, authorizer, stop)
-    finally:
-        if authorizer is not None:
-            await authorizer.close()
+        await _serve_with(config, output, cluster_id, authorizer, credentials, stop)
     log.info("stopped")
+
+
+async def _store(
+    config: Config, authorizer: Authorizer | None, running: AsyncExitStack
+) -> AclStore | None:
+    """Return the open store: the authorizer's, or one for credentials alone if there are any."""
+    if isinstance(authorizer, StandardAuthorizer):
+        return authorizer.store
+    scram = any(name.startswith("SCRAM-") for each in config.listeners for name in each.mechanisms)
+    if not scram and config.delegation_token_secret_key is None:
+        return None
+    store = open_store(config.store)
+    await store.open()
+    running.push_async_callback(store.close)
+    return store
+
+
+async def _credentials(
+    config: Config, store: AclStore | None, running: AsyncExitStack
+) -> Credentials | None:
+    if store is None:
+        return None
+    tokens = None
+    if config.delegation_token_secret_key is not None:
+        tokens = TokenSettings(
+            config.delegation_token_secret_key,
+            config.delegation_token_max_lifetime_ms,
+            config.delegation_token_expiry_time_ms,
+        )
+    interval_ms = config.delegation_token_expiry_check_interval_ms
+    credentials = await load_credentials(store, tokens, interval_ms)
+    running.push_async_callback(credentials.close)
+    return credentials
 
 
 @contextmanager
@@ -86,13 +121,17 @@ def _objects_that_stay() -> Iterator[None]:
 
 
 async def _serve_with(
-    config: Config, output: LogOutput, authorizer: Authorizer | None, stop: asyncio.Event
+    config: Config,
+    output: LogOutput,
+    cluster_id: str,
+    authorizer: Authorizer | None,
+    credentials: Credentials | None,
+    stop: asyncio.Event,
 ) -> None:
-    cluster_id = await _cluster_id(authorizer)
     try:
         audit = Audit(config, cluster_id, output)
         metrics = Metrics()
-        server = Server(config, cluster_id, authorizer, audit, metrics)
+        server = Server(config, cluster_id, authorizer, audit, metrics, credentials)
         listeners = await server.start()
         if config.metrics_address is not None:
             host, _ = config.metrics_address
@@ -113,13 +152,6 @@ async def _serve_with(
     await server.stop()
     metrics.close()
     audit.close()
-
-
-async def _cluster_id(authorizer: Authorizer | None) -> str:
-    """Return the id that the store keeps; without one, an id for this run."""
-    if isinstance(authorizer, StandardAuthorizer) and authorizer.store is not None:
-        return await authorizer.store.cluster_id()
-    return new_cluster_id()
 
 
 def _authorizer(config: Config) -> Authorizer | None:

@@ -13,6 +13,7 @@ from broker.audit import Audit
 from broker.catalog import Catalog
 from broker.config import Config, shown_settings
 from broker.connection import Connection, Limits
+from broker.credentials import Credentials
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
 from broker.listening import Connections, ListeningSocket
@@ -38,11 +39,13 @@ class Server:
         authorizer: Authorizer | None,
         audit: Audit,
         metrics: Metrics,
+        credentials: Credentials | None,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
         self._authorizer = authorizer
         self._audit = audit
+        self._credentials = credentials
         self._connections = Connections(
             config.max_connections,
             config.max_connections_per_ip,
@@ -57,7 +60,7 @@ class Server:
             idle_seconds=_seconds(config.connections_max_idle_ms),
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
-        self._logins = logins(config)
+        self._logins = logins(config, credentials)
         self._metrics = metrics
         self._login_log = LoginLog(metrics, time.monotonic)
         self._sockets: list[ListeningSocket] = []
@@ -82,6 +85,7 @@ class Server:
             self._catalog(),
             Profile(self._config.gate_profile),
             shown_settings(self._config),
+            credentials=self._credentials,
         )
         self._accepting = [asyncio.create_task(bound.accept()) for bound in self._sockets]
         return {

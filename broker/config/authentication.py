@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
-from broker.auth.jaas import JaasError, parse_plain_users
+from broker.auth.jaas import JaasError, parse_jaas, parse_plain_users
 from broker.config.definitions import DEFINITIONS
 from broker.config.reader import Reader, listener_prefix
+from broker.config.values import SCRAM_MECHANISMS
 
 
 def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
@@ -18,7 +20,7 @@ def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
         reader.refuse(
             "sasl.enabled.mechanisms",
             f"listener {name} has no mechanism that is supported yet",
-            "PLAIN (set sasl.enabled.mechanisms=PLAIN)",
+            ", ".join(_READERS),
             name,
         )
     elif len(offered) < len(asked):
@@ -59,5 +61,27 @@ def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
     return users
 
 
-_READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {"PLAIN": _plain_users}
+def _scram(mechanism: str, reader: Reader, name: str) -> None:
+    """Check the settings of SCRAM; its users are in the store."""
+    reader.value(f"{mechanism.lower()}.sasl.server.callback.handler.class", name)
+    setting_name = f"{mechanism.lower()}.sasl.jaas.config"
+    if not reader.given(setting_name, name):
+        return
+    setting = reader.setting(setting_name, name)
+    try:
+        options = parse_jaas(setting.value).options
+    except JaasError as error:
+        reader.refuse(setting_name, str(error), listener=name)
+        return
+    if any(option.startswith("user_") for option in options):
+        reader.report.warn(
+            f"{setting.origin}: {setting.name}: user_NAME has no effect, as in Kafka; users of "
+            f"{mechanism} are added with kafka-configs.sh"
+        )
+
+
+_READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {
+    "PLAIN": _plain_users,
+    **{mechanism: partial(_scram, mechanism) for mechanism in SCRAM_MECHANISMS},
+}
 """What reads the settings of a mechanism; the mechanisms that there are."""

@@ -114,8 +114,8 @@ _AUTHORIZATION = (
 _AUTHENTICATION = (
     Definition(
         "sasl.enabled.mechanisms", "", values.NAMES, "GSSAPI",
-        "The SASL mechanisms offered. Only PLAIN is implemented: a SASL listener needs "
-        "`sasl.enabled.mechanisms=PLAIN`, and other mechanisms beside it are not offered.",
+        "The SASL mechanisms offered: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Others beside them "
+        "are not offered yet.",
         Scope.EITHER,
     ),
     Definition(
@@ -128,6 +128,23 @@ _AUTHENTICATION = (
         "plain.sasl.server.callback.handler.class", "",
         nothing_but("", "a class that checks passwords in another way is not supported"), "",
         "Refused, since passwords come from `plain.sasl.jaas.config` alone.", Scope.LISTENER,
+    ),
+    *(
+        Definition(
+            f"{mechanism.lower()}.sasl.jaas.config", "", values.LOGIN_MODULE, None,
+            f"Accepted: with it a broker of Kafka logs in to others. Users of {mechanism} are in "
+            "the store, see authentication.md.",
+            Scope.LISTENER, default_doc="none", secret=True,
+        )
+        for mechanism in values.SCRAM_MECHANISMS
+    ),
+    *(
+        Definition(
+            f"{mechanism.lower()}.sasl.server.callback.handler.class", "",
+            nothing_but("", "a class that finds credentials in another way is not supported"), "",
+            "Refused, since credentials are in the store alone.", Scope.LISTENER,
+        )
+        for mechanism in values.SCRAM_MECHANISMS
     ),
     Definition(
         "sasl.mechanism.inter.broker.protocol", "",
@@ -158,6 +175,29 @@ _AUTHENTICATION = (
         "Client certificates belong to SSL listeners, which are not supported yet: `required` "
         "with a listener's prefix is refused, without it a warning.",
         Scope.EITHER,
+    ),
+)  # fmt: skip
+
+_TOKENS = (
+    Definition(
+        "delegation.token.secret.key", "delegation_token_secret_key", values.OPTIONAL_TEXT, "",
+        "The key that delegation tokens are made with. If it is empty there are none; if it "
+        "changes, those that there are are good for nothing.", secret=True,
+    ),
+    Definition(
+        "delegation.token.max.lifetime.ms", "delegation_token_max_lifetime_ms",
+        integer(1, LONG_MAX), "604800000",
+        "How long a token may be renewed at most.",
+    ),
+    Definition(
+        "delegation.token.expiry.time.ms", "delegation_token_expiry_time_ms",
+        integer(1, LONG_MAX), "86400000",
+        "How long a token is good for, unless it is renewed.",
+    ),
+    Definition(
+        "delegation.token.expiry.check.interval.ms", "delegation_token_expiry_check_interval_ms",
+        integer(1, LONG_MAX), "3600000",
+        "How often expired tokens are removed. Nobody can log in with them before that either.",
     ),
 )  # fmt: skip
 
@@ -198,7 +238,8 @@ _CONNECTIONS = (
 _OWN = (
     Definition(
         "aclbroker.store", "store", values.STORE, "sqlite:///aclbroker.db",
-        "Where ACLs are kept. A relative path starts at the working directory.",
+        "Where ACLs, SCRAM credentials and delegation tokens are kept. A relative path starts at "
+        "the working directory.",
     ),
     Definition(
         "aclbroker.acl.host.cidr", "acl_host_cidr", values.BOOLEAN, "false",
@@ -275,6 +316,7 @@ SECTIONS = {
     "Listeners and identity": _LISTENERS,
     "Authorization": _AUTHORIZATION,
     "Authentication": _AUTHENTICATION,
+    "Delegation tokens": _TOKENS,
     "Connections": _CONNECTIONS,
     "Settings of aclbroker": _OWN,
 }

@@ -51,9 +51,10 @@ class Config:
     """All settings, checked and typed; docs/configuration.md says what each of them means.
 
     `authorizer_class_name` is BUILT_IN_AUTHORIZER, NO_AUTHORIZER or "package.module:Class".
-    `acl_limit` None is no limit. `log_format` None is console on a terminal, else json.
-    `connections_max_idle_ms` -1 is never. `properties` are the settings as text, for a custom
-    authorizer. `warnings` and `notes` are lines to log once at start.
+    `acl_limit` None is no limit. `delegation_token_secret_key` None is no delegation tokens.
+    `log_format` None is console on a terminal, else json. `connections_max_idle_ms` -1 is never.
+    `properties` are the settings as text, for a custom authorizer. `warnings` and `notes` are lines
+    to log once at start.
     """
 
     listeners: tuple[Listener, ...]
@@ -62,6 +63,10 @@ class Config:
     broker_users: frozenset[str]
     allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str
+    delegation_token_secret_key: str | None = field(repr=False)
+    delegation_token_max_lifetime_ms: int
+    delegation_token_expiry_time_ms: int
+    delegation_token_expiry_check_interval_ms: int
     socket_request_max_bytes: int
     sasl_server_max_receive_size: int
     connections_max_idle_ms: int

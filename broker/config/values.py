@@ -15,7 +15,8 @@ from broker.config.model import (
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS, "OAUTHBEARER", "GSSAPI")
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -209,3 +210,4 @@ JAAS = ValueType(
     'org.apache.kafka.common.security.plain.PlainLoginModule required user_NAME="PASSWORD" ... ;',
     str,
 )
+LOGIN_MODULE = ValueType('LOGIN.MODULE.CLASS required OPTION="VALUE" ... ;', str)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from broker.acl.authorizer import Session
+from broker.auth.principals import ANONYMOUS
 from broker.gate.conditions import is_for_another, token_owner
 from broker.gate.echo import Denial
 from broker.gate.engine import Verdict, refused, unchanged, whole_denial
@@ -16,13 +17,20 @@ from protocol.messages.create_delegation_token import CreateDelegationTokenRespo
 
 NOT_ALLOWED: Final = Denial(
     ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
-    "Delegation tokens are for authenticated sessions.",
+    "Delegation tokens are for sessions that are authenticated, and not by a token.",
 )
 
 
 def may_use_tokens(session: Session) -> bool:
-    """Tell whether a session is one that tokens can be made for: it has authenticated itself."""
-    return session.security_protocol != "PLAINTEXT"
+    """Tell whether a session may ask anything of tokens.
+
+    It must have authenticated itself, and not with a token: the rules of Kafka's
+    KafkaApis.allowTokenRequests.
+    """
+    is_anonymous = session.security_protocol == "PLAINTEXT" or (
+        session.security_protocol == "SSL" and ANONYMOUS in session.principals
+    )
+    return not is_anonymous and not session.token_authenticated
 
 
 def owner(request: Any) -> Iterable[str | None]:
@@ -40,7 +48,9 @@ def check_create(row: Row, request: Any, may: May, _topics: Topics, _profile: Pr
     return Verdict(request, None, unchanged)
 
 
-def create_refusal(request: Any, session: Session, denial: Denial) -> CreateDelegationTokenResponse:
+def create_refusal(
+    request: Any, session: Session, denial: Denial, timestamp: int = -1
+) -> CreateDelegationTokenResponse:
     """Refuse to create a token; as in Kafka the answer names its owner and who asked for it."""
     requester_type, _, requester = session.principals[0].partition(":")
     owner_type, _, owner_name = (token_owner(request) or session.principals[0]).partition(":")
@@ -50,7 +60,7 @@ def create_refusal(request: Any, session: Session, denial: Denial) -> CreateDele
         principal_name=owner_name,
         token_requester_principal_type=requester_type,
         token_requester_principal_name=requester,
-        issue_timestamp_ms=-1,
-        expiry_timestamp_ms=-1,
-        max_timestamp_ms=-1,
+        issue_timestamp_ms=timestamp,
+        expiry_timestamp_ms=timestamp,
+        max_timestamp_ms=timestamp,
     )

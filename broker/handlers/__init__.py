@@ -10,7 +10,18 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.gate.may import May
-from broker.handlers import acl_lists, acls, cluster, configs, data, groups, session, tokens, topics
+from broker.handlers import (
+    acl_lists,
+    acls,
+    cluster,
+    configs,
+    data,
+    groups,
+    scram,
+    session,
+    tokens,
+    topics,
+)
 from broker.handlers.answers import by_topic, empty, with_code, with_codes
 from broker.handlers.services import Handler, Services
 from protocol.errors import ErrorCode
@@ -73,10 +84,10 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.DESCRIBE_LOG_DIRS: cluster.describe_log_dirs,
     ApiKey.SASL_AUTHENTICATE: session.sasl_authenticate,
     ApiKey.CREATE_PARTITIONS: by_topic(ErrorCode.POLICY_VIOLATION),
-    ApiKey.CREATE_DELEGATION_TOKEN: tokens.create_disabled,
-    ApiKey.RENEW_DELEGATION_TOKEN: tokens.disabled,
-    ApiKey.EXPIRE_DELEGATION_TOKEN: tokens.disabled,
-    ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.disabled,
+    ApiKey.CREATE_DELEGATION_TOKEN: tokens.create,
+    ApiKey.RENEW_DELEGATION_TOKEN: tokens.renew,
+    ApiKey.EXPIRE_DELEGATION_TOKEN: tokens.expire,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.describe,
     ApiKey.DELETE_GROUPS: with_codes(_deleted),
     ApiKey.ELECT_LEADERS: by_topic(ErrorCode.ELECTION_NOT_NEEDED, "topic"),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: _NOT_KEPT,
@@ -85,8 +96,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.OFFSET_DELETE: groups.offset_delete,
     ApiKey.DESCRIBE_CLIENT_QUOTAS: empty,
     ApiKey.ALTER_CLIENT_QUOTAS: _NOT_KEPT,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: tokens.describe_scram,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _NOT_KEPT,
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: scram.describe,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: scram.alter,
     ApiKey.DESCRIBE_QUORUM: _NOT_A_BROKERS_PEER,
     ApiKey.UPDATE_FEATURES: _NOT_KEPT,
     ApiKey.DESCRIBE_CLUSTER: cluster.describe_cluster,

@@ -13,6 +13,7 @@ from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from broker.acl.operations import bit_field, supported_operations
 from broker.audit import Audit
 from broker.catalog import Catalog
+from broker.credentials import Credentials
 from broker.gate.may import May
 from broker.gate.need import Profile
 
@@ -40,7 +41,8 @@ class Services:
 
     ``authorizer`` is None when no authorizer is configured: then everything is allowed, and the ACL
     APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps a listener's name to this node,
-    ``settings`` has the broker's configuration as it may be shown.
+    ``settings`` has the broker's configuration as it may be shown. ``credentials`` is None when
+    there is no store to keep them in.
     """
 
     cluster_id: str
@@ -50,6 +52,7 @@ class Services:
     catalog: Catalog
     profile: Profile = Profile.KAFKA
     settings: Mapping[str, str] = field(default_factory=dict)
+    credentials: Credentials | None = None
     producer_ids: count[int] = field(default_factory=lambda: count(randbelow(_PRODUCER_IDS)))
 
     def may(self, context: RequestContext) -> May:

@@ -1,45 +1,177 @@
-"""Delegation tokens and SCRAM credentials, of which there are none yet."""
+"""Delegation tokens (KIP-48, KIP-373), as Kafka 4.3 answers."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeVar
 
+from broker.acl.bindings import AclOperation, ResourceType
+from broker.credentials import DelegationToken, DelegationTokens, NotStored, TokenError
+from broker.gate.conditions import token_owner
 from broker.gate.may import May
 from broker.gate.tokens import create_refusal, may_use_tokens
 from broker.handlers.answers import because
 from broker.handlers.services import Services
 from protocol.errors import ErrorCode
-from protocol.messages import APIS
-from protocol.messages.describe_user_scram_credentials import (
-    DescribeUserScramCredentialsRequest,
-    DescribeUserScramCredentialsResponse,
-    DescribeUserScramCredentialsResult,
+from protocol.messages.create_delegation_token import (
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
+from protocol.messages.describe_delegation_token import (
+    DescribedDelegationToken,
+    DescribedDelegationTokenRenewer,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+)
+from protocol.messages.expire_delegation_token import (
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+)
+from protocol.messages.renew_delegation_token import (
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
 )
 
+_USER: Final = "User"
+_DISABLED: Final = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+_NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+_NOT_ALLOWED_AT: Final = -1
+"""The time in the answer to a session that may not ask; in other refusals it is 0, as in Kafka."""
 
-def disabled(_services: Services, may: May, _request: Any) -> Any:
-    """Answer that there are no tokens; to an unauthenticated session, that it may not ask."""
-    code = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
-    if may_use_tokens(may.context.session):
-        code = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
-    return APIS[may.context.api_key].response(error_code=code)
-
-
-def create_disabled(_services: Services, may: May, request: Any) -> Any:
-    """Answer the same to a request for a new token."""
-    why = because(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
-    return create_refusal(request, may.context.session, why)
+Answer = TypeVar("Answer", RenewDelegationTokenResponse, ExpireDelegationTokenResponse)
 
 
-def describe_scram(
-    _services: Services, _may: May, request: DescribeUserScramCredentialsRequest
-) -> DescribeUserScramCredentialsResponse:
-    """Answer that none of the users has SCRAM credentials."""
-    return DescribeUserScramCredentialsResponse(
-        results=[
-            DescribeUserScramCredentialsResult(
-                user.name, ErrorCode.RESOURCE_NOT_FOUND, "The user has no SCRAM credentials."
-            )
-            for user in request.users or ()
-        ]
+async def create(
+    services: Services, may: May, request: CreateDelegationTokenRequest
+) -> CreateDelegationTokenResponse:
+    """Create a token for who asks, or for the owner whom the gate has allowed."""
+    session = may.context.session
+    if any(renewer.principal_type != _USER for renewer in request.renewers):
+        return create_refusal(request, session, because(ErrorCode.INVALID_PRINCIPAL_TYPE))
+    tokens = _tokens(services)
+    if tokens is None:
+        return create_refusal(request, session, because(_DISABLED), timestamp=0)
+    requester = session.principals[0]
+    renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]
+    try:
+        token = await tokens.create(
+            token_owner(request) or requester, requester, renewers, request.max_lifetime_ms
+        )
+    except NotStored:
+        why = because(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return create_refusal(request, session, why, timestamp=0)
+    information = token.information
+    return CreateDelegationTokenResponse(
+        ErrorCode.NONE,
+        *_principal(information.owner),
+        *_principal(information.requester),
+        information.issue_timestamp,
+        information.expiry_timestamp,
+        information.max_timestamp,
+        token.token_id,
+        token.hmac,
     )
+
+
+async def renew(
+    services: Services, may: May, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse:
+    """Let a token expire later, for its owner or a renewer."""
+    principals = may.context.session.principals
+    return await _changed(
+        services,
+        may,
+        RenewDelegationTokenResponse,
+        lambda tokens: tokens.renew(request.hmac, principals, request.renew_period_ms),
+    )
+
+
+async def expire(
+    services: Services, may: May, request: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse:
+    """Let a token expire sooner or at once, for its owner or a renewer."""
+    principals = may.context.session.principals
+    return await _changed(
+        services,
+        may,
+        ExpireDelegationTokenResponse,
+        lambda tokens: tokens.expire(request.hmac, principals, request.expiry_time_period_ms),
+    )
+
+
+async def _changed(
+    services: Services,
+    may: May,
+    answer: type[Answer],
+    change: Callable[[DelegationTokens], Awaitable[int]],
+) -> Answer:
+    if not may_use_tokens(may.context.session):
+        return answer(_NOT_ALLOWED, _NOT_ALLOWED_AT)
+    tokens = _tokens(services)
+    if tokens is None:
+        return answer(_DISABLED)
+    try:
+        return answer(ErrorCode.NONE, await change(tokens))
+    except TokenError as error:
+        return answer(error.code)
+    except NotStored:
+        return answer(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def describe(
+    services: Services, may: May, request: DescribeDelegationTokenRequest
+) -> DescribeDelegationTokenResponse:
+    """Show the tokens that the session may see: of all owners, of some, or of none."""
+    if not may_use_tokens(may.context.session):
+        return DescribeDelegationTokenResponse(_NOT_ALLOWED)
+    tokens = _tokens(services)
+    if tokens is None:
+        return DescribeDelegationTokenResponse(_DISABLED)
+    found = tokens.tokens()
+    if request.owners is not None:
+        owners = {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
+        found = [token for token in found if token.information.concerns(owners)]
+    return DescribeDelegationTokenResponse(
+        ErrorCode.NONE, [_described(token) for token in _visible(may, found)]
+    )
+
+
+def _visible(may: May, tokens: Sequence[DelegationToken]) -> list[DelegationToken]:
+    """Return the tokens that concern the session, that it may describe, or whose owner's it may."""
+    principals = may.context.session.principals
+    own = {token.token_id for token in tokens if token.information.concerns(principals)}
+    others: Counter[str | None] = Counter(
+        token.token_id for token in tokens if token.token_id not in own
+    )
+    shown = own | may.allowed(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, others)
+    owners: Counter[str | None] = Counter(
+        each.information.owner for each in tokens if each.token_id not in shown
+    )
+    described = may.allowed(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, owners)
+    return [
+        token for token in tokens if token.token_id in shown or token.information.owner in described
+    ]
+
+
+def _described(token: DelegationToken) -> DescribedDelegationToken:
+    information = token.information
+    return DescribedDelegationToken(
+        *_principal(information.owner),
+        *_principal(information.requester),
+        information.issue_timestamp,
+        information.expiry_timestamp,
+        information.max_timestamp,
+        token.token_id,
+        token.hmac,
+        [DescribedDelegationTokenRenewer(*_principal(each)) for each in information.renewers],
+    )
+
+
+def _tokens(services: Services) -> DelegationTokens | None:
+    return services.credentials.tokens if services.credentials is not None else None
+
+
+def _principal(text: str) -> tuple[str, str]:
+    principal_type, _, name = text.partition(":")
+    return principal_type, name

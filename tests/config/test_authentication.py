@@ -2,6 +2,7 @@
 
 import pytest
 
+from broker.config import shown_settings
 from tests.config.conftest import JAAS, LoadError, LoadText
 
 SASL = "listeners=SASL_PLAINTEXT://127.0.0.1:9092"
@@ -30,22 +31,111 @@ def test_the_security_section_of_a_real_brokers_file_works_unchanged(load_text: 
     assert config.warnings == ()
 
 
-def test_a_sasl_listener_without_plain_is_told_to_set_it(load_error: LoadError):
+def test_a_sasl_listener_without_a_supported_mechanism_is_told_which_there_are(
+    load_error: LoadError,
+):
     default = load_error(SASL, JAAS)
     assert "default: sasl.enabled.mechanisms='GSSAPI'" in str(default)
-    assert "set sasl.enabled.mechanisms=PLAIN" in str(default)
-    chosen = load_error(SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512", JAAS)
-    assert "s.properties:2: sasl.enabled.mechanisms='SCRAM-SHA-512'" in str(chosen)
+    assert "allowed: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512" in str(default)
+    chosen = load_error(SASL, "sasl.enabled.mechanisms=DIGEST-MD5", JAAS)
+    assert "s.properties:2: sasl.enabled.mechanisms='DIGEST-MD5'" in str(chosen)
 
 
-def test_mechanisms_beside_plain_are_left_out_with_a_warning(load_text: LoadText):
-    config = load_text(
-        SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN", JAAS, "super.users=User:a"
-    )
+def test_unsupported_mechanisms_are_left_out_with_a_warning(load_text: LoadText):
+    config = load_text(SASL, "sasl.enabled.mechanisms=DIGEST-MD5,PLAIN", JAAS, "super.users=User:a")
     assert list(config.listeners[0].mechanisms) == ["PLAIN"]
     assert config.warnings == (
-        "s.properties:2: listener SASL_PLAINTEXT offers PLAIN only; no support of SCRAM-SHA-512",
+        "s.properties:2: listener SASL_PLAINTEXT offers PLAIN only; no support of DIGEST-MD5",
     )
+
+
+SCRAM_JAAS = "listener.name.sasl_plaintext.scram-sha-512.sasl.jaas.config"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+
+
+def test_scram_needs_no_users_in_the_file(load_text: LoadText):
+    config = load_text(
+        SASL,
+        "sasl.enabled.mechanisms=SCRAM-SHA-512,PLAIN,SCRAM-SHA-256",
+        JAAS,
+        "super.users=User:a",
+    )
+    names = ["SCRAM-SHA-512", "PLAIN", "SCRAM-SHA-256"]
+    assert list(config.listeners[0].mechanisms) == names
+    assert config.warnings == ()
+
+
+def test_the_scram_section_of_a_real_brokers_file_works_unchanged(load_text: LoadText):
+    config = load_text(
+        SASL,
+        "sasl.mechanism.inter.broker.protocol=SCRAM-SHA-512",
+        "sasl.enabled.mechanisms=SCRAM-SHA-512",
+        f"{SCRAM_JAAS}={SCRAM_MODULE} required \\",
+        '    username="admin" password="top-secret-1";',
+        "super.users=User:admin",
+    )
+    assert list(config.listeners[0].mechanisms) == ["SCRAM-SHA-512"]
+    assert config.warnings == ()
+    assert "top-secret" not in repr(config)
+
+
+def test_users_in_the_jaas_text_of_scram_are_told_to_have_no_effect(load_text: LoadText):
+    config = load_text(
+        SASL,
+        "sasl.enabled.mechanisms=SCRAM-SHA-512",
+        f'{SCRAM_JAAS}={SCRAM_MODULE} required user_alice="top-secret";',
+        "super.users=User:a",
+    )
+    [warning] = config.warnings
+    assert warning.startswith(f"s.properties:3: {SCRAM_JAAS}: user_NAME has no effect")
+    assert "top-secret" not in warning
+
+
+def test_an_error_in_the_jaas_text_of_scram_shows_none_of_it(load_error: LoadError):
+    line = f'{SCRAM_JAAS}={SCRAM_MODULE} required password="top-secret'
+    error = load_error(SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512", line)
+    assert f"s.properties:3: {SCRAM_JAAS}: at character" in str(error)
+    assert "top-secret" not in str(error)
+
+
+def test_another_source_of_scram_credentials_is_refused(load_error: LoadError):
+    name = "listener.name.sasl_plaintext.scram-sha-512.sasl.server.callback.handler.class"
+    error = load_error(SASL, "sasl.enabled.mechanisms=SCRAM-SHA-512", f"{name}=org.example.Vault")
+    assert f"s.properties:3: {name}='org.example.Vault'" in str(error)
+
+
+def test_settings_of_delegation_tokens(load_text: LoadText):
+    config = load_text(
+        "listeners=PLAINTEXT://127.0.0.1:9092",
+        "super.users=User:a",
+        "delegation.token.secret.key=top-secret",
+        "delegation.token.max.lifetime.ms=3",
+        "delegation.token.expiry.time.ms=2",
+        "delegation.token.expiry.check.interval.ms=1",
+    )
+    assert config.delegation_token_secret_key == "top-secret"
+    assert config.delegation_token_max_lifetime_ms == 3
+    assert config.delegation_token_expiry_time_ms == 2
+    assert config.delegation_token_expiry_check_interval_ms == 1
+    assert config.warnings == ()
+    assert "top-secret" not in repr(config)
+    assert "delegation.token.secret.key" not in shown_settings(config)
+
+
+@pytest.mark.parametrize("key", ["", "delegation.token.secret.key="])
+def test_without_a_secret_key_there_are_no_delegation_tokens(load_text: LoadText, key: str):
+    config = load_text("listeners=PLAINTEXT://127.0.0.1:9092", "super.users=User:a", key)
+    assert config.delegation_token_secret_key is None
+    assert config.delegation_token_max_lifetime_ms == 7 * 24 * 60 * 60 * 1000
+    assert config.delegation_token_expiry_time_ms == 24 * 60 * 60 * 1000
+    assert config.delegation_token_expiry_check_interval_ms == 60 * 60 * 1000
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "x", str(2**63)])
+def test_life_times_of_tokens_are_positive(load_error: LoadError, value: str):
+    name = "delegation.token.max.lifetime.ms"
+    error = load_error("listeners=PLAINTEXT://127.0.0.1:9092", f"{name}={value}")
+    assert f"s.properties:2: {name}='{value}'" in str(error)
 
 
 def test_a_sasl_listener_needs_users_of_its_own(load_error: LoadError):

@@ -80,6 +80,8 @@ def asked(key: int) -> Any:
         request.replica_id = request.replica_state.replica_id = -1
     for resource in getattr(request, "resources", ()):
         resource.resource_type = 2
+    for renewer in getattr(request, "renewers", ()):
+        renewer.principal_type = "User"
     return request
 
 

@@ -19,6 +19,7 @@ from protocol.messages.describe_acls import DescribeAclsRequest
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from protocol.wire import framed
+from tests.support.scram import ScramClient
 
 TIMEOUT_SECONDS = 20
 
@@ -93,7 +94,22 @@ class Client:
     def login(self, user: str, password: str) -> Any:
         """Authenticate with PLAIN; returns the SaslAuthenticate response."""
         self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
-        token = f"\0{user}\0{password}".encode()
+        return self.token(f"\0{user}\0{password}".encode())
+
+    def login_scram(
+        self, user: str, password: str, mechanism: str = "SCRAM-SHA-256", extensions: str = ""
+    ) -> Any:
+        """Authenticate with SCRAM; returns the last SaslAuthenticate response."""
+        scram = ScramClient(mechanism, user, password, extensions=extensions)
+        self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
+        response = self.token(scram.first())
+        if not response.error_code:
+            response = self.token(scram.final(response.auth_bytes))
+            assert response.error_code or scram.is_server(response.auth_bytes)
+        return response
+
+    def token(self, token: bytes) -> Any:
+        """Send a token of a SASL mechanism; returns the SaslAuthenticate response."""
         return self.ask(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
 
     def create(self, *creations: AclCreation) -> list[int]:

@@ -1,0 +1,55 @@
+"""Changes of the records of one kind: one after the other, durable before anybody sees them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import structlog
+
+from broker.stores import AclStore, StoreError
+
+log = structlog.get_logger()
+
+NOT_STORED: Final = (
+    "The store could not save the change, so nothing was changed. The broker's log says why."
+)
+
+
+class NotStored(Exception):
+    """The change was not made; the text may be told to who asked for it."""
+
+
+class Changes:
+    """What may be changed is decided, stored and shown under one lock, so no change is lost."""
+
+    def __init__(self, store: AclStore, kind: str) -> None:
+        self._store = store
+        self._kind = kind
+        self._lock = asyncio.Lock()
+        self._closed = False
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Keep other changes waiting. Raises `NotStored` once closed."""
+        async with self._lock:
+            if self._closed:
+                raise NotStored("The broker is shutting down; nothing was changed.")
+            yield
+
+    async def apply(self, put: Mapping[str, str], removed: Collection[str]) -> None:
+        """Make a change durable. Raises `NotStored` if that failed, which is logged."""
+        if not put and not removed:
+            return
+        try:
+            await self._store.apply_records(self._kind, put, removed)
+        except StoreError as error:
+            log.error("credentials not changed", kind=self._kind, reason=str(error))
+            raise NotStored(NOT_STORED) from error
+
+    async def close(self) -> None:
+        """Let the changes that wait be made; refuse all later ones."""
+        async with self._lock:
+            self._closed = True

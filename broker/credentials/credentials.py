@@ -1,0 +1,96 @@
+"""All credentials of a broker, from the start to the end of its work."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+from contextlib import suppress
+from functools import partial
+from typing import Final
+
+from broker.auth.scram import LookUp, ScramLogin
+from broker.auth.scram_credentials import ScramMechanism
+from broker.credentials.changes import NotStored
+from broker.credentials.delegation_tokens import DelegationTokens, TokenSettings, load_tokens
+from broker.credentials.scram_users import ScramUsers, load_users
+from broker.stores import AclStore, StoreError
+
+_SECRETS: Final = "secret"
+_SALTS: Final = "scram.salts"
+_SECRET_BYTES: Final = 32
+
+
+class Credentials:
+    """Who may log in with SCRAM; ``tokens`` is None where delegation tokens are disabled.
+
+    Must be made in a running loop, in which expired tokens are removed from time to time.
+    """
+
+    def __init__(
+        self, users: ScramUsers, tokens: DelegationTokens | None, check_interval_ms: int
+    ) -> None:
+        self.users = users
+        self.tokens = tokens
+        self._sweeping: asyncio.Task[None] | None = None
+        if tokens is not None:
+            self._sweeping = asyncio.create_task(_sweep(tokens, check_interval_ms / 1000))
+
+    def look_up(self, mechanism: ScramMechanism) -> LookUp:
+        """Return what a login with a mechanism asks for names."""
+        return partial(self._look_up, mechanism)
+
+    async def close(self) -> None:
+        """Finish the changes that were asked for; refuse later ones. The store stays open."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._sweeping
+        await self.users.close()
+        if self.tokens is not None:
+            await self.tokens.close()
+
+    def _look_up(self, mechanism: ScramMechanism, name: str, is_token: bool) -> ScramLogin:
+        if is_token and self.tokens is not None:
+            return self.tokens.look_up(mechanism, name)
+        login = self.users.look_up(mechanism, name)
+        # Where tokens are disabled, a user's name is none of a token, and nobody learns of it.
+        return login._replace(identity=None) if is_token else login
+
+
+async def load_credentials(
+    store: AclStore, tokens: TokenSettings | None, check_interval_ms: int
+) -> Credentials:
+    """Return the credentials that an open store has. Raises `StoreError`.
+
+    Without the settings of ``tokens`` these are disabled. Expired ones are removed after each
+    interval.
+    """
+    secret = await _secret(store)
+    users = await load_users(store, secret)
+    if tokens is None:
+        return Credentials(users, None, check_interval_ms)
+    # Not the same secret: who is no user must not get the same salt as who is no token.
+    of_tokens = hmac.digest(secret, b"delegation tokens", "sha256")
+    return Credentials(users, await load_tokens(store, tokens, of_tokens), check_interval_ms)
+
+
+async def _secret(store: AclStore) -> bytes:
+    """Return the secret from which salts are derived that must be the same over restarts."""
+    text = (await store.load_records(_SECRETS)).get(_SALTS)
+    if text is None:
+        text = secrets.token_hex(_SECRET_BYTES)
+        await store.apply_records(_SECRETS, {_SALTS: text}, [])
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        problem = f"the ACL store holds a record of the kind {_SECRETS} that is none: {_SALTS!r}"
+        raise StoreError(f"{problem}; delete it, or restore the store from a backup") from None
+
+
+async def _sweep(tokens: DelegationTokens, interval: float) -> None:
+    while True:
+        await asyncio.sleep(interval)
+        # It is in the log why nothing was stored; the next time is soon enough.
+        with suppress(NotStored):
+            await tokens.sweep()

@@ -1,0 +1,275 @@
+"""Delegation tokens (KIP-48, KIP-373) by the rules of Kafka's DelegationTokenControlManager.
+
+A token's secret is the HMAC of its id under `delegation.token.secret.key`. As in Kafka it is not
+stored: who reads the store cannot log in with what is there. Times are in milliseconds since the
+epoch, life times and periods in milliseconds.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+import time
+from base64 import b64encode
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final, NamedTuple
+
+import structlog
+
+from broker.auth.mechanism import Identity
+from broker.auth.scram import ScramLogin
+from broker.auth.scram_credentials import ScramCredential, ScramMechanism, credential_of_password
+from broker.auth.scram_decoys import Decoys, derived_salt
+from broker.credentials.changes import Changes
+from broker.stores import AclStore, StoreError
+from broker.stores.store import new_cluster_id
+from protocol.errors import ErrorCode
+
+log = structlog.get_logger()
+
+KIND: Final = "delegation-token"
+_LONG_MAX: Final = 2**63 - 1
+_SWEPT_AT_ONCE: Final = 1000
+_USER: Final = "User:"
+
+
+class TokenSettings(NamedTuple):
+    """The settings ``delegation.token.*``."""
+
+    secret_key: str
+    max_lifetime_ms: int
+    expiry_time_ms: int
+
+    def __repr__(self) -> str:
+        return f"TokenSettings({self.max_lifetime_ms}, {self.expiry_time_ms})"
+
+
+@dataclass(frozen=True, slots=True)
+class TokenInformation:
+    """What is stored of a token; principals are written ``Type:name``."""
+
+    owner: str
+    requester: str
+    renewers: tuple[str, ...]
+    issue_timestamp: int
+    max_timestamp: int
+    expiry_timestamp: int
+
+    def has_expired(self, now: int) -> bool:
+        """Tell whether the token is good for nothing any more."""
+        return min(self.max_timestamp, self.expiry_timestamp) < now
+
+    def may_be_renewed_by(self, principals: Collection[str]) -> bool:
+        """Tell whether one of the principals is the owner or a renewer."""
+        return self.owner in principals or not set(principals).isdisjoint(self.renewers)
+
+    def concerns(self, principals: Collection[str]) -> bool:
+        """Tell whether one of the principals is the owner, a renewer, or asked for the token."""
+        return self.requester in principals or self.may_be_renewed_by(principals)
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationToken:
+    """A token and its secret; with both its owner's rights are to be had."""
+
+    token_id: str
+    information: TokenInformation
+    hmac: bytes = field(repr=False)
+    credentials: dict[ScramMechanism, ScramCredential] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+
+class TokenError(Exception):
+    """What was asked of a token was not done; the code says why."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+class DelegationTokens:
+    """The tokens of a broker that has a secret key for them; `load_tokens` makes it.
+
+    ``secret`` is what salts and decoys are derived from. ``now`` tells the time.
+    """
+
+    def __init__(
+        self,
+        changes: Changes,
+        tokens: Iterable[tuple[str, TokenInformation]],
+        settings: TokenSettings,
+        secret: bytes,
+        now: Callable[[], int],
+    ) -> None:
+        self._changes = changes
+        self._settings = settings
+        self._secret = secret
+        self._now = now
+        self._by_id: dict[str, DelegationToken] = {}
+        self._id_by_hmac: dict[bytes, str] = {}
+        self._decoys = {mechanism: Decoys(mechanism, secret) for mechanism in ScramMechanism}
+        for token_id, information in tokens:
+            self._show(self._token(token_id, information))
+
+    def look_up(self, mechanism: ScramMechanism, token_id: str) -> ScramLogin:
+        """Return what a login is held against: the user name is the token's id, the password its
+        secret in base64, and who logs in is the owner. A decoy if there is no such token.
+
+        Unlike in Kafka an expired token is none, even before it is removed; and neither is one
+        whose owner is not of the type User, as which a login would make its name a user's.
+        """
+        token = self._by_id.get(token_id)
+        if token is None or token.information.has_expired(self._now()):
+            return ScramLogin(self._decoys[mechanism].of(token_id), None)
+        if mechanism not in token.credentials:
+            password = b64encode(token.hmac).decode()
+            salt = derived_salt(self._secret, mechanism, token_id)
+            token.credentials[mechanism] = credential_of_password(mechanism, password, salt)
+        owner = token.information.owner
+        identity = None
+        if owner.startswith(_USER):
+            expires_at = token.information.expiry_timestamp / 1000
+            identity = Identity(owner.removeprefix(_USER), expires_at, token_authenticated=True)
+        return ScramLogin(token.credentials[mechanism], identity)
+
+    def tokens(self) -> list[DelegationToken]:
+        """Return all tokens, also those that have expired and are still to be removed."""
+        return list(self._by_id.values())
+
+    async def create(
+        self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
+    ) -> DelegationToken:
+        """Make a token; a life time that is not positive is as long as may be. Raises NotStored."""
+        async with self._changes.one():
+            now = self._now()
+            longest = self._settings.max_lifetime_ms
+            lifetime = min(longest, max_lifetime_ms) if max_lifetime_ms > 0 else longest
+            max_timestamp = _later(now, lifetime)
+            expiry = min(max_timestamp, _later(now, self._settings.expiry_time_ms))
+            information = TokenInformation(
+                owner, requester, tuple(renewers), now, max_timestamp, expiry
+            )
+            token = self._token(new_cluster_id(), information)
+            await self._put(token)
+        return token
+
+    async def renew(self, token_hmac: bytes, principals: Collection[str], period_ms: int) -> int:
+        """Let a token expire later; a period that is not positive is the configured one.
+
+        Returns the time at which it expires now. Raises TokenError and NotStored.
+        """
+        async with self._changes.one():
+            token = self._token_of(token_hmac)
+            now = self._now()
+            if token.information.has_expired(now):
+                raise TokenError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+            _check_renewer(token, principals)
+            usual = self._settings.expiry_time_ms
+            period = min(usual, period_ms) if period_ms > 0 else usual
+            return await self._expire_at(token, _later(now, period))
+
+    async def expire(self, token_hmac: bytes, principals: Collection[str], period_ms: int) -> int:
+        """Let a token expire after a period; a negative one removes it, also if it has expired.
+
+        Returns the time at which it expires now. Raises TokenError and NotStored.
+        """
+        async with self._changes.one():
+            token = self._token_of(token_hmac)
+            _check_renewer(token, principals)
+            now = self._now()
+            if period_ms < 0:
+                await self._remove([token])
+                return now
+            if token.information.has_expired(now):
+                raise TokenError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
+            return await self._expire_at(token, _later(now, period_ms))
+
+    async def sweep(self) -> None:
+        """Remove the tokens that have expired. Raises NotStored."""
+        async with self._changes.one():
+            now = self._now()
+            expired = [each for each in self._by_id.values() if each.information.has_expired(now)]
+            for start in range(0, len(expired), _SWEPT_AT_ONCE):
+                await self._remove(expired[start : start + _SWEPT_AT_ONCE])
+        if expired:
+            log.info("expired delegation tokens removed", count=len(expired))
+
+    async def close(self) -> None:
+        """Finish the changes that were asked for; refuse later ones."""
+        await self._changes.close()
+
+    def _token(self, token_id: str, information: TokenInformation) -> DelegationToken:
+        key = self._settings.secret_key.encode()
+        return DelegationToken(token_id, information, hmac.digest(key, token_id.encode(), "sha512"))
+
+    def _token_of(self, token_hmac: bytes) -> DelegationToken:
+        token_id = self._id_by_hmac.get(token_hmac)
+        if token_id is None:
+            raise TokenError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        return self._by_id[token_id]
+
+    async def _expire_at(self, token: DelegationToken, timestamp: int) -> int:
+        expiry = min(token.information.max_timestamp, timestamp)
+        information = replace(token.information, expiry_timestamp=expiry)
+        await self._put(replace(token, information=information))
+        return expiry
+
+    async def _put(self, token: DelegationToken) -> None:
+        await self._changes.apply({token.token_id: _to_json(token.information)}, [])
+        self._show(token)
+
+    async def _remove(self, tokens: Collection[DelegationToken]) -> None:
+        await self._changes.apply({}, [token.token_id for token in tokens])
+        for token in tokens:
+            del self._by_id[token.token_id]
+            del self._id_by_hmac[token.hmac]
+
+    def _show(self, token: DelegationToken) -> None:
+        self._by_id[token.token_id] = token
+        self._id_by_hmac[token.hmac] = token.token_id
+
+
+async def load_tokens(
+    store: AclStore,
+    settings: TokenSettings,
+    secret: bytes,
+    now: Callable[[], int] = lambda: int(time.time() * 1000),
+) -> DelegationTokens:
+    """Return the tokens that an open store has. Raises `StoreError`."""
+    found = []
+    for token_id, value in (await store.load_records(KIND)).items():
+        try:
+            found.append((token_id, _from_json(value)))
+        except (ValueError, TypeError, KeyError):
+            text = f"the ACL store holds a record of the kind {KIND} that is no token: {token_id!r}"
+            raise StoreError(f"{text}; delete it, or restore the store from a backup") from None
+    return DelegationTokens(Changes(store, KIND), found, settings, secret, now)
+
+
+def _check_renewer(token: DelegationToken, principals: Collection[str]) -> None:
+    if not token.information.may_be_renewed_by(principals):
+        raise TokenError(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH)
+
+
+def _later(now: int, duration: int) -> int:
+    return min(_LONG_MAX, now + duration)
+
+
+def _to_json(information: TokenInformation) -> str:
+    return json.dumps(asdict(information))
+
+
+def _from_json(text: str) -> TokenInformation:
+    fields = json.loads(text)
+    information = TokenInformation(**{**fields, "renewers": tuple(fields["renewers"])})
+    times = (
+        information.issue_timestamp,
+        information.max_timestamp,
+        information.expiry_timestamp,
+    )
+    principals = (information.owner, information.requester, *information.renewers)
+    if {*map(type, times)} != {int} or {*map(type, principals)} != {str}:
+        raise ValueError("not a token")
+    return information

@@ -1,0 +1,75 @@
+"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554), as Kafka 4.3 answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from broker.credentials import ScramUsers
+from broker.gate.echo import Denial
+from broker.gate.may import May
+from broker.gate.refusals import refuse_alter_scram_credentials
+from broker.handlers.services import Services
+from protocol.errors import ErrorCode
+from protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    AlterUserScramCredentialsResult,
+)
+from protocol.messages.describe_user_scram_credentials import (
+    CredentialInfo,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    DescribeUserScramCredentialsResult,
+)
+
+_TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
+_MISSING: Final = "Attempt to describe a user credential that does not exist: "
+# Kafka tells where nothing is wrong with the empty message, not with null.
+_NO_ERROR: Final = ""
+_NOT_KEPT: Final = Denial(
+    ErrorCode.POLICY_VIOLATION,
+    "This broker keeps no credentials: it has no store, since its authorizer has none and no "
+    "listener offers SCRAM.",
+)
+
+
+def describe(
+    services: Services, _may: May, request: DescribeUserScramCredentialsRequest
+) -> DescribeUserScramCredentialsResponse:
+    """Tell the mechanisms and iterations of the users asked for, or of all; never the keys."""
+    users = services.credentials.users if services.credentials else None
+    asked = Counter(user.name for user in request.users or ())
+    names = asked or Counter(users.users() if users else ())
+    return DescribeUserScramCredentialsResponse(
+        error_message=_NO_ERROR,
+        results=[_described(users, name, count) for name, count in names.items()],
+    )
+
+
+def _described(
+    users: ScramUsers | None, name: str, count: int
+) -> DescribeUserScramCredentialsResult:
+    if count > 1:
+        code, message = ErrorCode.DUPLICATE_RESOURCE, _TWICE + name
+        return DescribeUserScramCredentialsResult(name, code, message)
+    found = users.iterations(name) if users else {}
+    if not found:
+        code, message = ErrorCode.RESOURCE_NOT_FOUND, _MISSING + name
+        return DescribeUserScramCredentialsResult(name, code, message)
+    infos = [CredentialInfo(mechanism.value, iterations) for mechanism, iterations in found.items()]
+    return DescribeUserScramCredentialsResult(name, ErrorCode.NONE, _NO_ERROR, infos)
+
+
+async def alter(
+    services: Services, _may: May, request: AlterUserScramCredentialsRequest
+) -> AlterUserScramCredentialsResponse:
+    """Change credentials: one result a user, durable when it is answered."""
+    if services.credentials is None:
+        return refuse_alter_scram_credentials(request, _NOT_KEPT)
+    outcomes = await services.credentials.users.alter(request.deletions, request.upsertions)
+    return AlterUserScramCredentialsResponse(
+        results=[
+            AlterUserScramCredentialsResult(user, *outcome) for user, outcome in outcomes.items()
+        ]
+    )
