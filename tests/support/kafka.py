@@ -98,9 +98,9 @@ class Kafka(LoggedProcess):
 
 
 @contextlib.contextmanager
-def running_kafka(directory: Path) -> Iterator[Kafka]:
+def running_kafka(directory: Path, overrides: dict[str, str] | None = None) -> Iterator[Kafka]:
     """A started Kafka, stopped at the end."""
-    kafka = Kafka(directory)
+    kafka = Kafka(directory, overrides=overrides)
     try:
         kafka.start()
         yield kafka
