@@ -21,20 +21,20 @@ class Printed(NamedTuple):
     status: int
 
 
-class AclCommands:
-    """Many kafka-acls.sh commands in one JVM, which saves starting one for each.
+class Commands:
+    """Many commands of Kafka's tools in one JVM, which saves starting one for each.
 
     There is no terminal, so `--remove` needs `--force`.
     """
 
     def __init__(self, log: Path) -> None:
         jars = kafka_jars()
-        classes = compiled_java("java-acl-command", jars, "AclCommandLoop.java", "Json.java")
-        self._loop = LineProcess(java_command("AclCommandLoop", classes, jars, minimum=17), log)
+        classes = compiled_java("java-commands", jars, "CommandLoop.java", "Json.java")
+        self._loop = LineProcess(java_command("CommandLoop", classes, jars, minimum=17), log)
 
-    def run(self, *arguments: str) -> Printed:
-        """Run one command."""
-        answer = self._loop.ask("\t".join(arguments))
+    def run(self, *arguments: str, tool: str = MAIN_CLASS) -> Printed:
+        """Run one command, of kafka-acls.sh unless it is another tool's class."""
+        answer = self._loop.ask("\t".join([tool, *arguments]))
         return Printed(answer["out"], answer["status"])
 
     def close(self) -> None:
@@ -85,14 +85,21 @@ def run_in_terminal(answer: str, *arguments: str) -> Printed:
     return Printed(shown.decode().replace("\r\n", "\n"), status)
 
 
-def command_config(directory: Path, user: str, password: str | None = None) -> str:
+def command_config(
+    directory: Path,
+    user: str,
+    password: str | None = None,
+    mechanism: str = "PLAIN",
+    options: str = "",
+) -> str:
     """The path of a file for `--command-config` with the SASL credentials of a user."""
-    login = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    credentials = f'username="{user}" password="{password or PASSWORDS[user]}"'
+    kind = "plain.Plain" if mechanism == "PLAIN" else "scram.Scram"
+    login = f"org.apache.kafka.common.security.{kind}LoginModule"
+    credentials = f'username="{user}" password="{password or PASSWORDS[user]}"{options}'
     file = directory / f"{user}.properties"
     file.write_text(
         "security.protocol=SASL_PLAINTEXT\n"
-        "sasl.mechanism=PLAIN\n"
+        f"sasl.mechanism={mechanism}\n"
         f"sasl.jaas.config={login} required {credentials};\n"
     )
     return str(file)

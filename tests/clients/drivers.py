@@ -2,7 +2,9 @@
 
 A driver is a program that reads one step a line from standard input
 
-    connect HOST:PORT USER PASSWORD    (SASL_PLAINTEXT, PLAIN)
+    connect HOST:PORT USER PASSWORD [MECHANISM [token]]
+                                       (SASL_PLAINTEXT; PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512;
+                                       with a delegation token, where the client can)
     create ACL ...                     (one request, where the client can)
     list FILTER
     delete FILTER ...

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.acl_command import (
-    AclCommands,
+    Commands,
     Printed,
     command_config,
     normalised,
@@ -77,21 +77,19 @@ EXAMPLES = f"""
 
 
 @pytest.fixture(scope="module")
-def acl_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AclCommands]:
-    commands = AclCommands(tmp_path_factory.mktemp("acl-commands") / "stderr")
+def acl_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    commands = Commands(tmp_path_factory.mktemp("acl-commands") / "stderr")
     yield commands
     commands.close()
 
 
-def _run_on(server: Broker | Kafka, commands: AclCommands, example: str, admin: str) -> Printed:
+def _run_on(server: Broker | Kafka, commands: Commands, example: str, admin: str) -> Printed:
     words = [admin if word == "ADMIN" else word for word in shlex.split(example)]
     listener = "SASL_PLAINTEXT" if admin in words else "PLAINTEXT"
     return commands.run("--bootstrap-server", server.listeners[listener], *words)
 
 
-def _wait_until_the_same_acls(
-    broker: Broker, kafka: Kafka, commands: AclCommands, admin: str
-) -> None:
+def _wait_until_the_same_acls(broker: Broker, kafka: Kafka, commands: Commands, admin: str) -> None:
     """A Kafka broker lists a change a little after it answered it."""
     ours = normalised(_run_on(broker, commands, "--list", admin).out)
     wait_for(
@@ -102,7 +100,7 @@ def _wait_until_the_same_acls(
 
 
 def test_the_documented_examples_print_what_they_print_with_a_real_kafka(
-    broker: Broker, bare_kafka: Kafka, acl_commands: AclCommands, tmp_path: Path
+    broker: Broker, bare_kafka: Kafka, acl_commands: Commands, tmp_path: Path
 ) -> None:
     admin = command_config(tmp_path, "admin")
     for example in EXAMPLES.strip().splitlines():
@@ -125,7 +123,7 @@ def test_acls_that_the_script_added_are_listed_after_a_restart(broker: Broker) -
 
 
 def test_a_removal_is_asked_about_in_the_terminal_and_then_done(
-    broker: Broker, acl_commands: AclCommands
+    broker: Broker, acl_commands: Commands
 ) -> None:
     bootstrap = ("--bootstrap-server", broker.listeners["PLAINTEXT"])
     acl_commands.run(*bootstrap, *BOB_PRODUCES_TO_TEST.split())
@@ -154,7 +152,7 @@ def test_a_user_without_rights_is_told_that_the_cluster_authorization_failed(
     server: str,
     command: str,
     request: pytest.FixtureRequest,
-    acl_commands: AclCommands,
+    acl_commands: Commands,
     tmp_path: Path,
 ) -> None:
     bootstrap = request.getfixturevalue(server).listeners["SASL_PLAINTEXT"]
@@ -172,7 +170,7 @@ def test_a_user_without_rights_is_told_that_the_cluster_authorization_failed(
 
 @pytest.mark.parametrize("server", ["broker", "bare_kafka"])
 def test_a_wrong_password_is_told_with_the_message_of_a_real_kafka(
-    server: str, request: pytest.FixtureRequest, acl_commands: AclCommands, tmp_path: Path
+    server: str, request: pytest.FixtureRequest, acl_commands: Commands, tmp_path: Path
 ) -> None:
     bootstrap = request.getfixturevalue(server).listeners["SASL_PLAINTEXT"]
     alice = command_config(tmp_path, "alice", "guessed")

@@ -16,7 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 var admin *kadm.Client
@@ -40,7 +42,7 @@ func answer(verb string, words []string) (any, error) {
 	defer cancel()
 	switch verb {
 	case "connect":
-		return nil, connect(words[0], words[1], words[2])
+		return nil, connect(words[0], mechanism(words[1], words[2], words[3:]))
 	case "create":
 		return create(ctx, words)
 	case "list":
@@ -54,12 +56,21 @@ func answer(verb string, words []string) (any, error) {
 	return nil, fmt.Errorf("unknown verb %s", verb)
 }
 
-func connect(bootstrap, user, password string) error {
+func mechanism(user, password string, options []string) sasl.Mechanism {
+	auth := scram.Auth{User: user, Pass: password, IsToken: len(options) > 1}
+	switch {
+	case len(options) == 0:
+		return plain.Auth{User: user, Pass: password}.AsMechanism()
+	case options[0] == "SCRAM-SHA-256":
+		return auth.AsSha256Mechanism()
+	default:
+		return auth.AsSha512Mechanism()
+	}
+}
+
+func connect(bootstrap string, login sasl.Mechanism) error {
 	disconnect()
-	client, err := kgo.NewClient(
-		kgo.SeedBrokers(bootstrap),
-		kgo.SASL(plain.Auth{User: user, Pass: password}.AsMechanism()),
-	)
+	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.SASL(login))
 	if err == nil {
 		admin = kadm.NewClient(client)
 	}

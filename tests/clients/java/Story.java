@@ -51,7 +51,8 @@ public final class Story {
     private static String result(String verb, List<String> words) throws Exception {
         switch (verb) {
             case "connect":
-                return connect(words.get(0), words.get(1), words.get(2));
+                return connect(
+                    words.get(0), words.get(1), words.get(2), words.subList(3, words.size()));
             case "create":
                 return create(words);
             case "list":
@@ -65,16 +66,20 @@ public final class Story {
         }
     }
 
-    private static String connect(String bootstrap, String user, String password) {
+    private static String connect(
+            String bootstrap, String user, String password, List<String> options) {
         disconnect();
+        String mechanism = options.isEmpty() ? "PLAIN" : options.get(0);
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);
         config.put("request.timeout.ms", "20000");
         config.put("security.protocol", "SASL_PLAINTEXT");
-        config.put("sasl.mechanism", "PLAIN");
+        config.put("sasl.mechanism", mechanism);
         config.put("sasl.jaas.config", String.format(
-            "org.apache.kafka.common.security.plain.PlainLoginModule required"
-                + " username=\"%s\" password=\"%s\";", user, password));
+            "org.apache.kafka.common.security.%sLoginModule required"
+                + " username=\"%s\" password=\"%s\"%s;",
+            mechanism.equals("PLAIN") ? "plain.Plain" : "scram.Scram", user, password,
+            options.contains("token") ? " tokenauth=\"true\"" : ""));
         admin = AdminClient.create(config);
         return "null";
     }

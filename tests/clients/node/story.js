@@ -22,11 +22,11 @@ async function disconnect() {
   return null
 }
 
-async function connect(bootstrap, username, password) {
+async function connect(bootstrap, username, password, mechanism = 'PLAIN') {
   await disconnect()
   const kafka = new Kafka({
     brokers: [bootstrap],
-    sasl: { mechanism: 'plain', username, password },
+    sasl: { mechanism: mechanism.toLowerCase(), username, password },
     logLevel: logLevel.NOTHING,
     retry: { retries: 2 },
   })

@@ -23,12 +23,12 @@ class ConfluentKafka:
 
     _client: librdkafka.AdminClient | None = None
 
-    def connect(self, address: str, user: str, password: str) -> None:
+    def connect(self, address: str, user: str, password: str, mechanism: str = "PLAIN") -> None:
         self._client = librdkafka.AdminClient(
             {
                 "bootstrap.servers": address,
                 "security.protocol": "SASL_PLAINTEXT",
-                "sasl.mechanism": "PLAIN",
+                "sasl.mechanism": mechanism,
                 "sasl.username": user,
                 "sasl.password": password,
             }
@@ -100,12 +100,12 @@ class KafkaPython:
 
     _client: kafka_python.KafkaAdminClient | None = None
 
-    def connect(self, address: str, user: str, password: str) -> None:
+    def connect(self, address: str, user: str, password: str, mechanism: str = "PLAIN") -> None:
         self.disconnect()
         self._client = kafka_python.KafkaAdminClient(
             bootstrap_servers=address,
             security_protocol="SASL_PLAINTEXT",
-            sasl_mechanism="PLAIN",
+            sasl_mechanism=mechanism,
             sasl_plain_username=user,
             sasl_plain_password=password,
         )
