@@ -5,6 +5,7 @@ from importlib import metadata
 import pytest
 
 from broker.cli.arguments import ServeCommand, parse_arguments
+from broker.cli.scram import ScramCommand
 
 
 def test_serve_takes_a_file_and_overrides_before_or_after_it():
@@ -32,6 +33,14 @@ def test_version_prints_the_version_and_ends(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == f"aclbroker {metadata.version('aclbroker')}\n"
 
 
+def test_scram_add_takes_a_file_a_user_and_how_to_keep_the_password():
+    command = parse_arguments(["scram", "add", "s.properties", "alice"])
+    assert command == ScramCommand("s.properties", "alice", "SCRAM-SHA-512", 4096)
+    options = ["--mechanism", "SCRAM-SHA-256", "--iterations", "16384"]
+    command = parse_arguments(["scram", "add", "s.properties", "alice", *options])
+    assert command == ScramCommand("s.properties", "alice", "SCRAM-SHA-256", 16384)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -41,6 +50,12 @@ def test_version_prints_the_version_and_ends(capsys: pytest.CaptureFixture[str])
         (["serve", "--overrid", "a=b"], "unrecognized arguments"),
         (["serve", "--override", "secret"], "expected NAME=VALUE"),
         (["serve", "--override", "=secret"], "expected NAME=VALUE"),
+        (["scram", "add", "s.properties"], "the following arguments are required: USER"),
+        (["scram", "add", "s.properties", "User:alice"], "expected a name without 'User:'"),
+        (["scram", "add", "s.properties", ""], "expected a name"),
+        (["scram", "add", "f", "alice", "--iterations", "4095"], "expected 4096 to 16384"),
+        (["scram", "add", "f", "alice", "--iterations", "x"], "expected 4096 to 16384"),
+        (["scram", "add", "f", "alice", "--mechanism", "PLAIN"], "choose from"),
     ],
 )
 def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
@@ -52,5 +67,5 @@ def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
     message = capsys.readouterr().err
     assert message.startswith("usage: aclbroker ")
     assert said in message
-    assert "serve" in message
+    assert ("scram add" if arguments[:1] == ["scram"] else "serve") in message
     assert "secret" not in message

@@ -102,14 +102,25 @@ def credential_of_password(
     salt: bytes | None = None,
     iterations: int = MIN_ITERATIONS,
 ) -> ScramCredential:
-    """The credential of a password, by default with a new salt in the form of Kafka's.
-
-    As in Kafka the password is taken as its UTF-8 bytes; RFC 5802 would normalise it (SASLprep).
-    """
-    if salt is None:
-        salt = kafka_salt(secrets.randbits(SALT_BITS))
-    salted = hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+    """The credential of a password, by default with a new salt."""
+    salt = new_salt() if salt is None else salt
+    salted = salted_password(mechanism, password, salt, iterations)
     return credential_of_salted_password(mechanism, salted, salt, iterations)
+
+
+def salted_password(
+    mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
+) -> bytes:
+    """RFC 5802's SaltedPassword; raises ValueError if the iterations are not positive.
+
+    As in Kafka the password is taken as its UTF-8 bytes; the RFC would normalise it (SASLprep).
+    """
+    return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
+
+
+def new_salt() -> bytes:
+    """A random salt in the form of Kafka's."""
+    return kafka_salt(secrets.randbits(SALT_BITS))
 
 
 def credential_of_salted_password(

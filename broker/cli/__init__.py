@@ -6,8 +6,7 @@ import sys
 
 import structlog
 
-from broker.cli.arguments import parse_arguments
-from broker.cli.conformance import ConformanceCommand
+from broker.cli.arguments import ServeCommand, parse_arguments
 from broker.config import ConfigError, load
 from broker.logs import configure
 from broker.run import StartError, run
@@ -16,7 +15,7 @@ from broker.run import StartError, run
 def main() -> None:
     """Run the command that the process's arguments name; ends the process with its status."""
     command = parse_arguments()
-    if isinstance(command, ConformanceCommand):
+    if not isinstance(command, ServeCommand):
         sys.exit(command.run())
     try:
         config = load(command.file, command.overrides)

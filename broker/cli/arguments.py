@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from broker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
+from broker.cli.scram import ScramCommand, add_scram, scram_command
+
+Command = ConformanceCommand | ScramCommand
+"""A command that runs and ends, unlike the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +20,7 @@ class ServeCommand:
     overrides: dict[str, str]
 
 
-def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | ConformanceCommand:
+def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Command:
     """The command that the arguments, by default those of the process, ask for.
 
     Ends the process (SystemExit) after --help and --version, and with status 2 and a message that
@@ -25,6 +29,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     options = _parser().parse_args(arguments)
     if options.command == "conformance":
         return conformance_command(options)
+    if options.command == "scram":
+        return scram_command(options)
     return ServeCommand(options.file, dict(options.override))
 
 
@@ -56,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="a setting that wins over the file; may be given several times",
     )
+    add_scram(commands)
     add_conformance(commands)
     return parser
 

@@ -14,6 +14,8 @@ from broker.auth.scram_credentials import (
     ScramMechanism,
     credential_from_json,
     credential_of_salted_password,
+    new_salt,
+    salted_password,
 )
 from broker.auth.scram_decoys import Decoys
 from broker.credentials.changes import Changes, NotStored
@@ -176,6 +178,16 @@ async def load_users(store: AclStore, secret: bytes) -> ScramUsers:
             )
             raise StoreError(f"{text}; delete it, or restore the store from a backup") from None
     return ScramUsers(Changes(store, KIND), credentials, secret)
+
+
+def upsertion_of(
+    user: str, password: str, mechanism: str, iterations: int
+) -> ScramCredentialUpsertion:
+    """Return the change that gives a user a password, as Kafka's tools make it."""
+    found = ScramMechanism[mechanism.replace("-", "_")]
+    salt = new_salt()
+    salted = salted_password(found, password, salt, iterations)
+    return ScramCredentialUpsertion(user, found.value, iterations, salt, salted)
 
 
 def _credential(change: Change) -> ScramCredential | None:

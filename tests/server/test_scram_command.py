@@ -1,0 +1,119 @@
+"""`aclbroker scram add` makes the first users of a broker that nobody could log in to."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.accounts import properties_text
+from tests.support.broker import COMMAND, Broker
+from tests.support.client import Client
+
+ONLY_SCRAM = {
+    "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256,SCRAM-SHA-512",
+    "super.users": "User:root",
+}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Broker:
+    """A broker that does not run yet, and its file of properties."""
+    broker = Broker(tmp_path, ONLY_SCRAM)
+    (tmp_path / "server.properties").write_text(properties_text(broker.properties))
+    return broker
+
+
+def add(directory: Path, *words: str, password: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [COMMAND, "scram", "add", directory / "server.properties", *words],
+        input=password,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_who_was_added_logs_in_and_changes_acls(
+    broker: Broker, tmp_path: Path, mechanism: str
+) -> None:
+    options = ("--mechanism", mechanism, "--iterations", "8192")
+    added = add(tmp_path, "root", *options, password="p=ass,w\xf6rd\n")
+    assert (added.stdout, added.stderr, added.returncode) == (
+        f"'root' may log in with {mechanism}.\n",
+        "",
+        0,
+    )
+    broker.start()
+    with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
+        assert client.login_scram("root", "p=ass,w\xf6rd", mechanism).error_code == 0
+        assert client.resource_names() == []
+    broker.terminate()
+
+
+def test_a_password_that_is_added_again_is_changed(broker: Broker, tmp_path: Path) -> None:
+    for password in ("old", "new"):
+        assert add(tmp_path, "root", password=password).returncode == 0
+    broker.start()
+    codes = []
+    for password in ("old", "new"):
+        with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
+            codes.append(client.login_scram("root", password, "SCRAM-SHA-512").error_code)
+    broker.terminate()
+    assert codes == [58, 0]
+
+
+@pytest.mark.parametrize(("second", "expected"), [("sesame", 0), ("other", 1)])
+def test_the_password_is_asked_for_twice_in_a_terminal_and_not_shown(
+    broker: Broker, tmp_path: Path, second: str, expected: int
+) -> None:
+    terminal, end_of_command = pty.openpty()
+    with subprocess.Popen(
+        [COMMAND, "scram", "add", tmp_path / "server.properties", "root"],
+        stdin=end_of_command,
+        stdout=end_of_command,
+        stderr=end_of_command,
+        start_new_session=True,
+    ) as process:
+        os.close(end_of_command)
+        shown = b""
+        # What is typed before a question is thrown away.
+        for question, answer in (("Password of root: ", "sesame"), ("Once more: ", second)):
+            while question.encode() not in shown:
+                shown += os.read(terminal, 4096)
+            os.write(terminal, f"{answer}\n".encode())
+        with suppress(OSError):  # So Linux tells that the command has ended.
+            while chunk := os.read(terminal, 4096):
+                shown += chunk
+        os.close(terminal)
+    assert process.returncode == expected
+    assert not any(password in shown for password in (b"sesame", b"other"))
+    assert (b"not the same" in shown) == bool(expected)
+
+
+def test_nothing_is_changed_while_the_broker_runs(broker: Broker, tmp_path: Path) -> None:
+    broker.start()
+    refused = add(tmp_path, "root", password="x")
+    broker.terminate()
+    assert refused.returncode == 1
+    assert "in use by another broker" in refused.stderr
+
+
+def test_what_is_wrong_is_said(broker: Broker, tmp_path: Path) -> None:
+    empty = add(tmp_path, "root", password="\n")
+    assert (empty.stderr, empty.returncode) == ("aclbroker: the password is empty\n", 1)
+    assert not broker.store.exists()
+    file = tmp_path / "server.properties"
+    file.write_text(properties_text(broker.properties | {"aclbroker.store": "memory:"}))
+    kept = add(tmp_path, "root", password="x")
+    assert (kept.returncode, "keeps nothing over a restart" in kept.stderr) == (1, True)
+    file.write_text("listeners=nonsense")
+    broken = add(tmp_path, "root", password="x")
+    assert (broken.returncode, "is not NAME://HOST:PORT" in broken.stderr) == (1, True)
