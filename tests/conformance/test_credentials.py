@@ -47,9 +47,9 @@ class Divergence(NamedTuple):
     ours: Any
 
 
-_ENUMERATION = "Kafka tells at once who is no user; here nobody is told that"
-_SIZE = "Kafka hangs up without an answer at a proof of another size"
-_RFC = "RFC 5802 wants it verified, or refused"
+_ENUMERATION = "d8 SCRAM: Kafka tells at once who is no user; here nobody is told that"
+_SIZE = "d8 SCRAM: Kafka hangs up without an answer at a proof of another size"
+_RFC = "d8 SCRAM: RFC 5802 wants it verified, or refused"
 DIVERGENCES: Mapping[str, Divergence] = {
     "scram_logins: first: a user that there is not": Divergence(_ENUMERATION, REFUSED, ACCEPTED),
     "scram_logins: first: a token that there is not": Divergence(_ENUMERATION, REFUSED, ACCEPTED),
@@ -63,7 +63,9 @@ DIVERGENCES: Mapping[str, Divergence] = {
     "scram_logins: last: an extension that is signed": Divergence(_RFC, REFUSED, ACCEPTED),
     "scram_logins: last: another channel": Divergence(_RFC, ACCEPTED, REFUSED),
     "tokens: logged in with an expired token": Divergence(
-        "Kafka lets it in until it is removed, into a session that is over", (0, 0), (58, 0)
+        "d9 expired tokens: Kafka lets it in until it is removed, into a session that is over",
+        (0, 0),
+        (58, 0),
     ),
 }
 
