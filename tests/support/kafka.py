@@ -63,7 +63,8 @@ class Kafka(LoggedProcess):
         """Format the storage, start the node and wait until it serves requests."""
         self._properties_file.write_text(properties_text(self._properties()))
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        options = ["format", "-t", cluster_id, "-c", str(self._properties_file)]
+        # The id may begin with a hyphen, and must not be taken for an option then.
+        options = ["format", f"--cluster-id={cluster_id}", f"--config={self._properties_file}"]
         with self.log.open("ab") as log:
             subprocess.run(
                 [*self._format, *options], cwd=self.directory, stdout=log, stderr=log, check=True
