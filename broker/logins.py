@@ -6,32 +6,52 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from broker.auth.access_token import TokenValidator
 from broker.auth.login import Login, MechanismFactory
+from broker.auth.oauthbearer import OAuthBearerServer
 from broker.auth.plain import PlainServer
 from broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
 from broker.config import BUILT_IN_PRINCIPAL_BUILDER, Config, Listener, listener_prefix
+from broker.config.oauthbearer import OAuthBearerSettings
+from broker.jwks_source import KeySources, Refreshing
 from broker.plugins import make_plugin
 
-_MECHANISMS: Final[Mapping[str, Callable[[Any], MechanismFactory]]] = {
-    "PLAIN": lambda users: partial(PlainServer, users),
+
+def _oauthbearer(settings: OAuthBearerSettings, sources: KeySources) -> MechanismFactory:
+    refreshing = Refreshing(
+        settings.refresh_ms / 1000,
+        settings.retry_backoff_ms / 1000,
+        settings.retry_backoff_max_ms / 1000,
+    )
+    source = sources.add(settings.jwks_url, refreshing)
+    return partial(OAuthBearerServer, TokenValidator(settings.rules, source).validate)
+
+
+_MECHANISMS: Final[Mapping[str, Callable[[Any, KeySources], MechanismFactory]]] = {
+    "PLAIN": lambda users, _: partial(PlainServer, users),
+    "OAUTHBEARER": _oauthbearer,
 }
-"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""
+"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`, and from the
+sources of keys."""
 
 
-def logins(config: Config) -> dict[str, Login]:
-    """Return the way into each listener by its name.
+def logins(config: Config, sources: KeySources) -> dict[str, Login]:
+    """Return the way into each listener by its name; ``sources`` are to be started before.
 
     Raises ValueError for a principal builder that cannot be made or configured.
     """
-    return {listener.name: _login(config, listener) for listener in config.listeners}
+    return {listener.name: _login(config, listener, sources) for listener in config.listeners}
 
 
-def _login(config: Config, listener: Listener) -> Login:
+def _login(config: Config, listener: Listener, sources: KeySources) -> Login:
     return Login(
         listener.name,
         listener.security_protocol,
         _builder(config, listener),
-        {name: _MECHANISMS[name](settings) for name, settings in listener.mechanisms.items()},
+        {
+            name: _MECHANISMS[name](settings, sources)
+            for name, settings in listener.mechanisms.items()
+        },
         listener.max_reauth_ms,
     )
 

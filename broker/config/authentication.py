@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from broker.auth.jaas import JaasError, parse_plain_users
 from broker.config.definitions import DEFINITIONS
+from broker.config.oauthbearer import read_oauthbearer
 from broker.config.reader import Reader, listener_prefix
 
 
@@ -18,7 +19,7 @@ def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
         reader.refuse(
             "sasl.enabled.mechanisms",
             f"listener {name} has no mechanism that is supported yet",
-            "PLAIN (set sasl.enabled.mechanisms=PLAIN)",
+            ", ".join(_READERS),
             name,
         )
     elif len(offered) < len(asked):
@@ -32,9 +33,7 @@ def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
 
 def max_reauth_ms(reader: Reader, name: str, mechanism: str) -> int:
     """After how many milliseconds a session must authenticate again; 0 is never."""
-    setting = "connections.max.reauth.ms"
-    own = f"{mechanism.lower()}.{setting}"
-    found: int = reader.value(own if reader.given(own, name) else setting, name)
+    found: int = reader.mechanism_value(mechanism, "connections.max.reauth.ms", name)
     return found
 
 
@@ -59,5 +58,8 @@ def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
     return users
 
 
-_READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {"PLAIN": _plain_users}
+_READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {
+    "PLAIN": _plain_users,
+    "OAUTHBEARER": read_oauthbearer,
+}
 """What reads the settings of a mechanism; the mechanisms that there are."""

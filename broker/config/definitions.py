@@ -114,8 +114,8 @@ _AUTHORIZATION = (
 _AUTHENTICATION = (
     Definition(
         "sasl.enabled.mechanisms", "", values.NAMES, "GSSAPI",
-        "The SASL mechanisms offered. Only PLAIN is implemented: a SASL listener needs "
-        "`sasl.enabled.mechanisms=PLAIN`, and other mechanisms beside it are not offered.",
+        "The SASL mechanisms offered: PLAIN and OAUTHBEARER. Others beside them are not "
+        "offered yet.",
         Scope.EITHER,
     ),
     Definition(
@@ -158,6 +158,86 @@ _AUTHENTICATION = (
         "Client certificates belong to SSL listeners, which are not supported yet: `required` "
         "with a listener's prefix is refused, without it a warning.",
         Scope.EITHER,
+    ),
+)  # fmt: skip
+
+_TOKEN_VALIDATORS = (
+    "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
+    "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
+)
+_TOKEN_CALLBACK_HANDLERS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+)
+
+
+def _for_oauthbearer(name: str, type: ValueType, default: str, doc: str) -> tuple[Definition, ...]:
+    """Both names that Kafka's ConfigurationUtils looks a setting of OAUTHBEARER up by."""
+    return (
+        Definition(name, "", type, default, doc, Scope.EITHER),
+        Definition(
+            f"oauthbearer.{name}", "", type, None, "The same; this one counts if both are set.",
+            Scope.LISTENER, default_doc=f"`{name}`",
+        ),
+    )  # fmt: skip
+
+
+_OAUTHBEARER = (
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.url", values.JWKS_URL, "",
+        "Where the keys are with which access tokens are signed: a JWK set. Required with "
+        "OAUTHBEARER.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.expected.audience", values.NAMES, "",
+        "The audiences of which a token must name one (`aud`). If there is none here, a token must "
+        "name none.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.expected.issuer", values.OPTIONAL_TEXT, "",
+        "The issuer that a token must name (`iss`).",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.clock.skew.seconds", integer(0), "30",
+        "By how much the clocks of the issuer and of this machine may differ.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.sub.claim.name", values.CLAIM, "sub",
+        "The claim that is the name of the principal.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.scope.claim.name", values.CLAIM, "scope",
+        "The claim that holds the scopes. It may be missing, and must not be malformed.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms", integer(1, LONG_MAX), "3600000",
+        "How often an HTTP endpoint is asked for the keys. A token with an unknown key makes the "
+        "broker ask sooner, at most every 10 seconds. A file is read when it has changed.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", integer(0, LONG_MAX), "100",
+        "How long to wait when it does not answer, before asking again; twice as long each time.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", integer(0, LONG_MAX), "10000",
+        "For how long to ask again and again. After that the broker does not start; if it has "
+        "started, the keys stay as they are.",
+    ),
+    Definition(
+        "sasl.oauthbearer.jwt.validator.class", "",
+        choice(*_TOKEN_VALIDATORS), _TOKEN_VALIDATORS[0],
+        "Both mean what happens here.", Scope.EITHER,
+    ),
+    Definition(
+        "oauthbearer.sasl.server.callback.handler.class", "",
+        choice(*_TOKEN_CALLBACK_HANDLERS), None,
+        "Both mean what happens here, which is the default too: Kafka's default accepts tokens "
+        "that nobody has signed.",
+        Scope.LISTENER, default_doc=f"`{_TOKEN_CALLBACK_HANDLERS[0]}`",
+    ),
+    Definition(
+        "oauthbearer.sasl.jaas.config", "", values.OAUTHBEARER_JAAS, None,
+        "Accepted; not needed.", Scope.LISTENER, default_doc="none", secret=True,
     ),
 )  # fmt: skip
 
@@ -275,6 +355,7 @@ SECTIONS = {
     "Listeners and identity": _LISTENERS,
     "Authorization": _AUTHORIZATION,
     "Authentication": _AUTHENTICATION,
+    "OAUTHBEARER": _OAUTHBEARER,
     "Connections": _CONNECTIONS,
     "Settings of aclbroker": _OWN,
 }

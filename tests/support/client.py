@@ -92,8 +92,15 @@ class Client:
 
     def login(self, user: str, password: str) -> Any:
         """Authenticate with PLAIN; returns the SaslAuthenticate response."""
-        self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
-        token = f"\0{user}\0{password}".encode()
+        self.handshake("PLAIN")
+        return self.authenticate(f"\0{user}\0{password}".encode())
+
+    def handshake(self, mechanism: str) -> Any:
+        """Say which SASL mechanism comes; returns the SaslHandshake response."""
+        return self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
+
+    def authenticate(self, token: bytes) -> Any:
+        """Send a token of the mechanism; returns the SaslAuthenticate response."""
         return self.ask(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
 
     def create(self, *creations: AclCreation) -> list[int]:
