@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final
 
 from broker.auth.access_token import TokenValidator
+from broker.auth.gssapi_server import GssapiServer
 from broker.auth.login import Login, MechanismFactory
 from broker.auth.oauthbearer import OAuthBearerServer
 from broker.auth.plain import PlainServer
@@ -30,6 +31,7 @@ def _oauthbearer(settings: OAuthBearerSettings, sources: KeySources) -> Mechanis
 _MECHANISMS: Final[Mapping[str, Callable[[Any, KeySources], MechanismFactory]]] = {
     "PLAIN": lambda users, _: partial(PlainServer, users),
     "OAUTHBEARER": _oauthbearer,
+    "GSSAPI": lambda credentials, _: partial(GssapiServer, credentials),
 }
 """By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`, and from the
 sources of keys."""

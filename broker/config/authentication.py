@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from broker.auth.jaas import JaasError, parse_plain_users
 from broker.config.definitions import DEFINITIONS
+from broker.config.kerberos import read_kerberos
 from broker.config.oauthbearer import read_oauthbearer
 from broker.config.reader import Reader, listener_prefix
 
@@ -61,5 +62,6 @@ def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
 _READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {
     "PLAIN": _plain_users,
     "OAUTHBEARER": read_oauthbearer,
+    "GSSAPI": read_kerberos,
 }
 """What reads the settings of a mechanism; the mechanisms that there are."""

@@ -114,7 +114,7 @@ _AUTHORIZATION = (
 _AUTHENTICATION = (
     Definition(
         "sasl.enabled.mechanisms", "", values.NAMES, "GSSAPI",
-        "The SASL mechanisms offered: PLAIN and OAUTHBEARER. Others beside them are not "
+        "The SASL mechanisms offered: PLAIN, OAUTHBEARER and GSSAPI. Others beside them are not "
         "offered yet.",
         Scope.EITHER,
     ),
@@ -241,6 +241,25 @@ _OAUTHBEARER = (
     ),
 )  # fmt: skip
 
+_KERBEROS = (
+    Definition(
+        "gssapi.sasl.jaas.config", "", values.KERBEROS_JAAS, None,
+        "The broker's Kerberos principal, and the file with its keys. Without `keyTab` it is the "
+        "default keytab of krb5.conf. Other options are accepted and have no effect.",
+        Scope.LISTENER, default_doc="none: required with GSSAPI", secret=True,
+    ),
+    Definition(
+        "sasl.kerberos.service.name", "", values.OPTIONAL_TEXT, "",
+        "The first part of the broker's principal, by which clients ask for tickets.",
+        Scope.EITHER,
+    ),
+    Definition(
+        "gssapi.sasl.server.callback.handler.class", "",
+        nothing_but("", "a class that authorizes in another way is not supported"), "",
+        "Refused, since a client is who its ticket says.", Scope.LISTENER,
+    ),
+)  # fmt: skip
+
 _CONNECTIONS = (
     Definition(
         "socket.request.max.bytes", "socket_request_max_bytes", integer(1), "104857600",
@@ -356,6 +375,7 @@ SECTIONS = {
     "Authorization": _AUTHORIZATION,
     "Authentication": _AUTHENTICATION,
     "OAUTHBEARER": _OAUTHBEARER,
+    "GSSAPI (Kerberos)": _KERBEROS,
     "Connections": _CONNECTIONS,
     "Settings of aclbroker": _OWN,
 }

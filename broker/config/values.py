@@ -239,3 +239,8 @@ CLAIM = ValueType("the name of a claim", _claim)
 OAUTHBEARER_JAAS = ValueType(
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required ... ;", str
 )
+KERBEROS_JAAS = ValueType(
+    "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
+    'keyTab="PATH" principal="SERVICE/HOST@REALM";',
+    str,
+)

@@ -30,6 +30,17 @@ def test_the_security_section_of_a_real_brokers_file_works_unchanged(load_text: 
     assert config.warnings == ()
 
 
+def test_a_sasl_listener_without_mechanisms_is_told_that_it_has_kafkas_default(
+    load_error: LoadError,
+):
+    [problem] = load_error(SASL, JAAS).problems
+    assert problem.startswith(
+        "s.properties:1: listener SASL_PLAINTEXT needs "
+        "listener.name.sasl_plaintext.gssapi.sasl.jaas.config, "
+        "because sasl.enabled.mechanisms is GSSAPI unless it is set; allowed: "
+    )
+
+
 def test_a_sasl_listener_with_unknown_mechanisms_alone_is_told_which_there_are(
     load_error: LoadError,
 ):

@@ -1,1 +1,1 @@
-"""Logins that need more than a password: with our broker, and with a real Kafka."""
+"""Logins that need an issuer of tokens or a KDC: with our broker, and with a real Kafka."""

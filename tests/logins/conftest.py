@@ -1,4 +1,4 @@
-"""An issuer of tokens, and the brokers that trust it: ours and a real Kafka."""
+"""An issuer of tokens, a KDC, and the brokers that trust them: ours and a real Kafka for each."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ import pytest
 from tests.support import tokens
 from tests.support.broker import Broker
 from tests.support.kafka import QUICK_TO_START, Kafka
+from tests.support.kdc import REALM, Kdc, require_gssapi, running
 
 RSA, OTHER_RSA = tokens.rsa_key("rsa"), tokens.rsa_key("other-rsa")
 ONLY_RS256 = tokens.rsa_key("only-rs256")
@@ -37,10 +38,12 @@ CLOCK_SKEW = 3600
 
 PREFIX = "listener.name.sasl_plaintext."
 OAUTHBEARER_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+KERBEROS_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
+SERVICE = "kafka/localhost"
 
 OF_BOTH = {
     "connection.failed.authentication.delay.ms": "0",
-    "super.users": "User:alice;User:ANONYMOUS",
+    "super.users": "User:alice;User:alice@ACLBROKER.TEST;User:ANONYMOUS",
 }
 
 
@@ -58,6 +61,24 @@ def token_properties(jwks_url: str) -> dict[str, str]:
         f"{PREFIX}sasl.oauthbearer.expected.audience": f"elsewhere,{tokens.AUDIENCE}",
         f"{PREFIX}sasl.oauthbearer.clock.skew.seconds": str(CLOCK_SKEW),
     }
+
+
+def kerberos_properties(keytab: Path) -> dict[str, str]:
+    """The part of server.properties that lets in who has a ticket of the KDC."""
+    return {
+        **OF_BOTH,
+        "sasl.enabled.mechanisms": "GSSAPI",
+        "sasl.kerberos.service.name": "kafka",
+        f"{PREFIX}gssapi.sasl.jaas.config": kerberos_login(keytab, SERVICE),
+    }
+
+
+def kerberos_login(keytab: Path, principal: str) -> str:
+    """The value of a sasl.jaas.config for a principal of the realm."""
+    return (
+        f"{KERBEROS_MODULE} required useKeyTab=true storeKey=true "
+        f'keyTab="{keytab}" principal="{principal}@{REALM}";'
+    )
 
 
 @contextmanager
@@ -95,4 +116,42 @@ def token_kafka(jwks_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}"
     directory = tmp_path_factory.mktemp("kafka")
     with started_kafka(directory, token_properties(jwks_url), allowed) as kafka:
+        yield kafka
+
+
+@pytest.fixture(scope="session")
+def kdc(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kdc]:
+    """A KDC with no principals but those that tests make."""
+    with running(Kdc(tmp_path_factory.mktemp("kdc"))) as kdc:
+        yield kdc
+
+
+@pytest.fixture(scope="session")
+def keytab(kdc: Kdc) -> Path:
+    """The keys of the service that both brokers are."""
+    return kdc.keytab(SERVICE)
+
+
+@pytest.fixture(scope="session")
+def kerberos_broker(
+    kdc: Kdc, keytab: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Broker]:
+    """Our broker for holders of tickets, which no test gives ACLs."""
+    require_gssapi()
+    listeners = {"listeners": "PLAINTEXT://localhost:0,SASL_PLAINTEXT://localhost:0"}
+    properties = {**listeners, **kerberos_properties(keytab)}
+    broker = Broker(tmp_path_factory.mktemp("broker"), properties, kdc.environment)
+    broker.start()
+    yield broker
+    broker.terminate()
+
+
+@pytest.fixture(scope="session")
+def kerberos_kafka(
+    kdc: Kdc, keytab: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Kafka]:
+    """A real Kafka for holders of tickets."""
+    krb5_conf = f"-Djava.security.krb5.conf={kdc.krb5_conf}"
+    directory = tmp_path_factory.mktemp("kafka")
+    with started_kafka(directory, kerberos_properties(keytab), krb5_conf) as kafka:
         yield kafka
