@@ -47,21 +47,11 @@ def test_a_good_token_completes_the_exchange_with_an_empty_answer(message: bytes
     assert server.identity == GOOD
 
 
-def test_a_refused_token_is_told_and_fails_with_the_clients_next_message() -> None:
-    server = exchange()
-    assert server.evaluate(initial_response("bad")) == b'{"status":"invalid_token"}'
-    assert server.identity is None
-    failed = failure(server, b"\x01")
-    assert (str(failed), failed.reason) == (
-        '{"status":"invalid_token"}',
-        "invalid token: because",
-    )
-
-
-def test_after_a_refused_token_no_other_is_looked_at() -> None:
-    server = exchange()
-    server.evaluate(initial_response("bad"))
-    assert str(failure(server, initial_response("good"))) == INVALID_CREDENTIALS
+def test_a_refused_token_is_told_before_the_exchange_fails() -> None:
+    failed = failure(exchange(), initial_response("bad"))
+    assert failed.challenge == b'{"status":"invalid_token"}'
+    assert str(failed) == '{"status":"invalid_token"}'
+    assert failed.reason == "invalid token: because"
 
 
 def test_another_authorization_id_than_the_tokens_subject_is_refused() -> None:

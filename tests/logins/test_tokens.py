@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
+from protocol.errors import ErrorCode
 from protocol.messages import ApiKey
 from tests.logins.token_cases import ALIKE, GOOD, KAFKA_ACCEPTS, KAFKA_HANGS_UP, ONLY_WE_ACCEPT
 from tests.support.broker import Broker
@@ -83,6 +84,32 @@ def test_what_kafka_cannot_take_in_is_accepted(
     message, _ = ONLY_WE_ACCEPT[name]
     assert log_in(token_broker, message).accepted
     assert not log_in(token_kafka, message).accepted
+
+
+def test_after_a_refused_token_another_one_needs_a_new_connection(
+    token_broker: Broker, token_kafka: Kafka
+) -> None:
+    """Kafka checks as many tokens as come on one connection."""
+    codes = []
+    for server in (token_broker, token_kafka):
+        with Client(server.listeners["SASL_PLAINTEXT"]) as client:
+            client.handshake("OAUTHBEARER")
+            assert client.authenticate(initial_response("a.b.c")).auth_bytes
+            codes.append(client.authenticate(initial_response(GOOD)).error_code)
+    assert codes == [ErrorCode.SASL_AUTHENTICATION_FAILED, ErrorCode.NONE]
+
+
+def test_a_client_that_leaves_when_its_token_is_refused_is_logged(token_broker: Broker) -> None:
+    def lines() -> int:
+        return token_broker.log_text().count("not three parts with a period")
+
+    before = lines()
+    with Client(token_broker.listeners["SASL_PLAINTEXT"]) as client:
+        client.handshake("OAUTHBEARER")
+        assert client.authenticate(initial_response("alice")).auth_bytes
+        assert lines() == before + 1
+        client.authenticate(b"\x01")
+    assert lines() == before + 1
 
 
 def test_a_bad_token_does_no_harm_to_others_and_is_not_logged(token_broker: Broker) -> None:
