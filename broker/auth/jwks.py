@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 _RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
@@ -36,6 +37,12 @@ class VerificationKey(NamedTuple):
     key_id: str | None
     algorithms: tuple[str, ...]
     public_key: Any
+
+    def verifies(self, algorithm: str, message: bytes, signature: bytes) -> bool:
+        """Tell whether it is a signature of the message by this key with one of `algorithms`."""
+        if algorithm not in self.algorithms:
+            raise ValueError(f"not an algorithm of this key: {algorithm}")
+        return bool(_implementations()[algorithm].verify(message, self.public_key, signature))
 
 
 class KeySet(NamedTuple):
@@ -73,6 +80,13 @@ def parse_jwks(text: bytes) -> KeySet:
         except JwksError as error:
             ignored.append(f"key {position}: {error}")
     return KeySet(tuple(keys), tuple(ignored))
+
+
+@cache
+def _implementations() -> Mapping[str, Any]:
+    from jwt.algorithms import get_default_algorithms
+
+    return get_default_algorithms()
 
 
 def _key(entry: Any) -> VerificationKey:

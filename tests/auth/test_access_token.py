@@ -118,9 +118,23 @@ def test_a_signature_by_another_key_or_over_other_claims_is_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("key", "algorithm"), [(RSA, "RS256"), (RSA, "PS256"), (P256, "ES256"), (ED25519, "EdDSA")]
+)
+@pytest.mark.parametrize("size", [1, 64, 256, 257, 10_000])
+def test_a_signature_of_any_size_is_refused(key: Key, algorithm: str, size: int) -> None:
+    header = {"alg": algorithm, "kid": key.kid}
+    assert "signature" in refusal(compact(header, payload(), lambda _: b"x" * size))
+
+
 def test_an_extension_that_must_be_understood_is_refused() -> None:
-    assert "signature" in refusal(token(RSA, payload(), crit=["exp"]))
-    assert "signature" in refusal(token(RSA, payload(), crit=["b64"], b64=False))
+    assert "extensions" in refusal(token(RSA, payload(), crit=["exp"]))
+    assert "extensions" in refusal(token(RSA, payload(), crit=["b64"], b64=False))
+
+
+def test_a_long_header_is_not_looked_at() -> None:
+    assert "more than 8192 bytes" in refusal(token(RSA, payload(), x5c=["x" * 8_000]))
+    assert validator().validate(token(RSA, payload(), x5c=["x" * 5_000])).name == "alice"
 
 
 def test_a_token_in_a_token_is_refused() -> None:
@@ -210,7 +224,8 @@ def test_subject_and_scope_may_have_other_names() -> None:
         "..",
         token(RSA, payload()) + ".",
         token(RSA, payload())[:-1],
-        token(RSA, payload()) + "=",
+        token(RSA, payload()) + "~~",
+        token(RSA, payload()) + "A",
         token(RSA, payload()).rpartition(".")[0] + ".",
         token(RSA, payload()).replace(".", ".~", 1),
         token(RSA, b"alice"),
@@ -218,6 +233,7 @@ def test_subject_and_scope_may_have_other_names() -> None:
         token(RSA, b"\xff\xfe{}"),
         token(RSA, json.dumps(payload()).encode("utf-16")),
         token(RSA, b'{"exp": NaN}'),
+        token(RSA, b'{"iat": 0, "exp": 1e400}'),
         token(RSA, b"9" * 10_000),
         token(RSA, b'{"a":' * 100_000),
         token(RSA, b"[" * 300_000),

@@ -84,6 +84,7 @@ SIGNED = {
     "other claims": f"{HEADER}.{encoded(claims('admin'))}.{SIGNATURE}",
     "other header": f"{encoded({'alg': 'RS256', 'kid': 'rsa'})}.{PAYLOAD}.{SIGNATURE}",
     "no signature": f"{HEADER}.{PAYLOAD}.",
+    "signature with padding": f"{GOOD}==",
     "half a signature": f"{HEADER}.{PAYLOAD}.{SIGNATURE[:100]}",
     "crit": token(RSA, crit=["exp"]),
     "a key in the header": compact(
@@ -207,6 +208,9 @@ KAFKA_ACCEPTS = {
     ),
     "a payload with a comma more": Difference(
         initial_response(raw(f'{{{REQUIRED},"iat":1,"exp":%d,}}')), "not JSON (RFC 8259)"
+    ),
+    "a header of more than 8 KiB": Difference(
+        initial_response(token(RSA, x5c=["x" * 8_000])), "what anybody can send must cost little"
     ),
     "auth twice": Difference(
         b"n,,\x01auth=Bearer x\x01auth=Bearer " + GOOD.encode() + b"\x01\x01",
