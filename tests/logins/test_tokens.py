@@ -1,5 +1,6 @@
 """Access tokens, good and bad, are accepted and refused as a real Kafka 4.3.0 does it."""
 
+import time
 from typing import NamedTuple
 
 import pytest
@@ -7,12 +8,12 @@ import pytest
 from protocol.errors import ErrorCode
 from protocol.messages import ApiKey
 from tests.conftest import StartBroker
-from tests.logins.conftest import token_properties
+from tests.logins.conftest import RSA, token_properties
 from tests.logins.token_cases import ALIKE, GOOD, KAFKA_ACCEPTS, KAFKA_HANGS_UP, ONLY_WE_ACCEPT
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed
 from tests.support.kafka import Kafka
-from tests.support.tokens import initial_response
+from tests.support.tokens import claims, initial_response, token
 
 INVALID_TOKEN = '{"status":"invalid_token"}'
 
@@ -86,6 +87,19 @@ def test_what_kafka_cannot_take_in_is_accepted(
     message, _ = ONLY_WE_ACCEPT[name]
     assert log_in(token_broker, message).accepted
     assert not log_in(token_kafka, message).accepted
+
+
+@pytest.mark.parametrize("server", ["token_broker", "token_kafka"])
+def test_a_session_is_good_as_long_as_its_token(
+    server: str, request: pytest.FixtureRequest
+) -> None:
+    expires_at = int(time.time()) + 600
+    with Client(request.getfixturevalue(server).listeners["SASL_PLAINTEXT"]) as client:
+        client.handshake("OAUTHBEARER")
+        message = initial_response(token(RSA, claims(exp=expires_at)))
+        lifetime = client.authenticate(message).session_lifetime_ms
+    # The clock has gone on since.
+    assert (expires_at - time.time()) * 1000 - 1 <= lifetime <= 600_000
 
 
 def test_after_a_refused_token_another_one_needs_a_new_connection(
