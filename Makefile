@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev serve test check bench bench-quick messages lock clean
+.PHONY: setup setup-dev setup-gssapi serve test check bench bench-quick messages lock clean
 
 setup: $(VENV)/.runtime
 
@@ -23,6 +23,10 @@ $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
 	$(PIP_INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@
+
+# The extra for Kerberos, which is built here: it needs gcc and libkrb5-dev, see .ci/packages.
+setup-gssapi: setup-dev
+	$(PIP_INSTALL) --require-hashes -r requirements/gssapi.lock
 
 # `make serve ARGS="server.properties --override node.id=7"`
 serve: setup
@@ -59,6 +63,8 @@ lock: setup-dev
 		pyproject.toml requirements/build.in -o requirements/runtime.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group dev -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--extra gssapi -c requirements/runtime.lock pyproject.toml -o requirements/gssapi.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

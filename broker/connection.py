@@ -236,6 +236,7 @@ class Connection(asyncio.Protocol):
         reply = authentication.receive(frame)
         if reply.failure is not None:
             self._failed(reply.failure)
+        if reply.closes:
             return self._refused(reply.frame)
         if authentication.is_at_work:
             self._frames.limit = self._limits.login_bytes

@@ -4,54 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from broker.auth.access_token import TokenValidator
+from broker.auth.gssapi_server import GssapiServer
 from broker.auth.login import Login, MechanismFactory
+from broker.auth.oauthbearer import OAuthBearerServer
 from broker.auth.plain import PlainServer
 from broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
 from broker.auth.scram import ScramServer
 from broker.auth.scram_credentials import ScramMechanism
 from broker.config import BUILT_IN_PRINCIPAL_BUILDER, Config, Listener, listener_prefix
+from broker.config.oauthbearer import OAuthBearerSettings
 from broker.credentials import Credentials
+from broker.jwks_source import KeySources, Refreshing
 from broker.plugins import make_plugin
 
 
-def logins(config: Config, credentials: Credentials | None) -> dict[str, Login]:
+class Means(NamedTuple):
+    """What mechanisms need besides their settings.
+
+    ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` are to
+    be started before anybody logs in.
+    """
+
+    credentials: Credentials | None
+    key_sources: KeySources
+
+
+def logins(config: Config, means: Means) -> dict[str, Login]:
     """Return the way into each listener by its name.
 
-    ``credentials`` are those that the broker keeps, None if it keeps none. Raises ValueError for a
-    principal builder that cannot be made or configured.
+    Raises ValueError for a principal builder that cannot be made or configured.
     """
-    return {listener.name: _login(config, listener, credentials) for listener in config.listeners}
+    return {listener.name: _login(config, listener, means) for listener in config.listeners}
 
 
-def _login(config: Config, listener: Listener, credentials: Credentials | None) -> Login:
+def _login(config: Config, listener: Listener, means: Means) -> Login:
     return Login(
         listener.name,
         listener.security_protocol,
         _builder(config, listener),
         {
-            name: _MECHANISMS[name](settings, credentials)
+            name: _MECHANISMS[name](settings, means)
             for name, settings in listener.mechanisms.items()
         },
         listener.max_reauth_ms,
     )
 
 
-def _scram(
-    mechanism: ScramMechanism, _settings: Any, credentials: Credentials | None
-) -> MechanismFactory:
-    if credentials is None:
+def _scram(mechanism: ScramMechanism, _settings: Any, means: Means) -> MechanismFactory:
+    if means.credentials is None:
         raise RuntimeError("SCRAM without a store of credentials")
-    return partial(ScramServer, mechanism, credentials.look_up(mechanism))
+    return partial(ScramServer, mechanism, means.credentials.look_up(mechanism))
 
 
-_MECHANISMS: Final[Mapping[str, Callable[[Any, Credentials | None], MechanismFactory]]] = {
+def _oauthbearer(settings: OAuthBearerSettings, means: Means) -> MechanismFactory:
+    refreshing = Refreshing(
+        settings.refresh_ms / 1000,
+        settings.retry_backoff_ms / 1000,
+        settings.retry_backoff_max_ms / 1000,
+    )
+    source = means.key_sources.add(settings.jwks_url, refreshing)
+    return partial(OAuthBearerServer, TokenValidator(settings.rules, source).validate)
+
+
+_MECHANISMS: Final[Mapping[str, Callable[[Any, Means], MechanismFactory]]] = {
     "PLAIN": lambda users, _: partial(PlainServer, users),
-    **{mechanism.mechanism_name: partial(_scram, mechanism) for mechanism in ScramMechanism},
+    **{each.mechanism_name: partial(_scram, each) for each in ScramMechanism},
+    "OAUTHBEARER": _oauthbearer,
+    "GSSAPI": lambda credentials, _: partial(GssapiServer, credentials),
 }
-"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`, and from the
-credentials that the broker keeps."""
+"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""
 
 
 def _builder(config: Config, listener: Listener) -> PrincipalBuilder:

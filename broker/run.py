@@ -16,6 +16,7 @@ from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from broker.credentials import Credentials, TokenSettings, load_credentials
+from broker.jwks_source import JwksUnavailable
 from broker.logs import LogOutput
 from broker.metrics import Metrics
 from broker.plugins import make_plugin
@@ -136,7 +137,7 @@ async def _serve_with(
         if config.metrics_address is not None:
             host, _ = config.metrics_address
             log.info("metrics", address=f"{host}:{metrics.serve(*config.metrics_address)}")
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, JwksUnavailable) as error:
         raise StartError(str(error)) from error
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, audit.reopen)
     log.info(

@@ -16,9 +16,10 @@ from broker.connection import Connection, Limits
 from broker.credentials import Credentials
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
+from broker.jwks_source import KeySources
 from broker.listening import Connections, ListeningSocket
 from broker.login_log import LoginLog
-from broker.logins import logins
+from broker.logins import Means, logins
 from broker.metrics import Metrics
 
 log = structlog.get_logger()
@@ -28,8 +29,9 @@ class Server:
     """Serves a configuration's listeners with an authorizer that is already started.
 
     Raises ValueError for a principal builder that cannot be made. ``start`` raises `OSError` where
-    a listener cannot be bound; ``stop`` lets every request at work be answered and takes at most
-    ``shutdown_timeout_ms`` for that.
+    a listener cannot be bound, and `JwksUnavailable` where one has no keys to check access tokens
+    with; ``stop`` lets every request at work be answered and takes at most ``shutdown_timeout_ms``
+    for that.
     """
 
     def __init__(
@@ -60,7 +62,8 @@ class Server:
             idle_seconds=_seconds(config.connections_max_idle_ms),
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
-        self._logins = logins(config, credentials)
+        self._key_sources = KeySources()
+        self._logins = logins(config, Means(credentials, self._key_sources))
         self._metrics = metrics
         self._login_log = LoginLog(metrics, time.monotonic)
         self._sockets: list[ListeningSocket] = []
@@ -68,6 +71,7 @@ class Server:
 
     async def start(self) -> dict[str, str]:
         """Listen; returns the address of each listener by its name, with the port it really has."""
+        await self._key_sources.start()
         backlog = self._config.socket_listen_backlog_size
         try:
             for listener in self._config.listeners:
@@ -100,6 +104,7 @@ class Server:
         for task in self._accepting:
             task.cancel()
         await asyncio.gather(*self._accepting, return_exceptions=True)
+        await self._key_sources.stop()
         self._close_sockets()
         for connection in list(self._connections.open):
             connection.stop()

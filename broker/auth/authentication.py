@@ -74,7 +74,7 @@ class Authentication:
     @property
     def is_expired(self) -> bool:
         """Whether the session has ended: no request of it may be answered."""
-        return self._clock() > self._expires_at
+        return self._clock() >= self._expires_at
 
     def begins_again(self, frame: bytes) -> bool:
         """Begin once more if a frame asks for that, in a session that ends (KIP-368)."""

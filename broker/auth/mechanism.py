@@ -8,11 +8,16 @@ from typing import Any, NamedTuple, Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The client is not authenticated. The text may be sent to it; ``reason`` is for the log."""
+    """The client is not authenticated. The text may be sent to it; ``reason`` is for the log.
 
-    def __init__(self, text: str, reason: str = "") -> None:
+    Where a mechanism tells of a failure inside its exchange, that is the ``challenge``: the client
+    gets it first, and the text when it has sent something in return, whatever that is.
+    """
+
+    def __init__(self, text: str, reason: str = "", challenge: bytes = b"") -> None:
         super().__init__(text)
         self.reason = reason or text
+        self.challenge = challenge
 
 
 class Identity(NamedTuple):

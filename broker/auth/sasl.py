@@ -29,10 +29,14 @@ class ApiVersionsAnswer(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What to write; with a ``failure``, the reason to close the connection after it."""
+    """What to write, and whether to close the connection after it.
+
+    A ``failure`` is why the client is refused, for the log, when that has become known.
+    """
 
     frame: bytes
     failure: str | None = None
+    closes: bool = False
 
 
 class _State(Enum):
@@ -44,7 +48,7 @@ class _State(Enum):
 
 
 class _Refusing:
-    """The mechanism of who may not use the one asked for."""
+    """The mechanism of who is refused, whatever it says."""
 
     def __init__(self, text: str) -> None:
         self.identity: Identity | None = None
@@ -79,6 +83,7 @@ class SaslExchange:
         self._again = again
         self._state = _State.VERSIONS_OR_HANDSHAKE if again is None else _State.HANDSHAKE
         self._mechanism: Mechanism | None = None
+        self._failure_is_known = False
         self.mechanism = ""
 
     def receive(self, frame: bytes) -> Reply:
@@ -100,7 +105,8 @@ class SaslExchange:
             case _State.REQUESTS, _ if request.message is not None:
                 self._state = _State.OVER
                 response = _answer(request, error_code=ErrorCode.ILLEGAL_SASL_STATE)
-                return Reply(response, f"{request.api.name} in place of SaslAuthenticate")
+                failure = f"{request.api.name} in place of SaslAuthenticate"
+                return Reply(response, failure, closes=True)
         raise ProtocolError(f"{request.api.name} out of its order in the SASL exchange")
 
     def _versions(self, request: Request) -> Reply:
@@ -117,7 +123,8 @@ class SaslExchange:
             self._state = _State.OVER
             code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
             reason = f"SASL mechanism {name[:64]} is not enabled; enabled: {', '.join(enabled)}"
-            return Reply(_answer(request, error_code=code, mechanisms=enabled), reason)
+            response = _answer(request, error_code=code, mechanisms=enabled)
+            return Reply(response, reason, closes=True)
         self.mechanism = name
         if self._again in (None, name):
             self._mechanism = make()
@@ -152,8 +159,12 @@ class SaslExchange:
                 lifetime = self._accept(self.mechanism, mechanism.identity)
                 self._state, self.complete = _State.OVER, True
         except AuthenticationFailed as error:
+            if error.challenge:
+                self._mechanism, self._failure_is_known = _Refusing(str(error)), True
+                return Reply(accept(error.challenge, 0), error.reason)
             self._state = _State.OVER
-            return Reply(refuse(str(error)), error.reason)
+            failure = None if self._failure_is_known else error.reason
+            return Reply(refuse(str(error)), failure, closes=True)
         return Reply(accept(challenge, lifetime))
 
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from broker.auth.jaas import JaasError, parse_jaas, parse_plain_users
 from broker.config.definitions import DEFINITIONS
+from broker.config.kerberos import read_kerberos
+from broker.config.oauthbearer import read_oauthbearer
 from broker.config.reader import Reader, listener_prefix
 from broker.config.values import SCRAM_MECHANISMS
 
@@ -34,9 +36,7 @@ def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:
 
 def max_reauth_ms(reader: Reader, name: str, mechanism: str) -> int:
     """After how many milliseconds a session must authenticate again; 0 is never."""
-    setting = "connections.max.reauth.ms"
-    own = f"{mechanism.lower()}.{setting}"
-    found: int = reader.value(own if reader.given(own, name) else setting, name)
+    found: int = reader.mechanism_value(mechanism, "connections.max.reauth.ms", name)
     return found
 
 
@@ -83,5 +83,7 @@ def _scram(mechanism: str, reader: Reader, name: str) -> None:
 _READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {
     "PLAIN": _plain_users,
     **{mechanism: partial(_scram, mechanism) for mechanism in SCRAM_MECHANISMS},
+    "OAUTHBEARER": read_oauthbearer,
+    "GSSAPI": read_kerberos,
 }
 """What reads the settings of a mechanism; the mechanisms that there are."""

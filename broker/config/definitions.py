@@ -114,8 +114,7 @@ _AUTHORIZATION = (
 _AUTHENTICATION = (
     Definition(
         "sasl.enabled.mechanisms", "", values.NAMES, "GSSAPI",
-        "The SASL mechanisms offered: PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512. Others beside them "
-        "are not offered yet.",
+        "The SASL mechanisms offered: see authentication.md.",
         Scope.EITHER,
     ),
     Definition(
@@ -198,6 +197,105 @@ _TOKENS = (
         "delegation.token.expiry.check.interval.ms", "delegation_token_expiry_check_interval_ms",
         integer(1, LONG_MAX), "3600000",
         "How often expired tokens are removed. Nobody can log in with them before that either.",
+    ),
+)  # fmt: skip
+
+_TOKEN_VALIDATORS = (
+    "org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator",
+    "org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator",
+)
+_TOKEN_CALLBACK_HANDLERS = (
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler",
+    "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler",
+)
+
+
+def _for_oauthbearer(name: str, type: ValueType, default: str, doc: str) -> tuple[Definition, ...]:
+    """Both names that Kafka's ConfigurationUtils looks a setting of OAUTHBEARER up by."""
+    return (
+        Definition(name, "", type, default, doc, Scope.EITHER),
+        Definition(
+            f"oauthbearer.{name}", "", type, None, "The same; this one counts if both are set.",
+            Scope.LISTENER, default_doc=f"`{name}`",
+        ),
+    )  # fmt: skip
+
+
+_OAUTHBEARER = (
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.url", values.JWKS_URL, "",
+        "Where the keys are with which access tokens are signed: a JWK set. Required with "
+        "OAUTHBEARER.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.expected.audience", values.NAMES, "",
+        "The audiences of which a token must name one (`aud`). If there is none here, a token must "
+        "name none.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.expected.issuer", values.OPTIONAL_TEXT, "",
+        "The issuer that a token must name (`iss`).",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.clock.skew.seconds", integer(0), "30",
+        "By how much the clocks of the issuer and of this machine may differ.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.sub.claim.name", values.CLAIM, "sub",
+        "The claim that is the name of the principal.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.scope.claim.name", values.CLAIM, "scope",
+        "The claim that holds the scopes. It may be missing, and must not be malformed.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.refresh.ms", integer(1, LONG_MAX), "3600000",
+        "How often an HTTP endpoint is asked for the keys. A token with an unknown key makes the "
+        "broker ask sooner, at most every 10 seconds. A file is read when it has changed.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", integer(0, LONG_MAX), "100",
+        "How long to wait when it does not answer, before asking again; twice as long each time.",
+    ),
+    *_for_oauthbearer(
+        "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", integer(0, LONG_MAX), "10000",
+        "For how long to ask again and again. After that the broker does not start; if it has "
+        "started, the keys stay as they are.",
+    ),
+    Definition(
+        "sasl.oauthbearer.jwt.validator.class", "",
+        choice(*_TOKEN_VALIDATORS), _TOKEN_VALIDATORS[0],
+        "Both mean what happens here.", Scope.EITHER,
+    ),
+    Definition(
+        "oauthbearer.sasl.server.callback.handler.class", "",
+        choice(*_TOKEN_CALLBACK_HANDLERS), None,
+        "Both mean what happens here, which is the default too: Kafka's default accepts tokens "
+        "that nobody has signed.",
+        Scope.LISTENER, default_doc=f"`{_TOKEN_CALLBACK_HANDLERS[0]}`",
+    ),
+    Definition(
+        "oauthbearer.sasl.jaas.config", "", values.OAUTHBEARER_JAAS, None,
+        "Accepted; not needed.", Scope.LISTENER, default_doc="none", secret=True,
+    ),
+)  # fmt: skip
+
+_KERBEROS = (
+    Definition(
+        "gssapi.sasl.jaas.config", "", values.KERBEROS_JAAS, None,
+        "The broker's Kerberos principal, and the file with its keys. Without `keyTab` it is the "
+        "default keytab of krb5.conf. Other options are accepted and have no effect.",
+        Scope.LISTENER, default_doc="none: required with GSSAPI", secret=True,
+    ),
+    Definition(
+        "sasl.kerberos.service.name", "", values.OPTIONAL_TEXT, "",
+        "The first part of the broker's principal, by which clients ask for tickets.",
+        Scope.EITHER,
+    ),
+    Definition(
+        "gssapi.sasl.server.callback.handler.class", "",
+        nothing_but("", "a class that authorizes in another way is not supported"), "",
+        "Refused, since a client is who its ticket says.", Scope.LISTENER,
     ),
 )  # fmt: skip
 
@@ -317,6 +415,8 @@ SECTIONS = {
     "Authorization": _AUTHORIZATION,
     "Authentication": _AUTHENTICATION,
     "Delegation tokens": _TOKENS,
+    "OAUTHBEARER": _OAUTHBEARER,
+    "GSSAPI (Kerberos)": _KERBEROS,
     "Connections": _CONNECTIONS,
     "Settings of aclbroker": _OWN,
 }

@@ -81,6 +81,15 @@ class Reader:
         setting = self.setting(name, listener)
         self.report.refuse(setting, reason, allowed or DEFINITIONS[name].type.allowed)
 
+    def mechanism_value(self, mechanism: str, name: str, listener: str) -> Any:
+        """The parsed value of a setting that a listener may have for one mechanism alone."""
+        return self.value(self.mechanism_name(mechanism, name, listener), listener)
+
+    def mechanism_name(self, mechanism: str, name: str, listener: str) -> str:
+        """The name of such a setting under which its value counts."""
+        own = f"{mechanism.lower()}.{name}"
+        return own if self.given(own, listener) else name
+
     def _default(self, name: str) -> Any:
         definition = DEFINITIONS[name]
         return None if definition.default is None else definition.type.parse(definition.default)

@@ -4,6 +4,7 @@ import re
 import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from broker.acl.hosts import canonical
 from broker.catalog import is_topic_name
@@ -164,6 +165,28 @@ def _address(text: str) -> tuple[str, int] | None:
     return host.strip("[]"), integer(0, 65535).parse(port)
 
 
+def _jwks_url(text: str) -> str | None:
+    if not text:
+        return None
+    parts = urlsplit(text)
+    if parts.scheme not in ("file", "http", "https"):
+        raise ValueError("not a file:, http: or https: URL")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL with a user or a password")
+    if parts.scheme == "file":
+        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+            raise ValueError("not the absolute path of a file on this machine")
+    elif not parts.hostname:
+        raise ValueError("no host")
+    return text
+
+
+def _claim(text: str) -> str:
+    if not text:
+        raise ValueError("empty")
+    return text
+
+
 def _store(text: str) -> str:
     path = text.removeprefix("sqlite:///")
     is_file = path not in ("", text) and "\0" not in path
@@ -211,3 +234,15 @@ JAAS = ValueType(
     str,
 )
 LOGIN_MODULE = ValueType('LOGIN.MODULE.CLASS required OPTION="VALUE" ... ;', str)
+JWKS_URL = ValueType(
+    "file:///PATH, http://HOST/PATH or https://HOST/PATH, without a user and a password", _jwks_url
+)
+CLAIM = ValueType("the name of a claim", _claim)
+OAUTHBEARER_JAAS = ValueType(
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required ... ;", str
+)
+KERBEROS_JAAS = ValueType(
+    "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "
+    'keyTab="PATH" principal="SERVICE/HOST@REALM";',
+    str,
+)

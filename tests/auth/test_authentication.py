@@ -8,6 +8,7 @@ import pytest
 
 from broker.auth.authentication import Authentication
 from broker.auth.login import Login
+from broker.auth.mechanism import AuthenticationFailed
 from broker.auth.plain import PlainServer
 from broker.auth.principals import DefaultPrincipalBuilder
 from broker.auth.sasl import Reply
@@ -65,6 +66,36 @@ def logged_in(authentication: Authentication) -> Authentication:
     authentication.receive(PLAIN)
     authentication.receive(token("alice"))
     return authentication
+
+
+class Reluctant:
+    """A mechanism that tells of its failure inside its exchange."""
+
+    identity = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        raise AuthenticationFailed("refused", "because", b"alas")
+
+
+def test_a_failure_inside_the_exchange_is_logged_once_and_ends_with_the_next_token(
+    clock: Clock,
+) -> None:
+    login = Login(
+        "SASL_PLAINTEXT",
+        "SASL_PLAINTEXT",
+        DefaultPrincipalBuilder(str, str),
+        {"PLAIN": Reluctant},
+    )
+    authentication = Authentication(login, "127.0.0.1", answer_versions, clock)
+    authentication.begin(None)
+    authentication.receive(PLAIN)
+    first = authentication.receive(token("alice"))
+    assert (answer(first).error_code, answer(first).auth_bytes) == (0, b"alas")
+    assert (first.failure, first.closes) == ("because", False)
+    second = authentication.receive(token("alice"))
+    assert (answer(second).error_code, answer(second).error_message) == (58, "refused")
+    assert (second.failure, second.closes) == (None, True)
+    assert authentication.session is None
 
 
 def test_a_client_is_told_how_long_its_session_is_good(authentication: Authentication) -> None:

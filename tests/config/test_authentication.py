@@ -31,14 +31,23 @@ def test_the_security_section_of_a_real_brokers_file_works_unchanged(load_text: 
     assert config.warnings == ()
 
 
-def test_a_sasl_listener_without_a_supported_mechanism_is_told_which_there_are(
+def test_a_sasl_listener_without_mechanisms_is_told_that_it_has_kafkas_default(
     load_error: LoadError,
 ):
-    default = load_error(SASL, JAAS)
-    assert "default: sasl.enabled.mechanisms='GSSAPI'" in str(default)
-    assert "allowed: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512" in str(default)
-    chosen = load_error(SASL, "sasl.enabled.mechanisms=DIGEST-MD5", JAAS)
-    assert "s.properties:2: sasl.enabled.mechanisms='DIGEST-MD5'" in str(chosen)
+    [problem] = load_error(SASL, JAAS).problems
+    assert problem.startswith(
+        "s.properties:1: listener SASL_PLAINTEXT needs "
+        "listener.name.sasl_plaintext.gssapi.sasl.jaas.config, "
+        "because sasl.enabled.mechanisms is GSSAPI unless it is set; allowed: "
+    )
+
+
+def test_a_sasl_listener_with_unknown_mechanisms_alone_is_told_which_there_are(
+    load_error: LoadError,
+):
+    error = load_error(SASL, "sasl.enabled.mechanisms=DIGEST-MD5", JAAS)
+    assert "s.properties:2: sasl.enabled.mechanisms='DIGEST-MD5'" in str(error)
+    assert "allowed: PLAIN, " in str(error)
 
 
 def test_unsupported_mechanisms_are_left_out_with_a_warning(load_text: LoadText):

@@ -27,9 +27,9 @@ from protocol.messages.describe_user_scram_credentials import (
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.accounts import PASSWORDS
 from tests.support.client import Client, Closed
+from tests.support.delegation_tokens import create, describe, expire, renew
 from tests.support.process import wait_for
 from tests.support.scram import ScramClient
-from tests.support.tokens import create, describe, expire, renew
 
 Answers = Iterator[tuple[str, Any]]
 """What was asked, and what was answered."""
@@ -242,7 +242,7 @@ def scram_logins(broker: Asked) -> Answers:
         yield f"first: {label}", _answered(_begun(broker), first)
     for label, tamper in FINALS.items():
         client, scram = _begun(broker), ScramClient("SCRAM-SHA-256", "user", "pencil")
-        challenge = client.token(scram.first()).auth_bytes
+        challenge = client.authenticate(scram.first()).auth_bytes
         yield f"last: {label}", _answered(client, tamper(scram, challenge))
     for user, password in (("user", "wrong"), ("user", "pencil"), ("a,b=c", "pencil")):
         answer = broker.stranger().login_scram(user, password)
@@ -258,7 +258,7 @@ def _begun(broker: Asked) -> Client:
 def _answered(client: Client, token: bytes) -> Any:
     """Return an answer without the bytes of a challenge, which are random."""
     try:
-        answer = client.token(token)
+        answer = client.authenticate(token)
     except Closed:
         return "connection closed"
     return answer.error_code, answer.error_message, bool(answer.auth_bytes)

@@ -127,9 +127,9 @@ def test_who_does_not_get_in_is_told_the_same_at_the_same_point(
 ) -> None:
     scram = ScramClient(mechanism, user, password)
     client.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
-    challenge = client.token(scram.first())
+    challenge = client.authenticate(scram.first())
     assert (challenge.error_code, challenge.error_message) == (0, "")
-    refused = client.token(scram.final(challenge.auth_bytes))
+    refused = client.authenticate(scram.final(challenge.auth_bytes))
     assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert refused.error_message == (
         "Authentication failed during authentication due to invalid credentials with SASL "
@@ -142,7 +142,7 @@ def test_who_does_not_get_in_is_told_the_same_at_the_same_point(
 def challenge_of(broker: Broker, user: str) -> tuple[str, str]:
     with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
         client.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-256"))
-        answer = client.token(ScramClient("SCRAM-SHA-256", user, "x").first())
+        answer = client.authenticate(ScramClient("SCRAM-SHA-256", user, "x").first())
         fields = attributes(answer.auth_bytes)
         return fields["s"], fields["i"]
 
@@ -160,11 +160,11 @@ def test_a_login_that_was_overheard_is_good_for_nothing(broker: Broker) -> None:
     handshake = SaslHandshakeRequest("SCRAM-SHA-256")
     with Client(address) as client, Client(address) as replaying:
         client.ask(ApiKey.SASL_HANDSHAKE, 1, handshake)
-        final = scram.final(client.token(scram.first()).auth_bytes)
-        assert client.token(final).error_code == 0
+        final = scram.final(client.authenticate(scram.first()).auth_bytes)
+        assert client.authenticate(final).error_code == 0
         replaying.ask(ApiKey.SASL_HANDSHAKE, 1, handshake)
-        assert replaying.token(scram.first()).error_code == 0
-        refused = replaying.token(final)
+        assert replaying.authenticate(scram.first()).error_code == 0
+        refused = replaying.authenticate(final)
         assert refused.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
         assert REFUSED in refused.error_message
         assert replaying.is_closed()
@@ -175,7 +175,7 @@ def test_a_login_that_was_overheard_is_good_for_nothing(broker: Broker) -> None:
 )
 def test_a_message_that_is_none_ends_the_login(client: Client, first: bytes) -> None:
     client.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-256"))
-    response = client.token(first)
+    response = client.authenticate(first)
     assert response.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert REFUSED in response.error_message
     assert client.is_closed()
@@ -192,7 +192,7 @@ def test_after_version_0_of_the_handshake_the_messages_come_bare(client: Client)
 
 def test_a_request_before_the_last_message_is_not_answered(client: Client) -> None:
     client.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-256"))
-    client.token(ScramClient("SCRAM-SHA-256", "alice", "alice-scram").first())
+    client.authenticate(ScramClient("SCRAM-SHA-256", "alice", "alice-scram").first())
     with pytest.raises(Closed):
         client.ask(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
 

@@ -12,8 +12,8 @@ from protocol.errors import ErrorCode
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import topic_read
+from tests.support.delegation_tokens import KEY, TOKENS, Users, create, describe, expire, ids, renew
 from tests.support.process import wait_for
-from tests.support.tokens import KEY, TOKENS, Users, create, describe, expire, ids, renew
 
 LogIn = Callable[[Broker], Users]
 

@@ -19,9 +19,19 @@ from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed
+from tests.support.delegation_tokens import (
+    KEY,
+    TOKENS,
+    Users,
+    create,
+    describe,
+    described,
+    expire,
+    ids,
+    renew,
+)
 from tests.support.process import wait_for
 from tests.support.scram import ScramClient
-from tests.support.tokens import KEY, TOKENS, Users, create, describe, described, expire, ids, renew
 
 NOT_ALLOWED = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 DENIED = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
@@ -231,7 +241,7 @@ def test_a_session_goes_on_with_a_token_that_was_renewed(users: Users) -> None:
         return answer if answer.error_code == 0 else None
 
     wait_for("a second authentication", begins_again, 20)
-    final = scram.final(client.token(scram.first()).auth_bytes)
+    final = scram.final(client.authenticate(scram.first()).auth_bytes)
     renewed = client.ask(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(final))
     assert renewed.error_code == 0
     assert renewed.session_lifetime_ms > 60_000

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,12 @@ class Broker(LoggedProcess):
     of `accounts` and a store in `directory`; `overrides` are added, or replace these entries.
     """
 
-    def __init__(self, directory: Path, overrides: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        overrides: dict[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.store = directory / "acl.db"
         self.properties = {
             "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
@@ -31,7 +37,10 @@ class Broker(LoggedProcess):
         }
         self._properties_file = directory / "server.properties"
         super().__init__(
-            [str(COMMAND), "serve", str(self._properties_file)], directory, "aclbroker.log"
+            [str(COMMAND), "serve", str(self._properties_file)],
+            directory,
+            "aclbroker.log",
+            environment,
         )
         self.listeners: dict[str, str] = {}
 

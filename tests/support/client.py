@@ -93,23 +93,27 @@ class Client:
 
     def login(self, user: str, password: str) -> Any:
         """Authenticate with PLAIN; returns the SaslAuthenticate response."""
-        self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
-        return self.token(f"\0{user}\0{password}".encode())
+        self.handshake("PLAIN")
+        return self.authenticate(f"\0{user}\0{password}".encode())
 
     def login_scram(
         self, user: str, password: str, mechanism: str = "SCRAM-SHA-256", extensions: str = ""
     ) -> Any:
         """Authenticate with SCRAM; returns the last SaslAuthenticate response."""
         scram = ScramClient(mechanism, user, password, extensions=extensions)
-        self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
-        response = self.token(scram.first())
+        self.handshake(mechanism)
+        response = self.authenticate(scram.first())
         if not response.error_code:
-            response = self.token(scram.final(response.auth_bytes))
+            response = self.authenticate(scram.final(response.auth_bytes))
             assert response.error_code or scram.is_server(response.auth_bytes)
         return response
 
-    def token(self, token: bytes) -> Any:
-        """Send a token of a SASL mechanism; returns the SaslAuthenticate response."""
+    def handshake(self, mechanism: str) -> Any:
+        """Say which SASL mechanism comes; returns the SaslHandshake response."""
+        return self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
+
+    def authenticate(self, token: bytes) -> Any:
+        """Send a token of the mechanism; returns the SaslAuthenticate response."""
         return self.ask(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(token))
 
     def create(self, *creations: AclCreation) -> list[int]:

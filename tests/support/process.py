@@ -1,10 +1,11 @@
 """One server under test: a process whose log is a file, waited for by what the log says."""
 
+import os
 import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,10 +23,20 @@ def wait_for(what: str, look: Callable[[], Found | None], seconds: float) -> Fou
 
 
 class LoggedProcess:
-    """A process that writes its output to a log file, to which every further start appends."""
+    """A process that writes its output to a log file, to which every further start appends.
 
-    def __init__(self, command: list[str], directory: Path, log: str) -> None:
+    ``environment`` is added to what this process has.
+    """
+
+    def __init__(
+        self,
+        command: list[str],
+        directory: Path,
+        log: str,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.command = command
+        self.environment = environment or {}
         self.directory = directory
         self.log = directory / log
         self.process: subprocess.Popen[bytes] | None = None
@@ -38,6 +49,7 @@ class LoggedProcess:
             self.process = subprocess.Popen(
                 self.command,
                 cwd=self.directory,
+                env={**os.environ, **self.environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
