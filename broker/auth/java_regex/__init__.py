@@ -1,0 +1,16 @@
+r"""Java regular expressions, as Kafka's settings hold them, on Python's `re`.
+
+What an expression matches here is what it matches in java.util.regex (Java 17 to 25), or it is
+refused when it is compiled (`RegexError`), or, in the rare cases where that depends on the text,
+when it is applied (`UndecidableError`).
+
+Like Java's, the engine backtracks. Nothing bounds its time but the expression and the length of the
+text, so expressions must come from the operator, and texts from somebody who is vouched for: a
+certificate that a trusted CA has signed, a ticket of the KDC.
+"""
+
+from broker.auth.java_regex.cursor import RegexError
+from broker.auth.java_regex.regex import JavaRegex, UndecidableError
+from broker.auth.java_regex.replacement import Replacement
+
+__all__ = ["JavaRegex", "RegexError", "Replacement", "UndecidableError"]
