@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from broker.auth.java_regex import JavaRegex, RegexError, Replacement, UndecidableError
-from broker.auth.mapping_rules import CASES, INT_MAX, JAVA_BLANKS, MappingFailed, RuleError
+from broker.auth.mapping_rules import CASES, INT_MAX, JAVA_BLANKS, MappingFailed, RuleError, shown
 
 DEFAULT_RULES = "DEFAULT"
 
@@ -54,7 +54,7 @@ class KerberosName(NamedTuple):
         if match is not None:
             return cls(match[1], match[2], match[3])
         if "@" in text:
-            raise MappingFailed(f"{text!r} is no Kerberos name")
+            raise MappingFailed(f"{shown(text)} is no Kerberos name")
         return cls(text, None, None)
 
 
@@ -89,7 +89,9 @@ class KerberosRule(NamedTuple):
         else:
             name = None
         if name is not None and _NOT_SIMPLE.search(name):
-            raise MappingFailed(f"rule {self.text!r} gives {name!r}, which is no short name")
+            raise MappingFailed(
+                f"rule {shown(self.text)} gives {shown(name)}, which is no short name"
+            )
         return None if name is None else CASES[self.case](name)
 
     def _substituted(self, parameters: Sequence[str]) -> str | None:
@@ -119,10 +121,10 @@ class KerberosShortNamer:
             try:
                 short_name = rule.apply(parameters, self._default_realm)
             except UndecidableError as error:
-                raise MappingFailed(f"{name!r}: {error}") from None
+                raise MappingFailed(f"{shown(name)}: {error}") from None
             if short_name is not None:
                 return short_name
-        raise MappingFailed(f"no rule of sasl.kerberos.principal.to.local.rules for {name!r}")
+        raise MappingFailed(f"no rule of sasl.kerberos.principal.to.local.rules for {shown(name)}")
 
 
 def parse_kerberos_rules(setting: str) -> tuple[KerberosRule, ...]:

@@ -7,7 +7,7 @@ JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 INT_MAX = 2**31 - 1
 
-_SHOWN = 100
+_SHOWN = 200
 _SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"
 _EDGES = " ,=+@/"
 
@@ -20,8 +20,12 @@ class RuleError(ValueError):
     """A rule does not parse; the text names it and the place in the setting, counted from 1."""
 
     def __init__(self, rule: str, position: int, reason: str) -> None:
-        shown = rule if len(rule) <= _SHOWN else rule[:_SHOWN] + "..."
-        super().__init__(f"{shown!r} is no rule: at character {position + 1}: {reason}")
+        super().__init__(f"{shown(rule)} is no rule: at character {position + 1}: {reason}")
+
+
+def shown(text: str) -> str:
+    """A name or a rule as it may be told, which is not in full if it is long."""
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 
 def _lower(text: str) -> str:
@@ -34,7 +38,9 @@ def _lower(text: str) -> str:
         if char == _SIGMA:
             beside = text[:index][-1:], text[index + 1 : index + 2]
             if not all(not each or each in _EDGES or _has_case(each) for each in beside):
-                raise MappingFailed(f"{text!r}: releases differ about the lower case of {_SIGMA}")
+                raise MappingFailed(
+                    f"{shown(text)}: releases differ about the lower case of {_SIGMA}"
+                )
     return text.lower()
 
 

@@ -17,7 +17,7 @@ import re
 from typing import NamedTuple
 
 from broker.auth.java_regex import JavaRegex, RegexError, Replacement, UndecidableError
-from broker.auth.mapping_rules import CASES, INT_MAX, JAVA_BLANKS, MappingFailed, RuleError
+from broker.auth.mapping_rules import CASES, INT_MAX, JAVA_BLANKS, MappingFailed, RuleError, shown
 
 DEFAULT_RULES = "DEFAULT"
 
@@ -62,10 +62,12 @@ class SslPrincipalMapper:
             try:
                 name = distinguished_name if rule is None else rule.apply(distinguished_name)
             except UndecidableError as error:
-                raise MappingFailed(f"{distinguished_name!r}: {error}") from None
+                raise MappingFailed(f"{shown(distinguished_name)}: {error}") from None
             if name is not None:
                 return name
-        raise MappingFailed(f"no rule of ssl.principal.mapping.rules for {distinguished_name!r}")
+        raise MappingFailed(
+            f"no rule of ssl.principal.mapping.rules for {shown(distinguished_name)}"
+        )
 
 
 def _parse(setting: str) -> tuple[_Rule | None, ...]:

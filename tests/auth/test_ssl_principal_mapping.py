@@ -97,13 +97,15 @@ def test_a_rule_that_does_not_parse_is_named_with_the_position(
 
 
 def test_a_long_rule_is_not_shown_in_full():
-    with pytest.raises(ValueError, match=r"^'RULE:a{95}\.\.\.' is no rule: at character 1: "):
+    with pytest.raises(ValueError, match=r"^'RULE:a{195}\.\.\.' is no rule: at character 1: "):
         SslPrincipalMapper("RULE:" + "a" * 1000)
 
 
 def test_a_name_that_python_and_java_may_see_differently_has_no_principal():
     with pytest.raises(MappingFailed, match="beyond U"):
         SslPrincipalMapper("RULE:.*?/x/").name("CN=\U0001f600")
+    with pytest.raises(MappingFailed, match=r"^'CN=a{197}\.\.\.': longer than 1000 characters"):
+        SslPrincipalMapper("RULE:.*/x/").name("CN=" + "a" * 1000)
     with pytest.raises(MappingFailed, match="lower case"):
         SslPrincipalMapper("RULE:(.*?)$/$1/L").name("CN=A.\N{GREEK CAPITAL LETTER SIGMA}")
 
