@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -81,7 +82,7 @@ _MECHANISMS: Final[Mapping[str, Callable[[Any, Means], MechanismFactory]]] = {
 def _builder(config: Config, listener: Listener) -> PrincipalBuilder:
     name = listener.principal_builder_class
     if name == BUILT_IN_PRINCIPAL_BUILDER:
-        return DefaultPrincipalBuilder(str, str)
+        return DefaultPrincipalBuilder(_certificate_name(listener), _kerberos_name(listener))
     interface = "broker.auth.principals.PrincipalBuilder"
     made: PrincipalBuilder = make_plugin("principal.builder.class", name, interface)
     # As Kafka gives them: the listener's own settings, without their prefix, before the broker's.
@@ -93,3 +94,30 @@ def _builder(config: Config, listener: Listener) -> PrincipalBuilder:
     }
     made.configure({**config.properties, **own})
     return made
+
+
+def _certificate_name(listener: Listener) -> Callable[[bytes], str]:
+    rules = listener.ssl_principal_mapping_rules
+    if rules is None:
+        return _no_name
+    from broker.auth.distinguished_name import name_of_certificate
+
+    return lambda certificate: rules.name(name_of_certificate(certificate))
+
+
+def _kerberos_name(listener: Listener) -> Callable[[str], str]:
+    rules = listener.sasl_kerberos_principal_to_local_rules
+    if rules is None or "GSSAPI" not in listener.mechanisms:
+        return _no_name
+    from broker.auth.kerberos_name import KerberosShortNamer
+    from broker.auth.krb5_conf import default_realm
+
+    try:
+        realm = default_realm(os.environ)
+    except OSError as error:
+        raise ValueError(f"the default realm of Kerberos cannot be read: {error}") from error
+    return KerberosShortNamer(rules, realm).short_name
+
+
+def _no_name(name: object) -> str:
+    raise ValueError("the listener has no rules for such names")

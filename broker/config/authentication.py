@@ -40,6 +40,18 @@ def max_reauth_ms(reader: Reader, name: str, mechanism: str) -> int:
     return found
 
 
+def read_mapping_rules(reader: Reader, setting: str, name: str, *, needed: bool) -> Any:
+    """The parsed rules that map names to principals; None if they are not needed and nobody set
+    them.
+    """
+    if not needed and not reader.given(setting, name):
+        return None
+    found = reader.setting(setting, name)
+    if not found.value:
+        reader.report.warn(f"{found.origin}: {found.name} is empty, so nobody has a principal")
+    return reader.value(setting, name)
+
+
 def _plain_users(reader: Reader, name: str) -> Mapping[str, str]:
     own_name = f"{listener_prefix(name)}plain.sasl.jaas.config"
     if not reader.given("plain.sasl.jaas.config", name):

@@ -109,6 +109,16 @@ _AUTHORIZATION = (
         "principal.builder.class", "", values.PRINCIPAL_BUILDER, BUILT_IN_PRINCIPAL_BUILDER,
         "Who names the principals of a connection: see authentication.md.", Scope.EITHER,
     ),
+    Definition(
+        "ssl.principal.mapping.rules", "", values.SSL_PRINCIPAL_MAPPING_RULES, "DEFAULT",
+        "Which principal the subject of a client's certificate stands for; the first rule that "
+        "matches counts. See principals.md.", Scope.EITHER,
+    ),
+    Definition(
+        "sasl.kerberos.principal.to.local.rules", "", values.KERBEROS_RULES, "DEFAULT",
+        "Which principal a Kerberos name stands for; the first rule that matches counts. See "
+        "principals.md.", Scope.EITHER,
+    ),
 )  # fmt: skip
 
 _AUTHENTICATION = (

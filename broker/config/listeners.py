@@ -3,7 +3,7 @@
 import socket
 from collections.abc import Mapping
 
-from broker.config.authentication import max_reauth_ms, read_mechanisms
+from broker.config.authentication import max_reauth_ms, read_mapping_rules, read_mechanisms
 from broker.config.endpoints import (
     Endpoint,
     is_every_interface,
@@ -92,6 +92,15 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
             mechanism: max_reauth_ms(reader, name, mechanism) for mechanism in mechanisms
         },
         principal_builder_class=reader.value("principal.builder.class", name),
+        ssl_principal_mapping_rules=read_mapping_rules(
+            reader, "ssl.principal.mapping.rules", name, needed=protocol == "SSL"
+        ),
+        sasl_kerberos_principal_to_local_rules=read_mapping_rules(
+            reader,
+            "sasl.kerberos.principal.to.local.rules",
+            name,
+            needed="GSSAPI" in mechanisms,
+        ),
         max_connections=reader.value("max.connections", name),
     )
 

@@ -1,8 +1,14 @@
 """What a configuration is once it has been read: `Config`, its `Listener`s, or a `ConfigError`."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from broker.auth.kerberos_name import KerberosRule
+    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
@@ -32,6 +38,8 @@ class Listener:
     `advertised_port` 0 is the port it chose. `mechanisms` are the settings of each SASL mechanism
     that is offered, empty where the security protocol has no SASL; `max_reauth_ms` has the
     milliseconds after which a session of a mechanism must authenticate again, 0 for never.
+    `ssl_principal_mapping_rules` are there if the security protocol is SSL,
+    `sasl_kerberos_principal_to_local_rules` if GSSAPI is among the mechanisms, or if they were set.
     """
 
     name: str
@@ -43,6 +51,8 @@ class Listener:
     mechanisms: Mapping[str, Any] = field(repr=False)
     max_reauth_ms: Mapping[str, int]
     principal_builder_class: str
+    ssl_principal_mapping_rules: SslPrincipalMapper | None
+    sasl_kerberos_principal_to_local_rules: Sequence[KerberosRule] | None
     max_connections: int
 
 

@@ -1,9 +1,11 @@
 """The types of values: each says what is allowed and turns text into a Python value."""
 
+from __future__ import annotations
+
 import re
 import socket
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from broker.acl.hosts import canonical
@@ -13,6 +15,10 @@ from broker.config.model import (
     BUILT_IN_PRINCIPAL_BUILDER,
     NO_AUTHORIZER,
 )
+
+if TYPE_CHECKING:
+    from broker.auth.kerberos_name import KerberosRule
+    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -150,6 +156,19 @@ def _principal_builder(text: str) -> str:
     return text if text == BUILT_IN_PRINCIPAL_BUILDER else _python_class(text)
 
 
+def _ssl_principal_mapping_rules(text: str) -> SslPrincipalMapper:
+    # Imported where a listener has certificates: other brokers start sooner without it.
+    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
+
+    return SslPrincipalMapper(text)
+
+
+def _kerberos_rules(text: str) -> tuple[KerberosRule, ...]:
+    from broker.auth.kerberos_name import parse_kerberos_rules
+
+    return parse_kerberos_rules(text)
+
+
 def _python_class(text: str) -> str:
     if _CLASS.fullmatch(text):
         return text
@@ -219,6 +238,14 @@ AUTHORIZER = ValueType(
 )
 PRINCIPAL_BUILDER = ValueType(
     f"{BUILT_IN_PRINCIPAL_BUILDER}, package.module:Class", _principal_builder
+)
+SSL_PRINCIPAL_MAPPING_RULES = ValueType(
+    "DEFAULT, RULE:pattern/replacement/, RULE:pattern/replacement/[LU], separated by commas",
+    _ssl_principal_mapping_rules,
+)
+KERBEROS_RULES = ValueType(
+    "DEFAULT, RULE:[n:string](regexp)s/pattern/replacement/g/[LU], separated by commas",
+    _kerberos_rules,
 )
 STORE = ValueType(
     "sqlite:///PATH, with a fourth slash if the path is absolute, or memory: (which keeps "
