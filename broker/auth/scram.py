@@ -17,23 +17,23 @@ from broker.auth.mechanism import AuthenticationFailed, Identity
 from broker.auth.scram_credentials import ScramCredential, ScramMechanism
 
 # The client's messages are ASCII in Kafka, user names included. Of the GS2 headers Kafka takes "n",
-# no channel binding, and not "y".
-_SASLNAME = rb"(?:[^\x00=,\x80-\xff]|=2C|=3D)+"
-_EXTENSIONS = rb"(?:,[A-Za-z]+=[^\x00,\x80-\xff]+)*"
-_NONCE = rb"[\x21-\x2b\x2d-\x7e]+"
-_BASE64 = rb"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+# no channel binding, and not "y". All repetitions are possessive: what does not match costs no more
+# time and memory than what does, however long it is.
+_SASLNAME = rb"(?:[^\x00=,\x80-\xff]++|=2C|=3D)++"
+_EXTENSIONS = rb"(?:,[A-Za-z]++=[^\x00,\x80-\xff]++)*+"
+_NONCE = rb"[\x21-\x2b\x2d-\x7e]++"
+_BASE64_TEXT = rb"(?:[a-zA-Z0-9/+]{4})*+(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _CLIENT_FIRST: Final = re.compile(
     rb"(?P<gs2_header>n,(?:a=(?P<authorization_id>%(saslname)s))?,)"
     rb"(?P<bare>n=(?P<username>%(saslname)s),r=(?P<nonce>%(nonce)s)(?P<extensions>%(extensions)s))"
     % {b"saslname": _SASLNAME, b"nonce": _NONCE, b"extensions": _EXTENSIONS}
 )
-_CLIENT_FINAL: Final = re.compile(
-    rb"(?P<without_proof>c=(?P<channel_binding>%(base64)s),r=(?P<nonce>%(nonce)s)%(extensions)s)"
-    rb",p=(?P<proof>%(base64)s)"
-    % {b"base64": _BASE64, b"nonce": _NONCE, b"extensions": _EXTENSIONS}
+_WITHOUT_PROOF: Final = re.compile(
+    rb"c=(?P<channel_binding>%(base64)s),r=(?P<nonce>%(nonce)s)%(extensions)s"
+    % {b"base64": _BASE64_TEXT, b"nonce": _NONCE, b"extensions": _EXTENSIONS}
 )
-_ESCAPE: Final = re.compile(rb"=2C|=3D")
-_TOKEN_AUTHENTICATED: Final = b"tokenauth"
+_BASE64: Final = re.compile(_BASE64_TEXT)
+_TOKEN_AUTHENTICATED: Final = b",tokenauth="
 _SHOWN: Final = 64
 """How much of a name that somebody sent is logged."""
 
@@ -112,17 +112,18 @@ class ScramServer:
         return _Challenge(match["gs2_header"], match["bare"], server_first, nonce, login)
 
     def _finish(self, challenge: _Challenge, message: bytes) -> bytes:
-        match = _CLIENT_FINAL.fullmatch(message)
-        if match is None:
+        without_proof, _, proof = message.rpartition(b",p=")
+        match = _WITHOUT_PROOF.fullmatch(without_proof)
+        if match is None or _BASE64.fullmatch(proof) is None:
             raise self._failure("the last message is malformed")
         if not hmac.compare_digest(match["nonce"], challenge.nonce):
             raise self._failure("the nonce is another")
         if b64decode(match["channel_binding"]) != challenge.gs2_header:
             raise self._failure("the channel binding is another")
-        parts = (challenge.client_first_bare, challenge.server_first, match["without_proof"])
+        parts = (challenge.client_first_bare, challenge.server_first, without_proof)
         auth_message = b",".join(parts)
         credential, identity = challenge.login
-        proved = self._proves(credential, auth_message, b64decode(match["proof"]))
+        proved = self._proves(credential, auth_message, b64decode(proof))
         if identity is None:
             raise self._failure(f"no {self._who}")
         if not proved:
@@ -147,10 +148,10 @@ class ScramServer:
 
 
 def _is_token(extensions: bytes) -> bool:
-    pairs = [pair.partition(b"=") for pair in extensions.split(b",")]
-    values = {name: value for name, _, value in pairs}
-    return values.get(_TOKEN_AUTHENTICATED, b"").lower() == b"true"
+    # Of an extension that is there twice the last counts, as in Kafka.
+    _, found, rest = extensions.rpartition(_TOKEN_AUTHENTICATED)
+    return bool(found) and rest.partition(b",")[0].lower() == b"true"
 
 
 def _unescaped(saslname: bytes) -> str:
-    return _ESCAPE.sub(lambda escape: b"," if escape[0] == b"=2C" else b"=", saslname).decode()
+    return saslname.replace(b"=2C", b",").replace(b"=3D", b"=").decode()

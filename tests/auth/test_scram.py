@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import tracemalloc
 from base64 import b64decode
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -213,6 +215,47 @@ def test_a_first_message_that_is_none_is_refused(message):
     assert users.asked == []
 
 
+@given(st.binary(max_size=100), st.binary(max_size=100))
+def test_no_message_does_more_than_fail(first, final):
+    server = server_of()
+    for message in (first, b"n,,n=alice,r=x" + first, b"n,,n=alice,r=x", final, final):
+        with suppress(AuthenticationFailed):
+            server.evaluate(message)
+        assert server.identity is None
+
+
+@pytest.mark.parametrize("name", ["=2C", "=3D", "a=2Cb", "=3D2C", "==", ",,", "=,=3D,"])
+def test_a_name_that_looks_escaped_is_taken_as_it_was_meant(name):
+    users = Users(SHA_256)
+    server = ScramServer(SHA_256, users.look_up)
+    server.evaluate(client_of(name).first())
+    assert users.asked == [(name, False)]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (b"n,,n=", b"a"),
+        (b"n,,n=", b"=2C"),
+        (b"n,a=", b"a"),
+        (b"n,,n=a,r=", b"x"),
+        (b"n,,n=a,r=x", b",a=b"),
+        (b"n,,n=a,r=x,", b"a"),
+    ],
+)
+def test_a_long_message_takes_memory_of_its_own_size(parts):
+    start, repeated = parts
+    size = 500_000
+    message = start + repeated * (size // len(repeated))
+    for ending in (b"", b"\0", b",r=x"):
+        tracemalloc.start()
+        with suppress(AuthenticationFailed):
+            server_of().evaluate(message + ending)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 10 * size
+
+
 @pytest.mark.parametrize(
     ("extensions", "is_token"),
     [
@@ -223,6 +266,9 @@ def test_a_first_message_that_is_none_is_refused(message):
         (",tokenauth=true=", False),
         (",tokenauth=false,tokenauth=true", True),
         (",Tokenauth=true", False),
+        (",tokenauth=true,tokenauth=false", False),
+        (",xtokenauth=true", False),
+        (",x=tokenauth=true", False),
         (",x=true,tokenauth=true,y=1=2", True),
     ],
 )
