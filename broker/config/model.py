@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from broker.auth.tls.settings import TlsSettings
+
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
 BUILT_IN_PRINCIPAL_BUILDER = (
@@ -31,7 +33,8 @@ class Listener:
     `name` is in upper case. `host` None is every interface. `port` 0 lets the system choose, and
     `advertised_port` 0 is the port it chose. `mechanisms` are the settings of each SASL mechanism
     that is offered, empty where the security protocol has no SASL; `max_reauth_ms` has the
-    milliseconds after which a session of a mechanism must authenticate again, 0 for never.
+    milliseconds after which a session of a mechanism must authenticate again, 0 for never. `tls` is
+    None where the security protocol has no TLS.
     """
 
     name: str
@@ -44,6 +47,13 @@ class Listener:
     max_reauth_ms: Mapping[str, int]
     principal_builder_class: str
     max_connections: int
+    tls: TlsSettings | None = None
+
+    @property
+    def admits_anybody(self) -> bool:
+        """Whether clients need not prove who they are."""
+        by_certificate = self.tls is not None and self.tls.client_auth == "required"
+        return not self.mechanisms and not by_certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
@@ -44,7 +45,7 @@ def read_jks(data: bytes, password: str | None, key_password: str | None) -> Sto
         raise WrongPassword("the password does not open it, or it is damaged")
     try:
         return _store(_Reader(content[len(MAGIC) :]), key_password)
-    except (ValueError, struct.error) as error:
+    except (ValueError, UnsupportedAlgorithm, struct.error) as error:
         raise StoreError("it is damaged") from error
 
 

@@ -12,6 +12,7 @@ import re
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
@@ -49,7 +50,7 @@ def _certificates(text: str) -> tuple[x509.Certificate, ...]:
         raise StoreError("it holds no certificate (-----BEGIN CERTIFICATE-----)")
     try:
         return tuple(x509.load_der_x509_certificate(data) for data in blocks)
-    except ValueError:
+    except (ValueError, UnsupportedAlgorithm):
         raise StoreError("one of its certificates is no X.509 certificate") from None
 
 
@@ -64,7 +65,7 @@ def _private_key(text: str, password: str | None) -> PrivateKeyTypes:
         if password is not None:
             problem = "is not encrypted, and a password is given"
         raise WrongKeyPassword(f"the private key {problem}") from None
-    except ValueError as error:
+    except (ValueError, UnsupportedAlgorithm) as error:
         if password is not None:
             text = "the password does not open the private key, or it is no PKCS#8 key"
             raise WrongKeyPassword(text) from error

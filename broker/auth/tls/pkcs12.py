@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 from cryptography.hazmat.primitives.serialization.pkcs12 import (
@@ -72,7 +73,7 @@ def read_trust_store(data: bytes, password: str | None) -> Store:
 def _load(data: bytes, password: str | None) -> PKCS12KeyAndCertificates:
     try:
         return load_pkcs12(data, None if password is None else password.encode())
-    except ValueError as error:
+    except (ValueError, UnsupportedAlgorithm) as error:
         raise WrongPassword(_UNREADABLE) from error
 
 
@@ -106,7 +107,7 @@ def _keys(data: bytes, password: str) -> Iterator[tuple[str, PrivateKeyTypes]]:
             name = str(unnamed)
         try:
             yield name, load_der_private_key(bag, password.encode())
-        except ValueError as error:
+        except (ValueError, UnsupportedAlgorithm) as error:
             text = "the password does not open the private key, or it is damaged"
             raise WrongKeyPassword(text) from error
 

@@ -1,11 +1,10 @@
 """TLS handshakes in memory, between a context under test and a client's."""
 
-import os
 import ssl
-from pathlib import Path
 from typing import NamedTuple
 
 from tests.support.certificates import Identity
+from tests.support.tls import show
 
 
 class Ends(NamedTuple):
@@ -26,15 +25,6 @@ def client_context(trusted: str | None = None, identity: Identity | None = None)
     if identity is not None:
         show(context, identity)
     return context
-
-
-def show(context: ssl.SSLContext, identity: Identity) -> None:
-    """Make a client show a certificate."""
-    # A file in memory, so that nothing is left behind.
-    with open(os.memfd_create("client"), "w") as file:
-        file.write(identity.pem())
-        file.flush()
-        context.load_cert_chain(Path(f"/proc/self/fd/{file.fileno()}"))
 
 
 def handshake(server: ssl.SSLContext, client: ssl.SSLContext) -> Ends:
