@@ -40,9 +40,11 @@ PROTOCOLS = {
     "PKCS12": "SSL",
     "REQUESTED": "SSL",
     "REQUIRED": "SSL",
+    "SUITES": "SSL",
     "SASL_SSL": "SASL_SSL",
     "MUTUAL": "SASL_SSL",
 }
+SUITE = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
 CLIENTS = ["kafka-clients-4.3.0", "confluent-kafka", "kafka-python", "franz-go", "kafkajs"]
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "authentication.md"
 STORES = ["PEM", "JKS", "PKCS12"]
@@ -108,6 +110,8 @@ def settings(files: Files) -> dict[str, str]:
         **_stores(files, "PEM", "broker"),
         "listener.name.requested.ssl.client.auth": "requested",
         "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.suites.ssl.client.auth": "none",
+        "listener.name.suites.ssl.cipher.suites": f"{SUITE},TLS_EMPTY_RENEGOTIATION_INFO_SCSV",
         "sasl.enabled.mechanisms": "PLAIN",
     }
     for kind in STORES:
@@ -216,6 +220,31 @@ def test_client_certificates_decide_as_with_a_real_kafka(
 ) -> None:
     config = {**SSL, **_stores(files, "PEM", shown), "ssl.enabled.protocols": version}
     assert _lists(acl_commands, tmp_path, listeners[listener], config) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({}, CONNECTED),
+        ({"ssl.cipher.suites": SUITE}, CONNECTED),
+        (
+            {"ssl.cipher.suites": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"},
+            "SslAuthenticationException",
+        ),
+        # Of TLS 1.3 the listener has no suite, and so it does not speak it.
+        ({"ssl.enabled.protocols": "TLSv1.3"}, "SslAuthenticationException"),
+    ],
+)
+def test_cipher_suites_decide_as_with_a_real_kafka(
+    listeners: dict[str, str],
+    files: Files,
+    acl_commands: AclCommands,
+    tmp_path: Path,
+    asked: dict[str, str],
+    expected: str,
+) -> None:
+    config = {**SSL, **_stores(files, "PEM", None), **asked}
+    assert _lists(acl_commands, tmp_path, listeners["SUITES"], config) == expected
 
 
 @pytest.mark.parametrize("listener", ["REQUESTED", "REQUIRED"])

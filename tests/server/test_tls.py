@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import ssl
 from pathlib import Path
@@ -290,8 +291,11 @@ def test_requests_sent_at_once_are_answered_in_order(
             client.send(
                 request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequest(), correlation_id=number)
             )
+        # The client sends no more, and says so below TLS.
+        socket.socket.shutdown(client.socket, socket.SHUT_WR)
         for number in range(2000):
             assert client.response(ApiKey.API_VERSIONS, 0)[0] == number
+        assert client.is_closed()
 
 
 def test_large_answers_arrive_whole_and_a_client_that_does_not_read_holds_no_memory(
@@ -357,3 +361,34 @@ def test_a_damaged_record_ends_the_connection_with_one_log_line(
         10,
     )
     assert "bad record mac" in event["reason"]
+
+
+def test_no_damaged_handshake_breaks_anything(
+    start_broker: StartBroker,
+    tmp_path: Path,
+    identity: Identity,
+    authority: Authority,
+    trusting: ssl.SSLContext,
+) -> None:
+    broker = _start(start_broker, tmp_path, identity, authority)
+    choose = random.Random(6)
+    hello = _client_hello(trusting)
+    for _ in range(500):
+        damaged = bytearray(hello)
+        for _ in range(choose.randint(1, 8)):
+            damaged[choose.randrange(len(damaged))] = choose.randrange(256)
+        with Client(broker.listeners["SSL"]) as client:
+            client.send(damaged[: choose.randint(1, len(damaged))])
+    with Client(broker.listeners["SSL"], tls=trusting) as client:
+        assert client.resource_names() == []
+    assert not [event for event in broker.events() if event["level"] == "error"]
+    assert "Traceback" not in broker.log_text()
+
+
+def _client_hello(context: ssl.SSLContext) -> bytes:
+    """The first bytes that a client sends."""
+    sent = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="localhost")
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
