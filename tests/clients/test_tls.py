@@ -19,7 +19,7 @@ from aiokafka.errors import KafkaConnectionError
 
 from protocol.messages import ApiKey
 from protocol.messages.api_versions import ApiVersionsRequest
-from tests.clients.acl_command import AclCommands
+from tests.clients.acl_command import Commands
 from tests.clients.conftest import DriverOf
 from tests.clients.drivers import Answer
 from tests.clients.story import EVERYTHING
@@ -148,8 +148,8 @@ def listeners(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def acl_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AclCommands]:
-    commands = AclCommands(tmp_path_factory.mktemp("acl-commands") / "stderr")
+def acl_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    commands = Commands(tmp_path_factory.mktemp("acl-commands") / "stderr")
     yield commands
     commands.close()
 
@@ -157,7 +157,7 @@ def acl_commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AclComman
 CONNECTED = "connected"
 
 
-def _lists(commands: AclCommands, directory: Path, address: str, config: Mapping[str, str]) -> str:
+def _lists(commands: Commands, directory: Path, address: str, config: Mapping[str, str]) -> str:
     """What comes of `kafka-acls.sh --list`: `CONNECTED`, or the name of the error."""
     file = directory / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
@@ -185,7 +185,7 @@ SSL = {"security.protocol": "SSL"}
 
 @pytest.mark.parametrize("kind", STORES)
 def test_stores_of_each_format_serve_kafka_acls_with_a_trust_store_of_that_format(
-    listeners: dict[str, str], files: Files, acl_commands: AclCommands, tmp_path: Path, kind: str
+    listeners: dict[str, str], files: Files, acl_commands: Commands, tmp_path: Path, kind: str
 ) -> None:
     config = {**SSL, **_stores(files, kind, None)}
     assert _lists(acl_commands, tmp_path, listeners[kind], config) == CONNECTED
@@ -211,7 +211,7 @@ def test_stores_of_each_format_serve_kafka_acls_with_a_trust_store_of_that_forma
 def test_client_certificates_decide_as_with_a_real_kafka(
     listeners: dict[str, str],
     files: Files,
-    acl_commands: AclCommands,
+    acl_commands: Commands,
     tmp_path: Path,
     version: str,
     listener: str,
@@ -238,7 +238,7 @@ def test_client_certificates_decide_as_with_a_real_kafka(
 def test_cipher_suites_decide_as_with_a_real_kafka(
     listeners: dict[str, str],
     files: Files,
-    acl_commands: AclCommands,
+    acl_commands: Commands,
     tmp_path: Path,
     asked: dict[str, str],
     expected: str,
@@ -264,7 +264,7 @@ def test_difference_clients_are_not_told_which_authorities_are_trusted(
     tls_broker: Broker,
     tls_kafka: Kafka,
     files: Files,
-    acl_commands: AclCommands,
+    acl_commands: Commands,
     tmp_path: Path,
 ) -> None:
     """A Java client that is told keeps the certificate of another authority to itself."""
@@ -292,7 +292,7 @@ def test_difference_clients_are_not_told_which_authorities_are_trusted(
 def test_a_sasl_ssl_listener_wants_a_password_and_a_certificate_only_if_its_own_setting_says_so(
     listeners: dict[str, str],
     files: Files,
-    acl_commands: AclCommands,
+    acl_commands: Commands,
     tmp_path: Path,
     listener: str,
     shown: str | None,
@@ -304,7 +304,7 @@ def test_a_sasl_ssl_listener_wants_a_password_and_a_certificate_only_if_its_own_
 
 
 def test_the_documented_example_works(
-    start_broker: StartBroker, acl_commands: AclCommands, tmp_path: Path
+    start_broker: StartBroker, acl_commands: Commands, tmp_path: Path
 ) -> None:
     text = DOCUMENTATION.read_text().partition("\n## TLS\n")[2].partition("\n## ")[0]
     [console] = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
