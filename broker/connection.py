@@ -32,16 +32,31 @@ _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
 
 
+class Open(Protocol):
+    """An open connection: the peer's address as ACLs name it, and the ways to its end."""
+
+    host: str
+
+    def stop(self) -> None:
+        """Answer the request at work, if there is one, and close."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+    def give_way(self, limit: int) -> None:
+        """End: of more than ``limit`` that have not authenticated this is the oldest."""
+
+
 class Registry(Protocol):
     """Who keeps the connections of a listener."""
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: Open) -> None:
         """Take note of a connection."""
 
-    def authenticated(self, connection: Connection) -> None:
+    def authenticated(self, connection: Open) -> None:
         """Take note that it is known who is at the other end of a connection."""
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Open) -> None:
         """Forget a connection; its place may be given away."""
 
 
@@ -49,8 +64,9 @@ class Limits(NamedTuple):
     """What a client may not exceed; infinite seconds are no limit.
 
     ``login_bytes`` and ``request_bytes`` bound a frame, before and after the client has
-    authenticated, for which it has ``login_seconds``. ``idle_seconds`` is the time without a byte
-    either way. Whose authentication fails is told so ``failure_delay`` seconds later.
+    authenticated, for which it has ``login_seconds`` after it was accepted. ``idle_seconds`` is the
+    time without a byte either way. Whose authentication fails is told so ``failure_delay`` seconds
+    later.
     """
 
     login_bytes: int
@@ -83,6 +99,7 @@ class Connection(asyncio.Protocol):
         self._limits = limits
         self._logins = logins
         self._loop = asyncio.get_running_loop()
+        self._accepted_at = self._loop.time()
         self._authentication = Authentication(login, host, answer_versions, self._loop.time)
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
@@ -106,7 +123,8 @@ class Connection(asyncio.Protocol):
         if self._limits.idle_seconds < math.inf:
             self._idle_timer = self._loop.call_later(self._limits.idle_seconds, self._check_idle)
         if self._limits.login_seconds < math.inf:
-            self._login_timer = self._loop.call_later(self._limits.login_seconds, self._check_login)
+            deadline = self._accepted_at + self._limits.login_seconds
+            self._login_timer = self._loop.call_at(deadline, self._check_login)
         try:
             self._authentication.begin(_peer_certificate(transport))
         except AuthenticationFailed as error:

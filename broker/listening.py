@@ -12,7 +12,7 @@ import structlog
 
 from broker.acl.hosts import canonical
 from broker.config.model import Listener
-from broker.connection import Connection
+from broker.connection import Open
 from broker.metrics import Metrics
 
 log = structlog.get_logger()
@@ -46,8 +46,8 @@ class Connections:
         self.limit_per_address = limit_per_address
         self.overrides = {canonical(host): number for host, number in overrides.items()}
         self.limit_of_strangers = limit_of_strangers
-        self.open: set[Connection] = set()
-        self._strangers: dict[Connection, None] = {}  # in the order in which they came
+        self.open: set[Open] = set()
+        self._strangers: dict[Open, None] = {}  # in the order in which they came
         self._metrics = metrics
         self._admitted: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
@@ -75,7 +75,7 @@ class Connections:
             del self._by_address[address]
         self._room.set()
 
-    def opened(self, connection: Connection, listener: Listener) -> None:
+    def opened(self, connection: Open, listener: Listener) -> None:
         """Take note of a connection, of nobody known yet."""
         self.open.add(connection)
         self._metrics.add("aclbroker_connections", listener.name)
@@ -85,11 +85,11 @@ class Connections:
             del self._strangers[oldest]
             oldest.give_way(self.limit_of_strangers)
 
-    def authenticated(self, connection: Connection) -> None:
+    def authenticated(self, connection: Open) -> None:
         """Take note that it is known who is at the other end."""
         self._strangers.pop(connection, None)
 
-    def closed(self, connection: Connection, listener: Listener) -> None:
+    def closed(self, connection: Open, listener: Listener) -> None:
         """Forget a connection; its place may be given away."""
         self.open.discard(connection)
         self._strangers.pop(connection, None)
@@ -111,7 +111,7 @@ class ListeningSocket:
         listener: Listener,
         backlog: int,
         connections: Connections,
-        connect: Callable[[ListeningSocket, str], Connection],
+        connect: Callable[[ListeningSocket, str], asyncio.Protocol],
     ) -> None:
         self.listener = listener
         self._connections = connections
@@ -120,15 +120,15 @@ class ListeningSocket:
         self._socket = _bind(listener, backlog)
         self.host, self.port = self._socket.getsockname()[:2]
 
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: Open) -> None:
         """Take note of a connection."""
         self._connections.opened(connection, self.listener)
 
-    def authenticated(self, connection: Connection) -> None:
+    def authenticated(self, connection: Open) -> None:
         """Take note that it is known who is at the other end of a connection."""
         self._connections.authenticated(connection)
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Open) -> None:
         """Forget a connection; its place may be given away."""
         self._connections.closed(connection, self.listener)
 

@@ -139,7 +139,12 @@ async def _serve_with(
             log.info("metrics", address=f"{host}:{metrics.serve(*config.metrics_address)}")
     except (OSError, ValueError, JwksUnavailable) as error:
         raise StartError(str(error)) from error
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, audit.reopen)
+
+    def renew() -> None:
+        audit.reopen()
+        server.reload_certificates()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
     log.info(
         "ready",
         version=version("aclbroker"),

@@ -11,8 +11,9 @@ import structlog
 from broker.acl.authorizer import Authorizer
 from broker.audit import Audit
 from broker.catalog import Catalog
+from broker.certificates import Certificates
 from broker.config import Config, shown_settings
-from broker.connection import Connection, Limits
+from broker.connection import Connection, Limits, Registry
 from broker.credentials import Credentials
 from broker.gate.need import Profile
 from broker.handlers.services import Node, Services
@@ -21,6 +22,7 @@ from broker.listening import Connections, ListeningSocket
 from broker.login_log import LoginLog
 from broker.logins import Means, logins
 from broker.metrics import Metrics
+from broker.tls_transport import TlsServer
 
 log = structlog.get_logger()
 
@@ -28,10 +30,10 @@ log = structlog.get_logger()
 class Server:
     """Serves a configuration's listeners with an authorizer that is already started.
 
-    Raises ValueError for a principal builder that cannot be made. ``start`` raises `OSError` where
-    a listener cannot be bound, and `JwksUnavailable` where one has no keys to check access tokens
-    with; ``stop`` lets every request at work be answered and takes at most ``shutdown_timeout_ms``
-    for that.
+    Raises ValueError for a principal builder or a key store that cannot be used. ``start`` raises
+    `OSError` where a listener cannot be bound, and `JwksUnavailable` where one has no keys to check
+    access tokens with; ``stop`` lets every request at work be answered and takes at most
+    ``shutdown_timeout_ms`` for that.
     """
 
     def __init__(
@@ -64,10 +66,11 @@ class Server:
         )
         self._key_sources = KeySources()
         self._logins = logins(config, Means(credentials, self._key_sources))
+        self._certificates = Certificates(config.listeners)
         self._metrics = metrics
         self._login_log = LoginLog(metrics, time.monotonic)
         self._sockets: list[ListeningSocket] = []
-        self._accepting: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> dict[str, str]:
         """Listen; returns the address of each listener by its name, with the port it really has."""
@@ -91,7 +94,8 @@ class Server:
             shown_settings(self._config),
             credentials=self._credentials,
         )
-        self._accepting = [asyncio.create_task(bound.accept()) for bound in self._sockets]
+        self._tasks = [asyncio.create_task(bound.accept()) for bound in self._sockets]
+        self._tasks.append(asyncio.create_task(self._certificates.watch()))
         return {
             bound.listener.name: f"[{bound.host}]:{bound.port}"
             if ":" in bound.host
@@ -99,11 +103,15 @@ class Server:
             for bound in self._sockets
         }
 
+    def reload_certificates(self) -> None:
+        """Read the key and trust stores of TLS listeners anew, for connections from now on."""
+        self._certificates.reload()
+
     async def stop(self) -> None:
         """Stop listening, let requests at work be answered, close every connection."""
-        for task in self._accepting:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._key_sources.stop()
         self._close_sockets()
         for connection in list(self._connections.open):
@@ -137,9 +145,18 @@ class Server:
         port = listener.advertised_port or bound.port
         return Node(self._config.node_id, listener.advertised_host, port)
 
-    def _connect(self, bound: ListeningSocket, host: str) -> Connection:
-        login = self._logins[bound.listener.name]
-        return Connection(self._services, bound, login, host, self._limits, self._login_log)
+    def _connect(self, bound: ListeningSocket, host: str) -> asyncio.Protocol:
+        name = bound.listener.name
+
+        def connection(registry: Registry) -> Connection:
+            login, log = self._logins[name], self._login_log
+            return Connection(self._services, registry, login, host, self._limits, log)
+
+        context = self._certificates.context(name)
+        if context is None:
+            return connection(bound)
+        seconds = self._limits.login_seconds
+        return TlsServer(context, connection, bound, name, seconds, self._login_log)
 
 
 def _seconds(milliseconds: int) -> float:

@@ -22,6 +22,8 @@ from protocol.leaves import ProtocolError
 from protocol.messages import APIS, Api, ApiKey
 
 _LENGTH: Final = struct.Struct(">i")
+_TLS_HANDSHAKE: Final = 0x1603
+"""The first two bytes of a TLS connection, where a length is expected."""
 
 
 class FrameReader:
@@ -66,7 +68,8 @@ class FrameReader:
             return None
         (size,) = _LENGTH.unpack_from(data, self._start)
         if not 0 <= size <= self.limit:
-            raise ProtocolError(f"a frame of {size} bytes; 0 to {self.limit} are allowed")
+            hint = "; it looks like TLS" if size >> 16 == _TLS_HANDSHAKE else ""
+            raise ProtocolError(f"a frame of {size} bytes; 0 to {self.limit} are allowed{hint}")
         end = begin + size
         if end > len(data):
             return None

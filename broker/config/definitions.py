@@ -38,6 +38,7 @@ class Definition(NamedTuple):
 
 
 _NO_EFFECT = "Accepted; there is no other broker to talk to."
+_ENGINE_FACTORY = "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory"
 _DEFAULT_MAP = ",".join(f"{name}:{name}" for name in values.SECURITY_PROTOCOLS)
 
 _LISTENERS = (
@@ -54,7 +55,7 @@ _LISTENERS = (
     ),
     Definition(
         "listener.security.protocol.map", "", values.PROTOCOL_MAP, _DEFAULT_MAP,
-        "The security protocol of each listener name. PLAINTEXT and SASL_PLAINTEXT are supported.",
+        "The security protocol of each listener name.",
     ),
     Definition(
         "controller.listener.names", "", values.NAMES, "",
@@ -179,11 +180,97 @@ _AUTHENTICATION = (
         "How long a client whose authentication failed waits for the answer, and then for the end "
         "of its connection.",
     ),
+)  # fmt: skip
+
+_TLS = (
+    Definition(
+        "ssl.keystore.type", "", values.STORE_TYPE, "JKS",
+        "The format of the private key and its certificates. JKS and PKCS12 are told apart by the "
+        "file, whichever of them stands here.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.keystore.location", "", values.PATH, "",
+        "The file with the private key and its certificate chain. A listener with SSL needs it, "
+        "or `ssl.keystore.key`.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.keystore.password", "", values.TEXT, None,
+        "The password of the file; needed with JKS and PKCS12, not allowed with PEM.",
+        Scope.EITHER, default_doc="none", secret=True,
+    ),
+    Definition(
+        "ssl.key.password", "", values.TEXT, None,
+        "The password of the private key.", Scope.EITHER,
+        default_doc="`ssl.keystore.password`; none with PEM", secret=True,
+    ),
+    Definition(
+        "ssl.keystore.key", "", values.TEXT, None,
+        "The private key itself in place of a file, in PEM (PKCS#8); `ssl.keystore.type=PEM`.",
+        Scope.EITHER, default_doc="none", secret=True,
+    ),
+    Definition(
+        "ssl.keystore.certificate.chain", "", values.TEXT, None,
+        "The certificates that belong to `ssl.keystore.key`, in PEM, the broker's own first.",
+        Scope.EITHER, default_doc="none", secret=True,
+    ),
+    Definition(
+        "ssl.truststore.type", "", values.STORE_TYPE, "JKS",
+        "The format of the certificates that clients' certificates are held against.",
+        Scope.EITHER,
+    ),
+    Definition(
+        "ssl.truststore.location", "", values.PATH, "",
+        "The file with these certificates. A listener that asks for client certificates needs it, "
+        "or `ssl.truststore.certificates`.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.truststore.password", "", values.TEXT, None,
+        "The password of the file. JKS is read without one, and then nobody knows whether it was "
+        "changed.", Scope.EITHER, default_doc="none", secret=True,
+    ),
+    Definition(
+        "ssl.truststore.certificates", "", values.TEXT, None,
+        "The certificates themselves in place of a file, in PEM; `ssl.truststore.type=PEM`.",
+        Scope.EITHER, default_doc="none", secret=True,
+    ),
     Definition(
         "ssl.client.auth", "", choice("none", "requested", "required"), "none",
-        "Client certificates belong to SSL listeners, which are not supported yet: `required` "
-        "with a listener's prefix is refused, without it a warning.",
+        "Whether clients show a certificate. One that is shown must be good, also if it is only "
+        "requested. Without a listener's prefix it is for SSL listeners alone, as in Kafka, not "
+        "for SASL_SSL.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.enabled.protocols", "", values.TLS_PROTOCOLS, "TLSv1.2,TLSv1.3",
+        "The versions of TLS that are spoken. Older ones are refused.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.protocol", "", choice("TLS", "TLSv1.2", "TLSv1.3"), "TLSv1.3",
+        "As in Kafka it has no effect on a listener: see `ssl.enabled.protocols`.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.cipher.suites", "", values.NAMES, "",
+        "The cipher suites, by Java's names and in order of preference; if empty, those with "
+        "forward secrecy and authenticated encryption or SHA-2. Of TLS 1.3 all three suites must "
+        "be there, or none.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.allow.dn.changes", "", values.BOOLEAN, "false",
+        "Whether a certificate that is read while the broker runs may name another subject.",
         Scope.EITHER,
+    ),
+    Definition(
+        "ssl.allow.san.changes", "", values.BOOLEAN, "false",
+        "Whether it may lack subject alternative names of the one before.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.trustmanager.algorithm", "",
+        nothing_but("PKIX", "another way to trust certificates is not supported"), "PKIX",
+        "Certificates are checked as RFC 5280 says.", Scope.EITHER,
+    ),
+    Definition(
+        "ssl.engine.factory.class", "",
+        nothing_but(_ENGINE_FACTORY, "another factory is not supported"), _ENGINE_FACTORY,
+        "What makes TLS of these settings.", Scope.EITHER,
     ),
 )  # fmt: skip
 
@@ -402,7 +489,7 @@ _OWN = (
     ),
     Definition(
         "aclbroker.sasl.timeout.ms", "sasl_timeout_ms", integer(1, never=-1), "30000",
-        "How long a client may take to authenticate.",
+        "How long a client may take to authenticate, with its TLS handshake.",
     ),
     Definition(
         "aclbroker.max.unauthenticated.connections", "max_unauthenticated_connections",
@@ -424,6 +511,7 @@ SECTIONS = {
     "Listeners and identity": _LISTENERS,
     "Authorization": _AUTHORIZATION,
     "Authentication": _AUTHENTICATION,
+    "TLS": _TLS,
     "Delegation tokens": _TOKENS,
     "OAUTHBEARER": _OAUTHBEARER,
     "GSSAPI (Kerberos)": _KERBEROS,

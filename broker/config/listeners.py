@@ -13,8 +13,9 @@ from broker.config.endpoints import (
 )
 from broker.config.model import Listener
 from broker.config.reader import Reader
+from broker.config.tls import read_tls, warn_of_client_auth
+from broker.config.values import SECURITY_PROTOCOLS
 
-SUPPORTED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 # Reading these reports a value that asks for protection which does not exist here.
 _CHECKED_PER_LISTENER = ("plain.sasl.server.callback.handler.class",)
 
@@ -37,6 +38,7 @@ def read_listeners(reader: Reader) -> tuple[Listener, ...]:
         listener = _listener(reader, endpoint, advertised.get(endpoint.name))
         if listener is not None:
             listeners.append(listener)
+    warn_of_client_auth(reader, [listener.security_protocol for listener in listeners])
     asked = reader.value("listeners")
     if not asked or (endpoints and all(each.name in controllers for each in endpoints)):
         reader.refuse("listeners", "there is no listener of a broker")
@@ -77,7 +79,6 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
         return None
     for checked in _CHECKED_PER_LISTENER:
         reader.value(checked, name)
-    _check_client_certificates(reader, name)
     mechanisms = read_mechanisms(reader, name) if protocol.startswith("SASL_") else {}
     shown = advertised or _own_address(reader, endpoint)
     return Listener(
@@ -102,6 +103,7 @@ def _listener(reader: Reader, endpoint: Endpoint, advertised: Endpoint | None) -
             needed="GSSAPI" in mechanisms,
         ),
         max_connections=reader.value("max.connections", name),
+        tls=read_tls(reader, name, protocol),
     )
 
 
@@ -120,34 +122,15 @@ def _own_address(reader: Reader, endpoint: Endpoint) -> Endpoint:
 
 def _security_protocol(reader: Reader, name: str) -> str | None:
     protocol: str | None = reader.value("listener.security.protocol.map").get(name)
+    allowed = ", ".join(SECURITY_PROTOCOLS)
     custom_map = reader.given("listener.security.protocol.map")
-    supported = ", ".join(SUPPORTED_PROTOCOLS)
     if protocol is None:
         reader.refuse(
             "listener.security.protocol.map" if custom_map else "listeners",
             f"listener {name} has no security protocol",
-            f"{name}:PROTOCOL in listener.security.protocol.map, protocol one of {supported}",
+            f"{name}:PROTOCOL in listener.security.protocol.map, protocol one of {allowed}",
         )
-    elif protocol not in SUPPORTED_PROTOCOLS:
-        reader.refuse(
-            "listeners",
-            f"listener {name} has security protocol {protocol}, which is not supported yet",
-            supported,
-        )
-        protocol = None
     return protocol
-
-
-def _check_client_certificates(reader: Reader, name: str) -> None:
-    asked = reader.value("ssl.client.auth", name)
-    setting = reader.setting("ssl.client.auth", name)
-    if asked == "required" and setting.name != "ssl.client.auth":
-        reader.refuse("ssl.client.auth", f"listener {name} has no SSL", "none", name)
-    elif asked != "none":
-        reader.report.warn(
-            f"{setting.origin}: {setting.name}={setting.value!r} has no effect, because no "
-            "listener has SSL"
-        )
 
 
 def reachable_listeners(listeners: tuple[Listener, ...]) -> list[Listener]:

@@ -135,7 +135,7 @@ def _warn_of_open_doors(reader: Reader, listeners: tuple[Listener, ...]) -> None
         reader.report.warn("super.users is empty: only whom an ACL allows it can change ACLs")
     if "User:ANONYMOUS" in super_users:
         for listener in reachable_listeners(listeners):
-            if listener.security_protocol == "PLAINTEXT":
+            if listener.admits_anybody:
                 reader.report.warn(
                     f"super.users holds User:ANONYMOUS: whoever reaches listener {listener.name} "
                     "may do anything"

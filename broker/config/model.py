@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from broker.auth.tls.settings import TlsSettings
+
 if TYPE_CHECKING:
     from broker.auth.kerberos_name import KerberosRule
     from broker.auth.ssl_principal_mapping import SslPrincipalMapper
@@ -40,6 +42,7 @@ class Listener:
     milliseconds after which a session of a mechanism must authenticate again, 0 for never.
     `ssl_principal_mapping_rules` are there if the security protocol is SSL,
     `sasl_kerberos_principal_to_local_rules` if GSSAPI is among the mechanisms, or if they were set.
+    `tls` is None where the security protocol has no TLS.
     """
 
     name: str
@@ -54,6 +57,13 @@ class Listener:
     ssl_principal_mapping_rules: SslPrincipalMapper | None
     sasl_kerberos_principal_to_local_rules: Sequence[KerberosRule] | None
     max_connections: int
+    tls: TlsSettings | None = None
+
+    @property
+    def admits_anybody(self) -> bool:
+        """Whether clients need not prove who they are."""
+        by_certificate = self.tls is not None and self.tls.client_auth == "required"
+        return not self.mechanisms and not by_certificate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from broker.acl.hosts import canonical
+from broker.auth.tls.settings import JKS, PEM, PKCS12, TLS_1_2, TLS_1_3
 from broker.catalog import is_topic_name
 from broker.config.model import (
     BUILT_IN_AUTHORIZER,
@@ -24,6 +25,7 @@ INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 MECHANISMS = ("PLAIN", *SCRAM_MECHANISMS, "OAUTHBEARER", "GSSAPI")
+TLS_PROTOCOLS_SPOKEN = (TLS_1_2, TLS_1_3)
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -111,6 +113,16 @@ def _protocol_map(text: str) -> dict[str, str]:
             raise ValueError(f"listener {name.upper()!r} is there twice")
         protocols[name.upper()] = value.upper()
     return protocols
+
+
+def _tls_protocols(text: str) -> tuple[str, ...]:
+    protocols = _csv(text)
+    for name in protocols:
+        if name in ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1"):
+            raise ValueError(f"{name} is broken, and must not be used any more (RFC 8996)")
+        if name not in TLS_PROTOCOLS_SPOKEN:
+            raise ValueError(f"{name!r} is no version of TLS that is spoken here")
+    return protocols or TLS_PROTOCOLS_SPOKEN
 
 
 def _connections_by_address(text: str) -> dict[str, int]:
@@ -214,6 +226,10 @@ def _store(text: str) -> str:
     return text
 
 
+STORE_TYPE = choice(JKS, PKCS12, PEM)
+TLS_PROTOCOLS = ValueType(
+    f"{', '.join(TLS_PROTOCOLS_SPOKEN)}, separated by commas; empty is all", _tls_protocols
+)
 BOOLEAN = ValueType("true, false", _boolean)
 NAMES = ValueType("names separated by commas", _csv)
 TEXT = ValueType("a text", str)

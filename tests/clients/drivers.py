@@ -5,10 +5,13 @@ A driver is a program that reads one step a line from standard input
     connect HOST:PORT USER PASSWORD [MECHANISM [token]]
                                        (SASL_PLAINTEXT; PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512;
                                        with a delegation token, where the client can)
+    tls CA [IDENTITY]                  (connect through TLS from now on, which is SASL_SSL, or SSL
+                                       where the user is -; paths of PEM files: whom to trust, and
+                                       the client's own key and certificate)
     create ACL ...                     (one request, where the client can)
     list FILTER
     delete FILTER ...
-    disconnect
+    disconnect                         (and forget of TLS)
 
 (see `story` for ACL and FILTER) and answers each with one line of JSON: {"result": R}, where R is
 null, or for create a list with null or an error's name for each ACL, for list a list of ACLs, and

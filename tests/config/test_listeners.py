@@ -128,8 +128,6 @@ def test_settings_of_one_listener_win_over_those_of_the_broker(load_text: LoadTe
         ("PLAINTEXT://1.1.1.1:1,SASL_PLAINTEXT://1.1.1.2:1", "port 1 is there twice"),
         ("PLAINTEXT://:1,SASL_PLAINTEXT://[::1]:1", "port 1 is there twice"),
         ("FOO://:9092", "listener FOO has no security protocol"),
-        ("SSL://:9092", "SSL, which is not supported yet; allowed: PLAINTEXT, SASL_PLAINTEXT"),
-        ("SASL_SSL://:9092", "SASL_SSL, which is not supported yet"),
     ],
 )
 def test_listeners_that_cannot_be_opened_are_refused(

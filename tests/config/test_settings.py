@@ -222,12 +222,12 @@ def test_kafkas_settings_without_effect_share_one_warning(load_text: LoadText):
         "log.dirs=/var/kafka",
         "zookeeper.connect=zk:2181",
         "delegation.token.master.key=top-secret",
-        "listener.name.plaintext.ssl.key.password=top-secret",
+        "listener.name.plaintext.ssl.provider=top-secret",
         "rsm.config.bucket=b",
     )
     assert config.warnings == (
         "settings of Kafka that have no effect here: delegation.token.master.key, "
-        "listener.name.plaintext.ssl.key.password, log.dirs, process.roles, rsm.config.bucket, "
+        "listener.name.plaintext.ssl.provider, log.dirs, process.roles, rsm.config.bucket, "
         "zookeeper.connect",
     )
 

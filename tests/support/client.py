@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 from types import TracebackType
 from typing import Any, Self
@@ -45,15 +46,23 @@ ALL_ACLS = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
 
 
 class Client:
-    """One connection to ``host:port``."""
+    """One connection to ``host:port``, through ``tls`` if that is given."""
 
-    def __init__(self, address: str, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        receive_buffer: int | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         host, _, port = address.rpartition(":")
         self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(TIMEOUT_SECONDS)
         self.socket.connect((host.strip("[]"), int(port)))
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host.strip("[]"))
 
     def __enter__(self) -> Self:
         return self

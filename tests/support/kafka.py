@@ -9,13 +9,14 @@ import socket
 import subprocess
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tests.support.accounts import AUTHORIZER, SASL_PLAIN, properties_text
 from tests.support.packages import JVM_FLAGS, java_command, kafka_jars
 from tests.support.process import LoggedProcess
 
+PROTOCOLS = {"PLAINTEXT": "PLAINTEXT", "SASL_PLAINTEXT": "SASL_PLAINTEXT"}
 STARTED = "Kafka Server started"
 READY_WITHIN = 120.0
 
@@ -36,6 +37,7 @@ class Kafka(LoggedProcess):
     """One Kafka 4.3.0 node: `listeners` maps a listener name to its host:port.
 
     `flags` are the JVM's; `overrides` are added to server.properties, or replace its entries.
+    `protocols` has the security protocol of each listener; PLAINTEXT is the inter-broker one.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Kafka(LoggedProcess):
         *,
         flags: tuple[str, ...] = QUICK_TO_START,
         overrides: dict[str, str] | None = None,
+        protocols: Mapping[str, str] = PROTOCOLS,
     ) -> None:
         jars = kafka_jars()
         self._properties_file = directory / "server.properties"
@@ -53,11 +56,11 @@ class Kafka(LoggedProcess):
         command = [*java, str(self._properties_file)]
         super().__init__(command, directory, "kafka.log")
         self._format = java_command("kafka.tools.StorageTool", jars, minimum=17)
-        ports = free_ports(3)
-        names = ("PLAINTEXT", "SASL_PLAINTEXT", "CONTROLLER")
+        self._protocols = {**protocols, "CONTROLLER": "PLAINTEXT"}
+        ports = free_ports(len(self._protocols))
         addresses = [f"127.0.0.1:{port}" for port in ports]
-        self._all_listeners = dict(zip(names, addresses, strict=True))
-        self.listeners = {name: self._all_listeners[name] for name in names[:2]}
+        self._all_listeners = dict(zip(self._protocols, addresses, strict=True))
+        self.listeners = {name: self._all_listeners[name] for name in protocols}
 
     def start(self) -> None:
         """Format the storage, start the node and wait until it serves requests."""
@@ -79,9 +82,7 @@ class Kafka(LoggedProcess):
             "node.id": "1",
             "controller.quorum.voters": f"1@{listeners['CONTROLLER']}",
             "listeners": ",".join(f"{name}://{address}" for name, address in listeners.items()),
-            "listener.security.protocol.map": (
-                "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT"
-            ),
+            "listener.security.protocol.map": ",".join(map(":".join, self._protocols.items())),
             "controller.listener.names": "CONTROLLER",
             "inter.broker.listener.name": "PLAINTEXT",
             # Kafka would hold each write back for 25 ms, in case there is more to write with it.
@@ -99,9 +100,13 @@ class Kafka(LoggedProcess):
 
 
 @contextlib.contextmanager
-def running_kafka(directory: Path, overrides: dict[str, str] | None = None) -> Iterator[Kafka]:
+def running_kafka(
+    directory: Path,
+    overrides: dict[str, str] | None = None,
+    protocols: Mapping[str, str] = PROTOCOLS,
+) -> Iterator[Kafka]:
     """A started Kafka, stopped at the end."""
-    kafka = Kafka(directory, overrides=overrides)
+    kafka = Kafka(directory, overrides=overrides, protocols=protocols)
     try:
         kafka.start()
         yield kafka

@@ -5,6 +5,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +24,7 @@ import (
 )
 
 var admin *kadm.Client
+var secure *tls.Config
 
 func main() {
 	steps := bufio.NewScanner(os.Stdin)
@@ -43,6 +46,8 @@ func answer(verb string, words []string) (any, error) {
 	switch verb {
 	case "connect":
 		return nil, connect(words[0], mechanism(words[1], words[2], words[3:]))
+	case "tls":
+		return nil, useTLS(words)
 	case "create":
 		return create(ctx, words)
 	case "list":
@@ -51,6 +56,7 @@ func answer(verb string, words []string) (any, error) {
 		return deleteAll(ctx, words)
 	case "disconnect":
 		disconnect()
+		secure = nil
 		return nil, nil
 	}
 	return nil, fmt.Errorf("unknown verb %s", verb)
@@ -59,6 +65,8 @@ func answer(verb string, words []string) (any, error) {
 func mechanism(user, password string, options []string) sasl.Mechanism {
 	auth := scram.Auth{User: user, Pass: password, IsToken: len(options) > 1}
 	switch {
+	case user == "-":
+		return nil
 	case len(options) == 0:
 		return plain.Auth{User: user, Pass: password}.AsMechanism()
 	case options[0] == "SCRAM-SHA-256":
@@ -70,11 +78,35 @@ func mechanism(user, password string, options []string) sasl.Mechanism {
 
 func connect(bootstrap string, login sasl.Mechanism) error {
 	disconnect()
-	client, err := kgo.NewClient(kgo.SeedBrokers(bootstrap), kgo.SASL(login))
+	options := []kgo.Opt{kgo.SeedBrokers(bootstrap)}
+	if login != nil {
+		options = append(options, kgo.SASL(login))
+	}
+	if secure != nil {
+		options = append(options, kgo.DialTLSConfig(secure))
+	}
+	client, err := kgo.NewClient(options...)
 	if err == nil {
 		admin = kadm.NewClient(client)
 	}
 	return err
+}
+
+func useTLS(files []string) error {
+	trusted, err := os.ReadFile(files[0])
+	if err != nil {
+		return err
+	}
+	secure = &tls.Config{RootCAs: x509.NewCertPool()}
+	secure.RootCAs.AppendCertsFromPEM(trusted)
+	if len(files) > 1 {
+		own, err := tls.LoadX509KeyPair(files[1], files[1])
+		if err != nil {
+			return err
+		}
+		secure.Certificates = []tls.Certificate{own}
+	}
+	return nil
 }
 
 func disconnect() {

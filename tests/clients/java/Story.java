@@ -25,6 +25,7 @@ import org.apache.kafka.common.acl.AclBindingFilter;
 public final class Story {
     private static final long SECONDS = 15;
     private static AdminClient admin;
+    private static List<String> tls = List.of();
 
     private Story() {
     }
@@ -53,6 +54,9 @@ public final class Story {
             case "connect":
                 return connect(
                     words.get(0), words.get(1), words.get(2), words.subList(3, words.size()));
+            case "tls":
+                tls = words;
+                return "null";
             case "create":
                 return create(words);
             case "list":
@@ -60,6 +64,7 @@ public final class Story {
             case "delete":
                 return delete(words);
             case "disconnect":
+                tls = List.of();
                 return disconnect();
             default:
                 throw new IllegalArgumentException(verb);
@@ -73,7 +78,16 @@ public final class Story {
         Properties config = new Properties();
         config.put("bootstrap.servers", bootstrap);
         config.put("request.timeout.ms", "20000");
-        config.put("security.protocol", "SASL_PLAINTEXT");
+        config.put("security.protocol",
+            (user.equals("-") ? "" : "SASL_") + (tls.isEmpty() ? "PLAINTEXT" : "SSL"));
+        if (!tls.isEmpty()) {
+            config.put("ssl.truststore.type", "PEM");
+            config.put("ssl.truststore.location", tls.get(0));
+        }
+        if (tls.size() > 1) {
+            config.put("ssl.keystore.type", "PEM");
+            config.put("ssl.keystore.location", tls.get(1));
+        }
         config.put("sasl.mechanism", mechanism);
         config.put("sasl.jaas.config", String.format(
             "org.apache.kafka.common.security.%sLoginModule required"

@@ -4,6 +4,7 @@
 'use strict'
 
 const { createRequire } = require('node:module')
+const { readFileSync } = require('node:fs')
 const readline = require('node:readline')
 const {
   AclOperationTypes,
@@ -15,6 +16,7 @@ const {
 } = createRequire(`${process.argv[2]}/`)('kafkajs')
 
 let admin = null
+let ssl = undefined
 
 async function disconnect() {
   if (admin) await admin.disconnect()
@@ -26,12 +28,20 @@ async function connect(bootstrap, username, password, mechanism = 'PLAIN') {
   await disconnect()
   const kafka = new Kafka({
     brokers: [bootstrap],
-    sasl: { mechanism: mechanism.toLowerCase(), username, password },
+    ssl,
+    sasl:
+      username === '-' ? undefined : { mechanism: mechanism.toLowerCase(), username, password },
     logLevel: logLevel.NOTHING,
     retry: { retries: 2 },
   })
   admin = kafka.admin()
   await admin.connect()
+  return null
+}
+
+function tls(ca, identity) {
+  const own = identity && readFileSync(identity, 'utf8')
+  ssl = { ca: [readFileSync(ca, 'utf8')], ...(own && { key: own, cert: own }) }
   return null
 }
 
@@ -80,12 +90,13 @@ async function deleteAll(...words) {
   return filterResponses.map(({ matchingAcls }) => matchingAcls.map(acl => text(acl, acl)))
 }
 
-const verbs = { connect, create, list, delete: deleteAll, disconnect }
+const verbs = { connect, tls, create, list, delete: deleteAll, disconnect }
 
 async function main() {
   for await (const line of readline.createInterface({ input: process.stdin })) {
     const [verb, ...words] = line.split(' ')
     let answer
+    if (verb === 'disconnect') ssl = undefined
     try {
       answer = { result: await verbs[verb](...words) }
     } catch (error) {

@@ -18,7 +18,20 @@ from kafka.errors import KafkaError, NoError
 SECONDS = 20
 
 
-class ConfluentKafka:
+class Tls:
+    """The files for TLS, which are used from the step `tls` on; without a CA there is no TLS."""
+
+    _ca = ""
+    _identity = ""
+
+    def tls(self, ca: str = "", identity: str = "") -> None:
+        self._ca, self._identity = ca, identity
+
+    def _protocol(self, user: str) -> str:
+        return ("" if user == "-" else "SASL_") + ("SSL" if self._ca else "PLAINTEXT")
+
+
+class ConfluentKafka(Tls):
     """confluent-kafka, that is librdkafka; it calls the resource type CLUSTER a broker."""
 
     _client: librdkafka.AdminClient | None = None
@@ -27,10 +40,13 @@ class ConfluentKafka:
         self._client = librdkafka.AdminClient(
             {
                 "bootstrap.servers": address,
-                "security.protocol": "SASL_PLAINTEXT",
+                "security.protocol": self._protocol(user),
                 "sasl.mechanism": mechanism,
                 "sasl.username": user,
                 "sasl.password": password,
+                "ssl.ca.location": self._ca,
+                "ssl.certificate.location": self._identity,
+                "ssl.key.location": self._identity,
             }
         )
 
@@ -95,7 +111,7 @@ class ConfluentKafka:
         ]
 
 
-class KafkaPython:
+class KafkaPython(Tls):
     """kafka-python 3."""
 
     _client: kafka_python.KafkaAdminClient | None = None
@@ -104,10 +120,13 @@ class KafkaPython:
         self.disconnect()
         self._client = kafka_python.KafkaAdminClient(
             bootstrap_servers=address,
-            security_protocol="SASL_PLAINTEXT",
+            security_protocol=self._protocol(user),
             sasl_mechanism=mechanism,
             sasl_plain_username=user,
             sasl_plain_password=password,
+            ssl_cafile=self._ca or None,
+            ssl_certfile=self._identity or None,
+            ssl_keyfile=self._identity or None,
         )
 
     def create(self, *acls: str) -> list[str | None]:
@@ -181,6 +200,7 @@ def main(client: ConfluentKafka | KafkaPython) -> None:
     """Answer the steps on standard input."""
     verbs: dict[str, Callable[..., Any]] = {
         "connect": client.connect,
+        "tls": client.tls,
         "create": client.create,
         "list": client.list_acls,
         "delete": client.delete,
@@ -188,6 +208,8 @@ def main(client: ConfluentKafka | KafkaPython) -> None:
     }
     for line in sys.stdin:
         verb, *words = line.split()
+        if verb == "disconnect":
+            client.tls()
         try:
             answer = {"result": verbs[verb](*words)}
         except (KafkaError, KafkaException) as error:
