@@ -160,6 +160,7 @@ class Connection(asyncio.Protocol):
         for timer in (self._idle_timer, self._login_timer):
             if timer is not None:
                 timer.cancel()
+        self._authentication.end()
         self._registry.closed(self)
 
     # -- what the server calls

@@ -237,6 +237,8 @@ class TlsServer(asyncio.Protocol):
         if not self._shaking_hands:
             self._above.connection_lost(error)
         self._registry.closed(self)
+        # Each knows the other: both would wait for the garbage collector, with what OpenSSL holds.
+        del self._above
 
     # -- what the server calls
 

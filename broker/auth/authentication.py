@@ -87,6 +87,10 @@ class Authentication:
             self._begin_exchange(self._mechanism)
         return begins
 
+    def end(self) -> None:
+        """Give up an exchange at work: the peer is gone."""
+        self._exchange = None
+
     def receive(self, frame: bytes) -> Reply:
         """Answer a frame of the exchange; raises `ProtocolError` for what cannot be answered."""
         if self._exchange is None:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
+import socket
 import urllib.request
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from random import Random
 
+from broker.config.values import SECURITY_PROTOCOLS
 from protocol.messages import ApiKey
 from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.conftest import StartBroker
-from tests.support.accounts import PASSWORDS
+from tests.support.accounts import PASSWORDS, SASL_PLAIN
 from tests.support.broker import Broker
+from tests.support.certificates import Authority
 from tests.support.client import Client, request_frame
 from tests.support.process import wait_for
+from tests.support.tls import LISTENERS as TLS_LISTENERS
+from tests.support.tls import pem_stores
 
 METRICS = {"aclbroker.metrics.address": "127.0.0.1:0"}
 WRONG_LOGIN = request_frame(
@@ -122,3 +129,42 @@ def test_figures_are_served_where_that_is_asked_for(start_broker: StartBroker) -
         assert figure(broker, "aclbroker_connections", listener="PLAINTEXT") == 1
     assert re.search(r"^process_resident_memory_bytes \d", metrics(broker), re.MULTILINE)
     assert broker.terminate() == 0
+
+
+def test_random_bytes_on_each_listener_disturb_nobody(
+    start_broker: StartBroker, tmp_path: Path
+) -> None:
+    authority = Authority()
+    broker = start_broker(
+        METRICS
+        | TLS_LISTENERS
+        | pem_stores(tmp_path, authority.issue(), authority)
+        | SASL_PLAIN
+        | {"listeners": ",".join(f"{name}://127.0.0.1:0" for name in SECURITY_PROTOCOLS)}
+    )
+    chance = Random(4)
+
+    def garbage(address: str) -> None:
+        with ExitStack() as opened:
+            clients = [opened.enter_context(Client(address)) for _ in range(100)]
+            for client in clients:
+                client.send(chance.randbytes(chance.randrange(1, 4_000)))
+                with suppress(OSError):
+                    client.socket.shutdown(socket.SHUT_WR)
+            for client in clients:
+                with suppress(ConnectionError):
+                    while client.socket.recv(65_536):
+                        pass
+
+    for address in broker.listeners.values():
+        garbage(address)
+    works(broker)
+    before = broker.resident_mib
+    for _ in range(5):
+        for address in broker.listeners.values():
+            garbage(address)
+            works(broker)
+    assert broker.resident_mib < 1.2 * before
+    assert broker.terminate() == 0
+    events = [event["event"] for event in broker.events()]
+    assert not [event for event in events if event.startswith("request failed")]
