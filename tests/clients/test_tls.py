@@ -68,6 +68,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
     broker, alice = authority.issue(), authority.issue("CN=alice", names=())
     strangers = {
         "alice": alice,
+        "admin": authority.issue("CN=admin", names=()),
         "expired": authority.issue("CN=alice", days=-1),
         "other": other.issue("CN=alice"),
     }
@@ -110,6 +111,7 @@ def settings(files: Files) -> dict[str, str]:
         **_stores(files, "PEM", "broker"),
         "listener.name.requested.ssl.client.auth": "requested",
         "listener.name.mutual.ssl.client.auth": "required",
+        "listener.name.required.ssl.principal.mapping.rules": "RULE:^CN=([a-z]+)$/$1/,DEFAULT",
         "listener.name.suites.ssl.client.auth": "none",
         "listener.name.suites.ssl.cipher.suites": f"{SUITE},TLS_EMPTY_RENEGOTIATION_INFO_SCSV",
         "sasl.enabled.mechanisms": "PLAIN",
@@ -158,17 +160,23 @@ CONNECTED = "connected"
 
 
 def _lists(commands: Commands, directory: Path, address: str, config: Mapping[str, str]) -> str:
-    """What comes of `kafka-acls.sh --list`: `CONNECTED`, or the name of the error."""
+    """Whether `kafka-acls.sh --list` connects: `CONNECTED`, or the name of the error."""
+    outcome = _outcome(commands, directory, address, config)
+    # Who is known, and may not list, is connected.
+    return CONNECTED if outcome in ("", "ClusterAuthorizationException") else outcome
+
+
+def _outcome(commands: Commands, directory: Path, address: str, config: Mapping[str, str]) -> str:
+    """What comes of `kafka-acls.sh --list`: nothing, or the name of the error."""
     file = directory / "client.properties"
     file.write_text("".join(f"{name}={value}\n" for name, value in config.items()))
     options = ("--bootstrap-server", address, "--command-config", str(file))
     printed = commands.run(*options, "--list")
     if (printed.out, printed.status) == ("", 0):
-        return CONNECTED
+        return ""
     error = re.search(r"org\.apache\.kafka\.common\.errors\.(\w+)", printed.out)
     assert error is not None, printed.out
-    # Who is known, and may not list, is connected.
-    return CONNECTED if error[1] == "ClusterAuthorizationException" else error[1]
+    return error[1]
 
 
 def _login(user: str, password: str | None = None) -> dict[str, str]:
@@ -220,6 +228,29 @@ def test_client_certificates_decide_as_with_a_real_kafka(
 ) -> None:
     config = {**SSL, **_stores(files, "PEM", shown), "ssl.enabled.protocols": version}
     assert _lists(acl_commands, tmp_path, listeners[listener], config) == expected
+
+
+@pytest.mark.parametrize(
+    ("listener", "shown", "expected"),
+    [
+        # User:admin is a super user, User:CN=admin is not.
+        ("REQUIRED", "admin", ""),
+        ("REQUIRED", "alice", "ClusterAuthorizationException"),
+        ("REQUESTED", "admin", "ClusterAuthorizationException"),
+        ("REQUESTED", None, ""),
+    ],
+)
+def test_the_certificates_name_after_the_mapping_rules_is_the_principal(
+    listeners: dict[str, str],
+    files: Files,
+    acl_commands: Commands,
+    tmp_path: Path,
+    listener: str,
+    shown: str | None,
+    expected: str,
+) -> None:
+    config = {**SSL, **_stores(files, "PEM", shown)}
+    assert _outcome(acl_commands, tmp_path, listeners[listener], config) == expected
 
 
 @pytest.mark.parametrize(
