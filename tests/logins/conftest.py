@@ -6,20 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import access_tokens as tokens
+from tests.support import access_tokens
 from tests.support.broker import Broker
 from tests.support.kafka import QUICK_TO_START, Kafka
 from tests.support.kdc import REALM, Kdc, require_gssapi, running
 
-RSA, OTHER_RSA = tokens.rsa_key("rsa"), tokens.rsa_key("other-rsa")
-ONLY_RS256 = tokens.rsa_key("only-rs256")
-P256, P384, P521 = tokens.ec_key("p256"), tokens.ec_key("p384", 384), tokens.ec_key("p521", 521)
-ED25519 = tokens.ed25519_key("ed25519")
-SHORT_RSA = tokens.rsa_key("short-rsa", 1024)
-FOR_ENCRYPTION = tokens.rsa_key("for-encryption")
+RSA, OTHER_RSA = access_tokens.rsa_key("rsa"), access_tokens.rsa_key("other-rsa")
+ONLY_RS256 = access_tokens.rsa_key("only-rs256")
+P256, P384, P521 = (
+    access_tokens.ec_key("p256"),
+    access_tokens.ec_key("p384", 384),
+    access_tokens.ec_key("p521", 521),
+)
+ED25519 = access_tokens.ed25519_key("ed25519")
+SHORT_RSA = access_tokens.rsa_key("short-rsa", 1024)
+FOR_ENCRYPTION = access_tokens.rsa_key("for-encryption")
 HMAC_SECRET = b"a secret of thirty-two bytes, no less"
 
-JWKS = tokens.jwks(
+JWKS = access_tokens.jwks(
     RSA,
     OTHER_RSA,
     ONLY_RS256.jwk(alg="RS256", use="sig"),
@@ -29,7 +33,7 @@ JWKS = tokens.jwks(
     ED25519,
     SHORT_RSA,
     FOR_ENCRYPTION.jwk(use="enc"),
-    {"kty": "oct", "kid": "hmac", "k": tokens.encoded(HMAC_SECRET)},
+    {"kty": "oct", "kid": "hmac", "k": access_tokens.encoded(HMAC_SECRET)},
     {"kty": "unheard-of", "kid": "new"},
 )
 
@@ -43,7 +47,7 @@ SERVICE = "kafka/localhost"
 
 OF_BOTH = {
     "connection.failed.authentication.delay.ms": "0",
-    "super.users": "User:alice;User:alice@ACLBROKER.TEST;User:ANONYMOUS",
+    "super.users": "User:alice;User:ops-of-carol;User:ANONYMOUS",
 }
 
 
@@ -57,8 +61,8 @@ def token_properties(jwks_url: str) -> dict[str, str]:
             "org.apache.kafka.common.security.oauthbearer.OAuthBearerValidatorCallbackHandler"
         ),
         f"{PREFIX}sasl.oauthbearer.jwks.endpoint.url": jwks_url,
-        f"{PREFIX}sasl.oauthbearer.expected.issuer": tokens.ISSUER,
-        f"{PREFIX}sasl.oauthbearer.expected.audience": f"elsewhere,{tokens.AUDIENCE}",
+        f"{PREFIX}sasl.oauthbearer.expected.issuer": access_tokens.ISSUER,
+        f"{PREFIX}sasl.oauthbearer.expected.audience": f"elsewhere,{access_tokens.AUDIENCE}",
         f"{PREFIX}sasl.oauthbearer.clock.skew.seconds": str(CLOCK_SKEW),
     }
 
@@ -69,6 +73,9 @@ def kerberos_properties(keytab: Path) -> dict[str, str]:
         **OF_BOTH,
         "sasl.enabled.mechanisms": "GSSAPI",
         "sasl.kerberos.service.name": "kafka",
+        "sasl.kerberos.principal.to.local.rules": (
+            f"RULE:[2:$2-of-$1@$0](ops-of-.*@{REALM})s/@.*//,DEFAULT"
+        ),
         f"{PREFIX}gssapi.sasl.jaas.config": kerberos_login(keytab, SERVICE),
     }
 
@@ -112,7 +119,7 @@ def token_broker(jwks_url: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 @pytest.fixture(scope="session")
 def token_kafka(jwks_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
-    """A real Kafka for bearers of tokens."""
+    """A real Kafka for bearers of access_tokens."""
     allowed = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={jwks_url}"
     directory = tmp_path_factory.mktemp("kafka")
     with started_kafka(directory, token_properties(jwks_url), allowed) as kafka:

@@ -96,6 +96,11 @@ def test_a_ticket_says_who_somebody_is(address: str, keytabs: Keytabs) -> None:
     assert log_in(address, context("bob/admin", keytabs.bob)) == Outcome(listed=31)
 
 
+def test_a_name_is_shortened_by_the_rules(address: str, kdc: Kdc) -> None:
+    carol = kdc.keytab("carol/ops")
+    assert log_in(address, context("carol/ops", carol)) == Outcome(listed=0)
+
+
 def test_an_authorization_id_has_no_effect(address: str, keytabs: Keytabs) -> None:
     bob = context("bob/admin", keytabs.bob)
     assert log_in(address, bob, NO_LAYER + b"alice") == Outcome(listed=31)
