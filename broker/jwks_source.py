@@ -73,18 +73,22 @@ class KeySources:
     """All sources of a broker: listeners that name the same share one."""
 
     def __init__(self) -> None:
-        self._sources: dict[tuple[str, Refreshing], JwksSource] = {}
+        self._sources: dict[tuple[str, Refreshing, bytes | None], JwksSource] = {}
 
-    def add(self, url: str, refreshing: Refreshing) -> JwksSource:
-        """Return the source for a URL; it has no keys before `start`."""
-        key = (url, refreshing)
+    def add(self, url: str, refreshing: Refreshing, trusted: bytes | None = None) -> JwksSource:
+        """Return the source for a URL; it has no keys before `start`.
+
+        ``trusted`` are certificates, DER one after the other, None for what the system trusts.
+        """
+        key = (url, refreshing, trusted)
         if key not in self._sources:
-            self._sources[key] = jwks_source(url, refreshing, None)
+            tls = None if trusted is None else _client_tls(trusted)
+            self._sources[key] = jwks_source(url, refreshing, tls)
         return self._sources[key]
 
     async def start(self) -> None:
         """Get all keys for the first time; raises `JwksUnavailable` that names the URL."""
-        for (url, _), source in self._sources.items():
+        for (url, *_), source in self._sources.items():
             try:
                 await source.start()
             except JwksUnavailable as error:
@@ -95,6 +99,16 @@ class KeySources:
         """End what runs in the background."""
         for source in self._sources.values():
             await source.stop()
+
+
+def _client_tls(trusted: bytes) -> ssl.SSLContext:
+    """What verifies a server's certificate and name, by these certificates alone."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # As in Java whatever the trust store holds is trusted, and need not be a root.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_verify_locations(cadata=trusted)
+    return context
 
 
 def jwks_source(url: str, refreshing: Refreshing, tls: ssl.SSLContext | None) -> JwksSource:

@@ -66,7 +66,7 @@ def _oauthbearer(settings: OAuthBearerSettings, means: Means) -> MechanismFactor
         settings.retry_backoff_ms / 1000,
         settings.retry_backoff_max_ms / 1000,
     )
-    source = means.key_sources.add(settings.jwks_url, refreshing)
+    source = means.key_sources.add(settings.jwks_url, refreshing, settings.trusted)
     return partial(OAuthBearerServer, TokenValidator(settings.rules, source).validate)
 
 

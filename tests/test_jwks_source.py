@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from broker.jwks_source import (
     LARGEST_SET,
@@ -15,10 +17,12 @@ from broker.jwks_source import (
     JwksFile,
     JwksSource,
     JwksUnavailable,
+    KeySources,
     Refreshing,
     jwks_source,
 )
 from tests.support.access_tokens import ec_key, jwks
+from tests.support.certificates import Authority
 
 P256, OTHER = ec_key("p256"), ec_key("other")
 HOURLY = Refreshing(interval=3600, backoff=0.01, backoff_max=0.05)
@@ -26,14 +30,19 @@ SOON = 20.0
 
 
 class Issuer:
-    """An HTTP server with a JWK set at every path; `answer` may be replaced."""
+    """An HTTP server with a JWK set at every path; `answer` may be replaced.
+
+    With an `authority`, which issued its certificate for `localhost`, it is an HTTPS server.
+    """
 
     def __init__(self) -> None:
+        self.authority = Authority()
         self.text = jwks(P256)
         self.status = 200
         self.asked = 0
         self.answer: Callable[[web.Request], Awaitable[web.StreamResponse]] = self.key_set
         self.url = ""
+        self.tls_url = ""
 
     async def key_set(self, _: web.Request) -> web.StreamResponse:
         return web.Response(text=self.text, status=self.status)
@@ -44,8 +53,8 @@ class Issuer:
 
 
 @pytest.fixture
-async def issuer(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Issuer]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
+async def issuer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Issuer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
     issuer = Issuer()
     application = web.Application()
     application.router.add_get("/{path:.*}", issuer.handle)
@@ -53,7 +62,18 @@ async def issuer(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Issuer]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    issuer.url = f"http://127.0.0.1:{runner.addresses[0][1]}/jwks"
+    certificate = tmp_path / "issuer.pem"
+    certificate.write_text(issuer.authority.issue(names=["localhost"]).pem())
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    with_tls = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+    await with_tls.start()
+    issuer.url, issuer.tls_url = (
+        f"{scheme}://{host}:{address[1]}/jwks"
+        for scheme, host, address in zip(
+            ("http", "https"), ("127.0.0.1", "localhost"), runner.addresses, strict=True
+        )
+    )
     yield issuer
     await runner.cleanup()
 
@@ -228,6 +248,43 @@ async def test_an_answer_that_never_ends_is_given_up(issuer: Issuer) -> None:
 async def test_nobody_at_the_endpoint_is_refused_at_start(unused_tcp_port: int) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}/jwks"
     assert "Cannot connect" in await failure(JwksEndpoint(url, HOURLY, None))
+
+
+def trusted(authority: Authority) -> bytes:
+    return authority.certificate.public_bytes(Encoding.DER)
+
+
+async def test_an_endpoint_is_known_by_a_certificate_of_a_trusted_authority(
+    issuer: Issuer,
+) -> None:
+    source = KeySources().add(issuer.tls_url, HOURLY, trusted(issuer.authority))
+    await source.start()
+    assert key_ids(source) == ["p256"]
+    await source.stop()
+
+
+async def test_an_endpoint_whose_certificate_is_of_nobody_known_or_for_another_name_is_refused(
+    issuer: Issuer,
+) -> None:
+    of_another = KeySources().add(issuer.tls_url, HOURLY, trusted(Authority()))
+    assert "CERTIFICATE_VERIFY_FAILED" in await failure(of_another)
+    of_the_system = KeySources().add(issuer.tls_url, HOURLY)
+    assert "CERTIFICATE_VERIFY_FAILED" in await failure(of_the_system)
+    by_address = issuer.tls_url.replace("localhost", "127.0.0.1")
+    of_another_name = KeySources().add(by_address, HOURLY, trusted(issuer.authority))
+    assert "IP address mismatch" in await failure(of_another_name)
+    assert issuer.asked == 0
+
+
+async def test_keys_do_not_come_over_http_where_https_was_asked_for(issuer: Issuer) -> None:
+    async def redirect(request: web.Request) -> web.StreamResponse:
+        if request.secure:
+            raise web.HTTPFound(issuer.url)
+        return await issuer.key_set(request)
+
+    issuer.answer = redirect
+    source = KeySources().add(issuer.tls_url, HOURLY, trusted(issuer.authority))
+    assert await failure(source) == "it redirects to another scheme"
 
 
 async def test_a_redirect_is_followed_a_few_times(issuer: Issuer) -> None:

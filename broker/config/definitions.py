@@ -373,7 +373,9 @@ _OAUTHBEARER = (
     ),
     Definition(
         "oauthbearer.sasl.jaas.config", "", values.OAUTHBEARER_JAAS, None,
-        "Accepted; not needed.", Scope.LISTENER, default_doc="none", secret=True,
+        "Needed only where the certificate of an https endpoint is to be known by a trust store of "
+        "one's own: `ssl.truststore.type`, `.location`, `.password` or `.certificates`.",
+        Scope.LISTENER, default_doc="none", secret=True,
     ),
 )  # fmt: skip
 

@@ -6,9 +6,14 @@ from typing import Any, NamedTuple
 
 from broker.auth.access_token import TokenRules
 from broker.auth.jaas import JaasError, parse_jaas
+from broker.auth.tls.settings import JKS, PEM, PKCS12, TlsError, TlsSettings
 from broker.config.reader import Reader, listener_prefix
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+_JAAS = "oauthbearer.sasl.jaas.config"
+_TRUST_STORE = tuple(
+    f"ssl.truststore.{each}" for each in ("type", "location", "password", "certificates")
+)
 _RETRY_BACKOFF_MAX = "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"
 _JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 
@@ -17,7 +22,8 @@ class OAuthBearerSettings(NamedTuple):
     """What an access token must say, and where the keys are that verify it.
 
     An endpoint is asked every ``refresh_ms``, and when it fails again after ``retry_backoff_ms``
-    and then twice that, for ``retry_backoff_max_ms`` in all.
+    and then twice that, for ``retry_backoff_max_ms`` in all. ``trusted`` are the certificates (DER,
+    one after the other) by which an https endpoint is known, None for those that the system trusts.
     """
 
     rules: TokenRules
@@ -25,6 +31,7 @@ class OAuthBearerSettings(NamedTuple):
     refresh_ms: int
     retry_backoff_ms: int
     retry_backoff_max_ms: int
+    trusted: bytes | None = None
 
 
 def read_oauthbearer(reader: Reader, name: str) -> OAuthBearerSettings | None:
@@ -35,7 +42,7 @@ def read_oauthbearer(reader: Reader, name: str) -> OAuthBearerSettings | None:
 
     reader.value("oauthbearer.sasl.server.callback.handler.class", name)
     reader.value("sasl.oauthbearer.jwt.validator.class", name)
-    _check_jaas(reader, name)
+    trusted = _trusted_certificates(reader, name)
     backoff, backoff_max = (value(f"jwks.endpoint.retry.backoff.{end}") for end in ("ms", "max.ms"))
     if backoff > backoff_max:
         reader.refuse(
@@ -55,7 +62,8 @@ def read_oauthbearer(reader: Reader, name: str) -> OAuthBearerSettings | None:
     if url is None:
         _miss_url(reader, name)
         return None
-    return OAuthBearerSettings(rules, url, value("jwks.endpoint.refresh.ms"), backoff, backoff_max)
+    refresh_ms = value("jwks.endpoint.refresh.ms")
+    return OAuthBearerSettings(rules, url, refresh_ms, backoff, backoff_max, trusted)
 
 
 def _miss_url(reader: Reader, name: str) -> None:
@@ -66,15 +74,46 @@ def _miss_url(reader: Reader, name: str) -> None:
     )
 
 
-def _check_jaas(reader: Reader, name: str) -> None:
-    """Check what Kafka requires there to be; all that counts here stands in other settings."""
-    setting = "oauthbearer.sasl.jaas.config"
-    if not reader.given(setting, name):
-        return
+def _trusted_certificates(reader: Reader, name: str) -> bytes | None:
+    """Those that the options of the JAAS value name, as Kafka's JaasOptionsUtils reads them."""
+    if not reader.given(_JAAS, name):
+        return None
     try:
-        entry = parse_jaas(reader.setting(setting, name).value)
-    except JaasError as error:
-        reader.refuse(setting, str(error), listener=name)
-        return
+        settings = _trust_store(reader.setting(_JAAS, name).value)
+        if settings is None:
+            return None
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        from broker.auth.tls.key_stores import read_trust_store
+
+        trusted = read_trust_store(settings) or ()
+        if not trusted:
+            raise JaasError("ssl.truststore: there is no certificate in it")
+    except (JaasError, TlsError) as error:
+        where = f"{error.setting}: " if isinstance(error, TlsError) else ""
+        reader.refuse(_JAAS, f"{where}{error}", listener=name)
+        return None
+    return b"".join(each.public_bytes(Encoding.DER) for each in trusted)
+
+
+def _trust_store(jaas: str) -> TlsSettings | None:
+    """What the JAAS value says of TLS with the endpoint, None if nothing; raises JaasError."""
+    entry = parse_jaas(jaas)
     if entry.login_module != _LOGIN_MODULE:
-        reader.refuse(setting, "the login module is not OAuthBearerLoginModule", listener=name)
+        raise JaasError("the login module is not OAuthBearerLoginModule")
+    options = {key: value for key, value in entry.options.items() if key.startswith("ssl.")}
+    # Whatever else it is, it would weaken or ask for something that does not happen.
+    for option in options:
+        if option not in _TRUST_STORE:
+            raise JaasError(f"the option {option} is not supported; {', '.join(_TRUST_STORE)} are")
+    if not options:
+        return None
+    store_type = options.get("ssl.truststore.type", JKS).upper()
+    if store_type not in (JKS, PKCS12, PEM):
+        raise JaasError("ssl.truststore.type is not JKS, PKCS12 or PEM")
+    return TlsSettings(
+        truststore_type=store_type,
+        truststore_location=options.get("ssl.truststore.location"),
+        truststore_password=options.get("ssl.truststore.password"),
+        truststore_certificates=options.get("ssl.truststore.certificates"),
+    )

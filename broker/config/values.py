@@ -282,7 +282,9 @@ JWKS_URL = ValueType(
 )
 CLAIM = ValueType("the name of a claim", _claim)
 OAUTHBEARER_JAAS = ValueType(
-    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required ... ;", str
+    "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+    'ssl.truststore.location="PATH" ... ;',
+    str,
 )
 KERBEROS_JAAS = ValueType(
     "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true "

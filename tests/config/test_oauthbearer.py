@@ -1,10 +1,15 @@
 """The settings of OAUTHBEARER."""
 
+import re
+from pathlib import Path
+
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from broker.auth.access_token import TokenRules
 from broker.config.oauthbearer import OAuthBearerSettings
 from tests.config.conftest import LoadError, LoadText
+from tests.support.certificates import PASSWORD, Authority, pkcs12_truststore
 
 SASL = "listeners=SASL_PLAINTEXT://127.0.0.1:9092,EXTERNAL://127.0.0.1:9093"
 MAP = "listener.security.protocol.map=SASL_PLAINTEXT:SASL_PLAINTEXT,EXTERNAL:SASL_PLAINTEXT"
@@ -111,6 +116,46 @@ def test_what_cannot_be_is_refused(load_error: LoadError, line: str, reason: str
     name, _, value = line.partition("=")
     assert error.problems[0].startswith(f"s.properties:5: {name}={value!r}: ")
     assert reason in error.problems[0]
+
+
+JAAS = "listener.name.external.oauthbearer.sasl.jaas.config"
+
+
+def test_an_https_endpoint_may_be_known_by_a_trust_store(load_text: LoadText, tmp_path: Path):
+    authority = Authority()
+    store = tmp_path / "trust.p12"
+    store.write_bytes(pkcs12_truststore(authority.certificate))
+    options = f'ssl.truststore.location="{store}" ssl.truststore.password="{PASSWORD}"'
+    [others, external] = settings(
+        load_text,
+        "sasl.oauthbearer.jwks.endpoint.url=https://issuer.example/jwks",
+        f"{JAAS}={MODULE} required {options};",
+    )
+    assert external.trusted == authority.certificate.public_bytes(Encoding.DER)
+    assert others.trusted is None
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ("ssl.truststore.location=/nowhere", "ssl.truststore.location: cannot be read: No such"),
+        ("ssl.truststore.type=BKS", "ssl.truststore.type is not JKS, PKCS12 or PEM"),
+        ("ssl.truststore.password=top-secret", "ssl.truststore.password: it needs ssl.trust"),
+        ("ssl.truststore.type=PEM", "ssl.truststore: there is no certificate in it"),
+        ("ssl.keystore.location=/etc/kafka/client.p12", "the option ssl.keystore.location is not"),
+        (
+            'ssl.endpoint.identification.algorithm=""',
+            "the option ssl.endpoint.identification.algorithm is not supported",
+        ),
+    ],
+)
+def test_tls_with_the_endpoint_is_never_weaker_than_asked_for(
+    load_error: LoadError, options: str, reason: str
+):
+    quoted = re.sub(r"=([^\"].*)", r'="\1"', options)
+    [problem] = load_error(*LISTENERS, JWKS, f"{JAAS}={MODULE} required {quoted};").problems
+    assert problem.startswith(f"s.properties:6: {JAAS}: {reason}")
+    assert "top-secret" not in problem
 
 
 @pytest.mark.parametrize("jaas", ["x.Y required a=top-secret;", f"{MODULE} required a=top-secret"])

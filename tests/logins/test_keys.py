@@ -1,5 +1,6 @@
 """The keys of tokens: at the start, and when the issuer changes them."""
 
+import ssl
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import StartBroker
-from tests.logins.conftest import OTHER_RSA, RSA, token_properties
+from tests.logins.conftest import OAUTHBEARER_MODULE, OTHER_RSA, PREFIX, RSA, token_properties
 from tests.support.access_tokens import initial_response, jwks, token
+from tests.support.certificates import PASSWORD, Authority, pkcs12_truststore
 from tests.support.client import Client
 from tests.support.process import wait_for
+
+RETRY = "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"
 
 
 class Issuer(ThreadingHTTPServer):
@@ -21,6 +25,19 @@ class Issuer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answer)
         self.text = jwks(RSA)
         self.url = f"http://127.0.0.1:{self.server_port}/jwks"
+
+    def speak_tls(self, certificate: Path) -> None:
+        """From now on."""
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+        # The handshake is the thread's that serves the connection.
+        self.socket = context.wrap_socket(
+            self.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.url = self.url.replace("http:", "https:")
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Be quiet of clients that do not trust the certificate."""
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -78,6 +95,22 @@ def test_a_key_that_is_added_to_the_file_is_good_for_the_next_login(
     assert is_accepted(address, token(RSA))
 
 
+def test_keys_come_from_an_endpoint_that_a_trust_store_knows(
+    issuer: Issuer, start_broker: StartBroker, tmp_path: Path
+) -> None:
+    authority = Authority()
+    certificate, store = tmp_path / "issuer.pem", tmp_path / "trust.p12"
+    certificate.write_text(authority.issue().pem())
+    store.write_bytes(pkcs12_truststore(authority.certificate))
+    issuer.speak_tls(certificate)
+    options = f'ssl.truststore.location="{store}" ssl.truststore.password="{PASSWORD}"'
+    jaas = {f"{PREFIX}oauthbearer.sasl.jaas.config": f"{OAUTHBEARER_MODULE} required {options};"}
+    with pytest.raises(RuntimeError, match="CERTIFICATE_VERIFY_FAILED"):
+        start_broker(token_properties(issuer.url) | {RETRY: "200"})
+    broker = start_broker(token_properties(issuer.url) | jaas)
+    assert is_accepted(broker.listeners["SASL_PLAINTEXT"], token(RSA))
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -102,6 +135,5 @@ def test_the_start_is_refused_when_nobody_answers(
     start_broker: StartBroker, unused_tcp_port: int
 ) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}/jwks"
-    retry = {"sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "200"}
     with pytest.raises(RuntimeError, match=f"the keys at {url} cannot be read: Cannot connect"):
-        start_broker(token_properties(url) | retry)
+        start_broker(token_properties(url) | {RETRY: "200"})
