@@ -9,12 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.mechanism import AuthenticationFailed, Identity, InvalidCredentials
 
-_INVALID_CREDENTIALS: Final = (
-    "Authentication failed during authentication due to invalid credentials "
-    "with SASL mechanism GSSAPI"
-)
 _NO_SECURITY_LAYER: Final = 1
 # A bit for each security layer, and 24 bits for the longest message that a layer would take.
 _OFFERED_LAYERS: Final = bytes([_NO_SECURITY_LAYER, 0, 0, 0])
@@ -74,7 +70,7 @@ class GssapiServer:
                 return self._offer_layers(token)
             return self._choose_layer(token)
         except self._gssapi.exceptions.GSSError as error:
-            raise AuthenticationFailed(_INVALID_CREDENTIALS, _told(error)) from None
+            raise _refused(_told(error)) from None
 
     def _establish(self, token: bytes) -> bytes:
         answer: bytes | None = self._context.step(token)
@@ -104,7 +100,7 @@ class GssapiServer:
 
 
 def _refused(reason: str) -> AuthenticationFailed:
-    return AuthenticationFailed(_INVALID_CREDENTIALS, reason)
+    return InvalidCredentials("GSSAPI", reason)
 
 
 def _told(error: Any) -> str:

@@ -20,6 +20,22 @@ class AuthenticationFailed(Exception):
         self.challenge = challenge
 
 
+class InvalidCredentials(AuthenticationFailed):
+    """What a client brought does not hold: with Kafka's text, which says nothing of why.
+
+    It is the text for a SaslException in Kafka's SaslServerAuthenticator. ``once_more`` tells that
+    somebody who had authenticated did it again (KIP-368).
+    """
+
+    def __init__(self, mechanism: str, reason: str, *, once_more: bool = False) -> None:
+        during = "re-authentication" if once_more else "authentication"
+        super().__init__(
+            f"Authentication failed during {during} due to invalid credentials with SASL "
+            f"mechanism {mechanism}",
+            reason,
+        )
+
+
 class Identity(NamedTuple):
     """Who a mechanism has proved.
 

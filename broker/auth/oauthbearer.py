@@ -12,14 +12,10 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from broker.auth.access_token import InvalidToken
-from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.mechanism import AuthenticationFailed, Identity, InvalidCredentials
 
 _SEPARATOR: Final = "\x01"
 _REFUSED: Final = '{"status":"invalid_token"}'
-_INVALID_CREDENTIALS: Final = (
-    "Authentication failed during authentication due to invalid credentials "
-    "with SASL mechanism OAUTHBEARER"
-)
 
 _GS2_HEADER: Final = re.compile(r"n,(?:a=(?P<authzid>(?:[^,=\x00\x01]|=2C|=3D)+))?,")
 _PAIR: Final = re.compile(r"(?P<key>[A-Za-z]+)=(?P<value>[\x21-\x7e \t\r\n]+)")
@@ -98,6 +94,4 @@ def _pairs(texts: list[str]) -> dict[str, str]:
 
 
 def _malformed(reason: str) -> AuthenticationFailed:
-    return AuthenticationFailed(
-        _INVALID_CREDENTIALS, f"invalid OAUTHBEARER client first message: {reason}"
-    )
+    return InvalidCredentials("OAUTHBEARER", f"invalid OAUTHBEARER client first message: {reason}")

@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any, NamedTuple
 
-from broker.auth.mechanism import AuthenticationFailed, Identity, Mechanism
+from broker.auth.mechanism import (
+    AuthenticationFailed,
+    Identity,
+    InvalidCredentials,
+    Mechanism,
+)
 from protocol.errors import ErrorCode
 from protocol.header import api_of
 from protocol.leaves import ProtocolError
@@ -164,8 +169,13 @@ class SaslExchange:
                 return Reply(accept(error.challenge, 0), error.reason)
             self._state = _State.OVER
             failure = None if self._failure_is_known else error.reason
-            return Reply(refuse(str(error)), failure, closes=True)
+            return Reply(refuse(self._text(error)), failure, closes=True)
         return Reply(accept(challenge, lifetime))
+
+    def _text(self, error: AuthenticationFailed) -> str:
+        if isinstance(error, InvalidCredentials) and self._again is not None:
+            error = InvalidCredentials(self.mechanism, error.reason, once_more=True)
+        return str(error)
 
 
 def _answer(request: Request, **fields: Any) -> bytes:

@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from broker.auth.mechanism import AuthenticationFailed, Identity
+from broker.auth.mechanism import AuthenticationFailed, Identity, InvalidCredentials
 from broker.auth.scram_credentials import ScramCredential, ScramMechanism
 
 # The client's messages are ASCII in Kafka, user names included. Of the GS2 headers Kafka takes "n",
@@ -140,11 +140,7 @@ class ScramServer:
 
     def _failure(self, reason: str) -> AuthenticationFailed:
         mechanism = self._mechanism.mechanism_name
-        text = (
-            "Authentication failed during authentication due to invalid credentials with SASL "
-            f"mechanism {mechanism}"
-        )
-        return AuthenticationFailed(text, f"{mechanism}: {reason}")
+        return InvalidCredentials(mechanism, f"{mechanism}: {reason}")
 
 
 def _is_token(extensions: bytes) -> bool:

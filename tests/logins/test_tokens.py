@@ -14,6 +14,7 @@ from tests.support.access_tokens import claims, initial_response, token
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed
 from tests.support.kafka import Kafka
+from tests.support.process import wait_for
 
 INVALID_TOKEN = '{"status":"invalid_token"}'
 
@@ -100,6 +101,22 @@ def test_a_session_is_good_as_long_as_its_token(
         lifetime = client.authenticate(message).session_lifetime_ms
     # The clock has gone on since.
     assert (expires_at - time.time()) * 1000 - 1 <= lifetime <= 600_000
+
+
+@pytest.mark.parametrize("server", ["token_broker", "token_kafka"])
+def test_who_authenticates_again_with_something_malformed_is_told_so(
+    server: str, request: pytest.FixtureRequest
+) -> None:
+    with Client(request.getfixturevalue(server).listeners["SASL_PLAINTEXT"]) as client:
+        client.handshake("OAUTHBEARER")
+        assert client.authenticate(initial_response(GOOD)).error_code == 0
+        # Not before a second has passed.
+        wait_for("again", lambda: client.handshake("OAUTHBEARER").error_code == 0 or None, 20)
+        answer = client.authenticate(b"n,,")
+    assert answer.error_message == (
+        "Authentication failed during re-authentication due to invalid credentials with SASL "
+        "mechanism OAUTHBEARER"
+    )
 
 
 def test_after_a_refused_token_another_one_needs_a_new_connection(
