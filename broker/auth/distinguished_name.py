@@ -5,19 +5,19 @@ object identifier with # and the value's DER in hexadecimal, as for values that 
 backslash before , = + < > # ; " \ and before spaces and carriage returns at both ends; \00 for NUL.
 Texts are decoded as in Java 25 (older releases take BMPString and Latin-1 for UTF-8).
 
-The certificate's DER is walked here, as `cryptography` neither keeps the subject's bytes nor reads
+The certificate's DER is walked, as `cryptography` neither keeps the subject's bytes nor reads
 all that Java prints (an `*` in a PrintableString, an attribute that is there twice).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import islice
-from typing import NamedTuple
 
-_SEQUENCE, _SET, _OBJECT_IDENTIFIER, _VERSION = 0x30, 0x31, 0x06, 0xA0
+from broker.auth.der import OBJECT_IDENTIFIER, SEQUENCE, SET, Element, element, elements
+
+_VERSION = 0xA0
 _SUBJECT = 4
-_HIGH_TAG, _LONG, _MORE = 0x1F, 0x80, 0x80
+_MORE = 0x80
 
 _KEYWORDS = {
     "2.5.4.3": "CN",
@@ -42,13 +42,7 @@ _ESCAPES = {ord(char): f"\\{char}" for char in ',=+<>#;"\\'} | {0: "\\00"}
 _BLANKS = " \r"
 
 
-class _Value(NamedTuple):
-    tag: int
-    content: bytes
-    encoded: bytes
-
-
-_NOTHING = _Value(0, b"", b"")
+_NOTHING = Element(0, b"", b"")
 
 
 def name_of_certificate(der: bytes) -> str:
@@ -56,28 +50,27 @@ def name_of_certificate(der: bytes) -> str:
 
     Raises ValueError if the DER is malformed, or a text is not valid in its encoding.
     """
-    [certificate] = _values(der)
-    to_be_signed = next(_values(_content(certificate, _SEQUENCE)), _NOTHING)
-    fields = list(islice(_values(_content(to_be_signed, _SEQUENCE)), _SUBJECT + 2))
+    to_be_signed = next(elements(element(der).content_of(SEQUENCE)), _NOTHING)
+    fields = list(islice(elements(to_be_signed.content_of(SEQUENCE)), _SUBJECT + 2))
     if fields and fields[0].tag == _VERSION:
         del fields[0]
     if len(fields) <= _SUBJECT:
         raise ValueError("the certificate ends before its subject")
-    names = [_relative_name(value) for value in _values(_content(fields[_SUBJECT], _SEQUENCE))]
+    names = [_relative_name(value) for value in fields[_SUBJECT].children(SEQUENCE)]
     return ",".join(reversed(names))
 
 
-def _relative_name(value: _Value) -> str:
-    return "+".join(_attribute(attribute) for attribute in _values(_content(value, _SET)))
+def _relative_name(value: Element) -> str:
+    return "+".join(_attribute(attribute) for attribute in value.children(SET))
 
 
-def _attribute(value: _Value) -> str:
-    identifier, text = _values(_content(value, _SEQUENCE))
-    dotted = _dotted(_content(identifier, _OBJECT_IDENTIFIER))
+def _attribute(value: Element) -> str:
+    identifier, text = value.children(SEQUENCE)
+    dotted = _dotted(identifier.content_of(OBJECT_IDENTIFIER))
     keyword = _KEYWORDS.get(dotted)
     encoding = _ENCODINGS.get(text.tag)
     if keyword is None or encoding is None:
-        return f"{keyword or dotted}=#{text.encoded.hex()}"
+        return f"{keyword or dotted}=#{text.whole.hex()}"
     return f"{keyword}={_escaped(text.content.decode(encoding))}"
 
 
@@ -108,38 +101,3 @@ def _dotted(content: bytes) -> str:
             arcs.append(0)
     first = min(arcs[0] // 40, 2)
     return ".".join(map(str, [first, arcs[0] - 40 * first, *arcs[1:-1]]))
-
-
-def _content(value: _Value, tag: int) -> bytes:
-    if value.tag != tag:
-        raise ValueError(f"tag {value.tag:#x} in place of {tag:#x}")
-    return value.content
-
-
-def _values(octets: bytes) -> Iterator[_Value]:
-    """The values that stand one after the other (X.690, section 10: lengths as short as can be)."""
-    position = 0
-    while position < len(octets):
-        start = position
-        tag, length, position = _header(octets, start)
-        if position + length > len(octets):
-            raise ValueError("a value that is longer than what holds it")
-        position += length
-        yield _Value(tag, octets[position - length : position], octets[start:position])
-
-
-def _header(octets: bytes, position: int) -> tuple[int, int, int]:
-    """The tag and the length at a position, and where the content begins."""
-    header = octets[position : position + 2]
-    if len(header) < 2 or header[0] & _HIGH_TAG == _HIGH_TAG:
-        raise ValueError("a tag that is cut off, or longer than one octet")
-    tag, length = header
-    position += 2
-    if length & _LONG:
-        width = length & ~_LONG
-        digits = octets[position : position + width]
-        position += width
-        length = int.from_bytes(digits)
-        if len(digits) < width or length < _LONG or not digits[0]:
-            raise ValueError("a length that is cut off, or longer than needed")
-    return tag, length, position

@@ -6,7 +6,8 @@ What stands outside the two markers is written by hand and kept.
 import sys
 from pathlib import Path
 
-from broker.config.definitions import SECTIONS, Definition, Scope
+from broker.config.definition import Definition, Scope
+from broker.config.definitions import SECTIONS
 
 _BEGIN = "<!-- tables begin -->\n"
 _END = "<!-- tables end -->\n"

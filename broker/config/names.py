@@ -7,7 +7,8 @@ import difflib
 from collections.abc import Collection, Iterable
 from importlib import resources
 
-from broker.config.definitions import DEFINITIONS, Scope
+from broker.config.definition import Scope
+from broker.config.definitions import DEFINITIONS
 from broker.config.properties import Setting, display_name
 from broker.config.reader import Report, listener_prefix, unprefixed
 from broker.config.values import MECHANISMS

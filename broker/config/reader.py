@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from broker.config.definitions import DEFINITIONS, Scope
+from broker.config.definition import Scope
+from broker.config.definitions import DEFINITIONS
 from broker.config.properties import Setting
 
 

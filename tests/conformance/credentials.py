@@ -304,6 +304,7 @@ def _changed_tokens(broker: Asked, alice: Client, bob: Client) -> Answers:
     yield "renewed by default", _distance(renew(alice, token, -1))
     yield "expired at once", _distance(expire(alice, token, 0))
     broker.settle()
+    # It is over once the clock, of milliseconds, shows another time.
     time.sleep(0.01)
     yield "renewed when expired", _distance(renew(alice, token, HOUR))
     yield "renewed by another when expired", _distance(renew(carol, token, HOUR))

@@ -109,9 +109,3 @@ def _openssl_name(name: str) -> str:
 def _why(left_out: Iterable[str]) -> str:
     names = ", ".join(left_out)
     return f"; finite-field Diffie-Hellman ({names}) is not offered" if names else ""
-
-
-def known_suites() -> tuple[str, ...]:
-    """Return the names that may be asked for."""
-    of_1_2 = (f"{exchange}{cipher}" for exchange in _KEY_EXCHANGES for cipher in _CIPHERS)
-    return (*_TLS_1_3_SUITES, *of_1_2)

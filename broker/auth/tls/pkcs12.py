@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
     load_pkcs12,
 )
 
-from broker.auth.tls.der import OCTET_STRING, SEQUENCE, SET, Element, element
+from broker.auth.der import OCTET_STRING, SEQUENCE, SET, Element, element
 from broker.auth.tls.entries import (
     KeyEntry,
     Store,

@@ -2,6 +2,7 @@
 
 import ssl
 import subprocess
+from contextlib import suppress
 
 import pytest
 
@@ -42,11 +43,13 @@ def test_suites_have_the_names_that_openssl_says_are_standard() -> None:
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line.split() for line in printed.splitlines()]
     openssl = {standard: name for standard, _, name, *_ in lines}
-    known = [name for name in ciphers.known_suites() if name in openssl]
-    assert len(known) > 20
-    for name in known:
-        offered = ciphers.offer(BOTH, [name, *ALL_OF_1_3])
-        assert offered.suites in ((openssl[name],), ())
+    known = 0
+    for standard, name in openssl.items():
+        with suppress(TlsError):
+            offered = ciphers.offer(BOTH, [standard, *ALL_OF_1_3])
+            assert offered.suites in ((name,), ())
+            known += 1
+    assert known > 20
 
 
 @pytest.mark.parametrize("protocol", BOTH)

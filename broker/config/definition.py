@@ -1,0 +1,31 @@
+"""What a setting is: a row of the tables in `definitions` and `login_definitions`."""
+
+from enum import Enum
+from typing import NamedTuple
+
+from broker.config.values import ValueType
+
+
+class Scope(Enum):
+    """Where a setting may stand: alone, or behind the prefix `listener.name.<listener>.`."""
+
+    BROKER = "broker"
+    EITHER = "broker or listener"
+    LISTENER = "listener"
+
+
+class Definition(NamedTuple):
+    """One setting. `field` is its place in Config, "" if something else is made of it.
+
+    `default` is text that `type` parses; None is a default that depends on other things, which
+    `default_doc` describes. A `secret` is never shown.
+    """
+
+    name: str
+    field: str
+    type: ValueType
+    default: str | None
+    doc: str
+    scope: Scope = Scope.BROKER
+    default_doc: str = ""
+    secret: bool = False
