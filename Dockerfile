@@ -6,6 +6,7 @@ RUN pip install --no-cache-dir --require-hashes -r requirements/runtime.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY protocol protocol
 COPY broker broker
+COPY pipeline pipeline
 RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
     && useradd --system --create-home --home-dir /var/lib/aclbroker aclbroker
 

@@ -1,0 +1,1 @@
+"""From audit logs to access analysis: jobs over what was allowed and denied, and policy files."""
