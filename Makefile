@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev setup-gssapi serve test check bench bench-quick messages lock clean
+.PHONY: setup setup-dev setup-gssapi setup-spark serve test check bench bench-quick messages lock clean
 
 setup: $(VENV)/.runtime
 
@@ -27,6 +27,10 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
 # The extra for Kerberos, which is built here: it needs gcc and libkrb5-dev, see .ci/packages.
 setup-gssapi: setup-dev
 	$(PIP_INSTALL) --require-hashes -r requirements/gssapi.lock
+
+# The extra for the audit pipeline; Spark runs on Java 17 or newer.
+setup-spark: setup-dev
+	$(PIP_INSTALL) --require-hashes -r requirements/spark.lock
 
 # `make serve ARGS="server.properties --override node.id=7"`
 serve: setup
@@ -65,6 +69,8 @@ lock: setup-dev
 		--group dev -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--extra gssapi -c requirements/runtime.lock pyproject.toml -o requirements/gssapi.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--extra spark -c requirements/runtime.lock -c requirements/dev.lock pyproject.toml -o requirements/spark.lock
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

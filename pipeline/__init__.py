@@ -1,1 +1,1 @@
-"""From audit logs to access analysis: jobs over what was allowed and denied, and policy files."""
+"""From audit logs to access analysis, on Spark: who used what, and what ACLs are for."""

@@ -9,6 +9,7 @@ import contextlib
 import fcntl
 import functools
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -55,6 +56,20 @@ def require_java(minimum: int = 11) -> str:
     if version < minimum:
         missing(f"{java} is Java {version}; Java {minimum} or newer is needed")
     return java
+
+
+def require_spark() -> None:
+    """Skip the module that calls it, or fail it where CI=true, unless Spark can run here."""
+    version = _java_on_this_machine()[1]
+    if importlib.util.find_spec("pyspark") is None:
+        reason = "pyspark is not installed: make setup-spark"
+    elif version < 17:
+        reason = f"Spark needs Java 17 or newer, in JAVA_HOME or on PATH; found {version or 'none'}"
+    else:
+        return
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"{reason}; tests skip nothing when CI=true", pytrace=False)
+    pytest.skip(reason, allow_module_level=True)
 
 
 def cache_dir() -> Path:

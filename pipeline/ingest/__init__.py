@@ -1,0 +1,1 @@
+"""From log files to the tables of events and of lines that are none."""

@@ -1,0 +1,93 @@
+"""The Spark session that all jobs run in.
+
+pyspark is imported when a session is asked for, so that the rest of the program starts without it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL_MASTER: Final = "local[*]"
+"""All cores of this machine, in one JVM."""
+
+_EVERYWHERE: Final = {
+    # Days and timestamps of the tables are UTC, whatever the machine's own zone is.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    # Java compiles no method above this size: a stage of many expressions would be interpreted.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+    # A whole day is written at a time, and a job that runs again replaces the days it writes.
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+
+_LOCAL: Final = {
+    "spark.ui.enabled": "false",
+    # A shuffle on one machine has few partitions: each costs a task, and the data is small.
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.memory": "2g",
+    # Without these two, Spark listens on the machine's outer address.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+}
+
+
+class SparkUnavailableError(Exception):
+    """Spark cannot be started here; the message says what to install."""
+
+
+def open_session(
+    master: str | None = None, settings: Mapping[str, str] | None = None
+) -> SparkSession:
+    """Return the Spark session, started with `master` if there is none yet.
+
+    ``master``: a Spark master URL, given through to Spark as it is. Without one, that of
+    `spark-submit` is used, and this machine (`LOCAL_MASTER`) outside of `spark-submit`.
+    ``settings``: Spark's settings, which go before the ones here. ``spark.driver.memory`` can only
+    be set before the first session of a process.
+
+    Raises SparkUnavailableError if pyspark or Java is missing, or the master cannot be used.
+    """
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SparkUnavailableError(
+            f"Spark is not installed ({error}): install aclbroker[spark], or run make setup-spark"
+        ) from error
+    # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
+    # its administrator, or spark-submit, says which that is.
+    chosen = master or _submitted_master() or LOCAL_MASTER
+    if chosen.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        # Otherwise Spark warns that it looks for an outer address, which it then does not use.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.builder.appName("aclbroker audit")
+    if chosen != _submitted_master():
+        builder = builder.master(chosen)
+    for name, value in _settings(chosen, settings or {}).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise SparkUnavailableError(
+            f"Spark does not start with master {chosen}; it needs Java 17 or newer, in JAVA_HOME "
+            f"or on PATH: {error}"
+        ) from error
+
+
+def _submitted_master() -> str | None:
+    """The master that spark-submit was given: it starts the JVM, and sets this, before Python."""
+    return os.environ.get("MASTER") if "PYSPARK_GATEWAY_PORT" in os.environ else None
+
+
+def _settings(master: str, wanted: Mapping[str, str]) -> dict[str, str]:
+    # Executors on other machines must reach the driver, and a cluster has its own idea of sizes.
+    return _EVERYWHERE | (_LOCAL if master.startswith("local") else {}) | dict(wanted)

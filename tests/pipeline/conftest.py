@@ -1,0 +1,39 @@
+"""One Spark session for all tests of the pipeline: it takes seconds to start."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WriteLog = Callable[[Sequence[str | bytes]], str]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator["SparkSession"]:
+    """A local session. Modules that use it call `toolchain.require_spark` first."""
+    session = open_session(
+        "local[2]",
+        # C1 alone starts faster, and no test runs long enough to miss C2.
+        {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+    )
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def write_log(tmp_path: Path) -> WriteLog:
+    """Writes lines into a new file and returns its path."""
+
+    def write(lines: Sequence[str | bytes]) -> str:
+        path = tmp_path / f"{len(list(tmp_path.iterdir()))}.log"
+        data = (line.encode() if isinstance(line, str) else line for line in lines)
+        path.write_bytes(b"".join(line + b"\n" for line in data))
+        return str(path)
+
+    return write
