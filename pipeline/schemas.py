@@ -73,3 +73,47 @@ def quarantine() -> StructType:
             StructField("reason", StringType()),
         ]
     )
+
+
+def usage() -> StructType:
+    """The events of a day that differ in nothing that a decision depends on, counted, a row.
+
+    - ``other_principals``: the session's principals after the first, as a JSON array; null if none
+    - ``listener``, ``rule``: as in `events`; null where the log does not tell
+    - ``quiet``: whether the decision only filtered an answer, or filled one in (level TRACE)
+    - ``events``: how many; ``reference_count``: how often their requests named the resource
+    - ``first_seen``, ``last_seen``: the time of the first and of the last of them
+
+    There may be several rows of the same key: they are to be added up.
+    """
+    from pyspark.sql.types import (
+        BooleanType,
+        DateType,
+        LongType,
+        StringType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
+
+    return StructType(
+        [
+            StructField("cluster", StringType()),
+            StructField("day", DateType()),
+            StructField("listener", StringType()),
+            StructField("principal", StringType()),
+            StructField("other_principals", StringType()),
+            StructField("host", StringType()),
+            StructField("operation", StringType()),
+            StructField("resource_type", StringType()),
+            StructField("resource_name", StringType()),
+            StructField("api", StringType()),
+            StructField("allowed", BooleanType()),
+            StructField("rule", StringType()),
+            StructField("quiet", BooleanType()),
+            StructField("events", LongType()),
+            StructField("reference_count", LongType()),
+            StructField("first_seen", TimestampType()),
+            StructField("last_seen", TimestampType()),
+        ]
+    )

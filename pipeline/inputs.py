@@ -1,0 +1,52 @@
+"""What every job is given, and where it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING
+
+from pipeline.ruleset import Ruleset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+class InputError(Exception):
+    """A job cannot answer from what it was given; the message says what is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What the log covers: its first and last day (UTC), and how many events of which kind.
+
+    ``quarantined`` counts the lines that are no events.
+    """
+
+    first_day: date
+    last_day: date
+    events: int
+    allowed: int
+    denied: int
+    quarantined: int
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The log as the table of usage (`pipeline.schemas.usage`), and the rules to hold it against.
+
+    ``current``, ``proposed`` and ``other`` map clusters to their rules; a job that needs one that
+    was not given raises InputError. ``earlier`` are the ACLs that a cluster had when the log
+    begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
+    in the log.
+    """
+
+    spark: SparkSession
+    usage: DataFrame
+    window: Window
+    output: Output
+    current: Mapping[str, Ruleset] = field(default_factory=dict)
+    proposed: Mapping[str, Ruleset] = field(default_factory=dict)
+    other: Mapping[str, Ruleset] = field(default_factory=dict)
+    earlier: Mapping[str, Ruleset] = field(default_factory=dict)

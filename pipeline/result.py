@@ -1,0 +1,62 @@
+"""What a job found, as data: figures, tables, charts and files, for any report to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number that answers a question. ``note`` says what it counts, if that is not plain."""
+
+    label: str
+    value: Cell
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows for a person to read: the first ones of ``total``; all are in the Parquet table."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    total: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Numbers to draw: ``series`` maps the name of each to a value for each of ``labels``.
+
+    ``bars`` are for things with names, longest first; ``columns`` for days, in order, stacked.
+    """
+
+    title: str
+    kind: Literal["bars", "columns"]
+    labels: Sequence[str]
+    series: dict[str, Sequence[float]]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The outcome of one job.
+
+    ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
+    answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
+    each holds.
+    """
+
+    job: str
+    title: str
+    summary: str
+    figures: Sequence[Figure] = ()
+    tables: Sequence[Table] = ()
+    charts: Sequence[Chart] = ()
+    warnings: Sequence[str] = ()
+    outputs: dict[str, str] = field(default_factory=dict)
