@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
+from pipeline.output import Output
 from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-
+from dataclasses import dataclass, field, replace
 
 from broker.acl.bindings import AclBinding
 from broker.acl.decisions import AclAuthorizer, BrokerUsers
@@ -24,7 +23,7 @@ class Ruleset:
 
     acls: tuple[AclBinding, ...] = ()
     super_users: frozenset[str] = frozenset()
-    broker_users: BrokerUsers = BrokerUsers()
+    broker_users: BrokerUsers = field(default_factory=BrokerUsers)
     allow_everyone_if_no_acl_found: bool = False
     cidr: bool = False
 
