@@ -6,38 +6,250 @@ often it was asked. A host counts only if some ACL names it; all others are one 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from broker.acl.authorizer import Session
+from broker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.acl.decisions import AclAuthorizer
+from broker.acl.operations import GRANTED_BY, NAMED_BY
+from pipeline.hosts import Hosts
 from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark import Broadcast
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructField
 
 RuleSets = Mapping[str, Mapping[str, Ruleset]]
 """Sets of rules by a name for each, such as ``current``; each a `Ruleset` by cluster."""
+
+QUESTION: Final = (
+    *("cluster", "listener", "principal", "other_principals", "host", "operation"),
+    *("resource_type", "resource_name"),
+)
+"""The columns of `asked` that differ from question to question; null is a value."""
 
 
 def asked(usage: DataFrame, sets: RuleSets) -> DataFrame:
     """Return one row for each question that differs to an authorizer, from the table of usage.
 
-    The columns are ``cluster``, ``listener`` (null unless some rules have broker users),
-    ``principal``, ``other_principals``, ``host`` (null for one that no ACL names), ``operation``,
-    ``resource_type``, ``resource_name``, and of all the events that asked it: ``events``,
-    ``allowed_events`` (how many of them were allowed), ``loud_events`` (how many did not only
-    filter an answer), ``reference_count``, ``first_seen``, ``last_seen``, ``days``, and
-    ``example_host``, one of their hosts.
+    The columns are those of `QUESTION`, of which ``listener`` is null unless some rules have broker
+    users, and ``host`` is a class of `pipeline.hosts`. Of all the events that asked the question
+    there are ``events``, ``allowed_events`` (how many of them were allowed), ``loud_events`` (how
+    many did not only filter an answer), ``reference_count``, ``first_seen``, ``last_seen``,
+    ``days``, and ``example_host``, one of their hosts.
     """
-    raise NotImplementedError
+    rules = [ruleset for by_cluster in sets.values() for ruleset in by_cluster.values()]
+    classed = _with_class(usage, Hosts(rules))
+    if not any(ruleset.broker_users.principals for ruleset in rules):
+        classed = classed.withColumn("listener", F.lit(None).cast("string"))
+    count = F.col("events")
+    return classed.groupBy(*QUESTION).agg(
+        F.sum(count).alias("events"),
+        F.sum(F.when(F.col("allowed"), count).otherwise(0)).alias("allowed_events"),
+        F.sum(F.when(F.col("quiet"), 0).otherwise(count)).alias("loud_events"),
+        F.sum("reference_count").alias("reference_count"),
+        F.min("first_seen").alias("first_seen"),
+        F.max("last_seen").alias("last_seen"),
+        F.size(F.collect_set("day")).alias("days"),
+        F.min("example_host").alias("example_host"),
+    )
 
 
 def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> DataFrame:
     """Return the questions with what each set of rules decides.
 
     For each name in ``sets`` there are the columns ``NAME_allowed`` (boolean) and ``NAME_rule`` (a
-    value of `RuleKind`). With ``explain`` also ``NAME_allows`` and ``NAME_denies`` (array<int>):
-    which ACLs allow and deny it, as positions in ``Ruleset.acls``, implications included; and where
+    value of `RuleKind`); both are null if the set has no rules for the cluster. With ``explain``
+    also ``NAME_allows`` and ``NAME_denies`` (array<int>): which ACLs allow and deny it, as
+    positions in ``Ruleset.acls``, implications included; and where
     ``allow_everyone_if_no_acl_found`` holds, ``NAME_on_resource`` (array<int>, else null): all ACLs
     on the resource, whomever they name, since only without any of them the default applies.
     """
-    raise NotImplementedError
+    from pyspark.sql.types import StructType
+
+    context = questions.sparkSession.sparkContext
+    shipped = context.broadcast({name: _Rules(by_cluster) for name, by_cluster in sets.items()})
+    added = [field for name in sets for field in _fields(name, explain)]
+    schema = StructType([*questions.schema.fields, *added])
+    return questions.mapInArrow(_decider(shipped, explain), schema)
+
+
+def _with_class(usage: DataFrame, hosts: Hosts) -> DataFrame:
+    """Return usage whose ``host`` is a class; the host itself is ``example_host``."""
+    kept = usage.withColumn("example_host", F.col("host"))
+    if hosts.has_subnets:
+        return kept.withColumn("host", _class_function(hosts)("host"))
+    if not hosts.named:
+        return kept.withColumn("host", F.lit(None).cast("string"))
+    named = usage.sparkSession.createDataFrame([(each,) for each in hosts.named], "host string")
+    known = F.broadcast(named.withColumn("is_named", F.lit(True)))
+    joined = kept.join(known, "host", "left")
+    return joined.withColumn("host", F.when(F.col("is_named"), F.col("host"))).drop("is_named")
+
+
+def _class_function(hosts: Hosts) -> Callable[[str], Column]:
+    def classes(column: pa.Array) -> pa.Array:
+        encoded = column.dictionary_encode()
+        found = [hosts.class_of(host) for host in encoded.dictionary.to_pylist()]
+        return pa.array(found, pa.string()).take(encoded.indices)
+
+    function: Callable[[str], Column] = F.arrow_udf(classes, "string")
+    return function
+
+
+def _fields(name: str, explain: bool) -> list[StructField]:
+    from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField
+
+    fields = [
+        StructField(f"{name}_allowed", BooleanType()),
+        StructField(f"{name}_rule", StringType()),
+    ]
+    if explain:
+        fields += [
+            StructField(f"{name}_{which}", ArrayType(IntegerType()))
+            for which in ("allows", "denies", "on_resource")
+        ]
+    return fields
+
+
+Batches = Iterator[pa.RecordBatch]
+
+
+def _decider(shipped: Broadcast[dict[str, _Rules]], explain: bool) -> Callable[[Batches], Batches]:
+    def decide(batches: Batches) -> Batches:
+        sets = shipped.value
+        for batch in batches:
+            asked = _Asked(batch)
+            arrays = list(batch.columns)
+            names = list(batch.schema.names)
+            for name, rules in sets.items():
+                for column, array in rules.answer(asked, explain).items():
+                    names.append(f"{name}_{column}")
+                    arrays.append(array)
+            yield pa.RecordBatch.from_arrays(arrays, names)
+
+    return decide
+
+
+class _Asked:
+    """The questions of a batch, those of one peer, operation and resource type together."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.size = batch.num_rows
+        self.groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+        self.names: Sequence[str | None] = batch.column("resource_name").to_pylist()
+        # To no ACL does a host of no class mean anything: one name for all keeps the peers few.
+        has_class = pc.is_valid(batch.column("host"))
+        host = pc.if_else(has_class, batch.column("example_host"), _NOWHERE)
+        before, after = (
+            [batch.column(name) for name in names]
+            for names in (
+                ("cluster", "listener", "principal", "other_principals"),
+                ("operation", "resource_type"),
+            )
+        )
+        columns = [column.to_pylist() for column in (*before, host, *after)]
+        for row, key in enumerate(zip(*columns, strict=True)):
+            self.groups[key].append(row)
+
+
+class _Rules:
+    """A set of rules; the authorizers are made when a worker first asks, and kept there."""
+
+    def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
+        self._by_cluster = dict(by_cluster)
+        self._deciders: dict[str, _Decider] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_by_cluster": self._by_cluster, "_deciders": {}}
+
+    def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
+        """Return the columns that `decided` adds, without the set's name."""
+        allowed: list[bool | None] = [None] * asked.size
+        kinds: list[str | None] = [None] * asked.size
+        reasons: list[list[Sequence[int] | None]] = [[None] * asked.size for _ in range(3)]
+        for key, rows in asked.groups.items():
+            decider = self._decider(key[0])
+            if decider is None:
+                continue
+            session, operation, resource_type = _question(key)
+            names = [asked.names[row] for row in rows]
+            found = decider.authorizer.authorize(session, operation, resource_type, names)
+            for row, name, decision in zip(rows, names, found, strict=True):
+                allowed[row] = decision.allowed
+                kinds[row] = decision.kind.value
+                if explain:
+                    why = decider.acls_behind(session, operation, resource_type, name)
+                    for reason, positions in zip(reasons, why, strict=True):
+                        reason[row] = positions
+        columns = {"allowed": pa.array(allowed, pa.bool_()), "rule": pa.array(kinds, pa.string())}
+        if explain:
+            for which, reason in zip(("allows", "denies", "on_resource"), reasons, strict=True):
+                columns[which] = pa.array(reason, pa.list_(pa.int32()))
+        return columns
+
+    def _decider(self, cluster: str) -> _Decider | None:
+        if cluster not in self._deciders and cluster in self._by_cluster:
+            self._deciders[cluster] = _Decider(self._by_cluster[cluster])
+        return self._deciders.get(cluster)
+
+
+def _question(key: tuple[Any, ...]) -> tuple[Session, AclOperation, ResourceType]:
+    _, listener, principal, others, host, operation, resource_type = key
+    further = () if others is None else json.loads(others)
+    session = Session((principal, *further), host, listener or "")
+    return session, AclOperation[operation], ResourceType[resource_type]
+
+
+_NOWHERE: Final = ""
+
+
+class _Decider:
+    """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`."""
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        self.authorizer: AclAuthorizer = ruleset.authorizer()
+        self._acls = ruleset.acls
+        self._positions: dict[AclBinding, int] | None = None
+
+    def acls_behind(
+        self,
+        session: Session,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str | None,
+    ) -> tuple[list[int], list[int], list[int] | None]:
+        """Return the positions of the ACLs that allow, that deny, and that are on the resource."""
+        if self._positions is None:
+            self._positions = {acl: position for position, acl in enumerate(self._acls)}
+        is_open = self.authorizer.allow_everyone_if_no_acl_found
+        if name is None:
+            return [], [], [] if is_open else None
+        index = self.authorizer.index
+        allows: list[int] = []
+        denies: list[int] = []
+        for acl in index.bindings_for(session.peer, resource_type, name):
+            sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
+            if sources[operation] >> acl.operation & 1:
+                found = allows if acl.permission is AclPermission.ALLOW else denies
+                found.append(self._positions[acl])
+        on_resource = None
+        if is_open:
+            matching = index.find(AclFilter(resource_type, name, PatternType.MATCH))
+            on_resource = [self._positions[acl] for acl in matching]
+        return allows, denies, on_resource

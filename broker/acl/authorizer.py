@@ -89,8 +89,8 @@ class Rule(NamedTuple):
 class Decision:
     """Whether an action is allowed, and by which rule. It is true if the action is allowed.
 
-    The rule may be given as a function, which is called when the rule is first asked for. So ask
-    before the ACLs change.
+    The rule of a matching ACL may be given as a function, which is called when the rule is first
+    asked for. So ask before the ACLs change.
     """
 
     __slots__ = ("_rule", "allowed")
@@ -105,6 +105,11 @@ class Decision:
         if not isinstance(self._rule, Rule):
             self._rule = self._rule()
         return self._rule
+
+    @property
+    def kind(self) -> RuleKind:
+        """The kind of the rule; cheap, since no ACL is looked for."""
+        return self._rule.kind if isinstance(self._rule, Rule) else RuleKind.MATCHING_ACL
 
     def __bool__(self) -> bool:
         return self.allowed

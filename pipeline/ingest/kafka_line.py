@@ -1,7 +1,5 @@
 """One line of Kafka's kafka.authorizer.logger, read so strictly that it has one meaning or none.
 
-This is the readable reference for `kafka_log`, which says the same in Spark's expressions.
-
 A principal may hold spaces, commas and words such as `` is Denied``, and a client can ask for a
 group or transactional id of any text, line breaks included: it can make a broker write a line
 that looks like a record. So a line is read from its fixed words inward, never by spaces or commas.
@@ -14,12 +12,15 @@ the broken lines around it can be seen. That is why our own JSON Lines are to be
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclOperation, PatternType, ResourceType
+from broker.acl.hosts import canonical
+from pipeline.ingest.record import ASKED, PRINCIPAL_FORM, RESOURCES, Record
 
 
 class Dialect(StrEnum):
@@ -54,23 +55,7 @@ class Reason(StrEnum):
     COUNT = "no count of references"
     RULE = "unknown rule"
     CONTRADICTION = "the rule contradicts the decision"
-
-
-class Record(NamedTuple):
-    """What a line says; the fields are columns of `pipeline.schemas.events`."""
-
-    timestamp: datetime
-    principal: str
-    host: str
-    operation: str
-    resource_type: str
-    pattern_type: str
-    resource_name: str
-    allowed: bool
-    reference_count: int | None
-    api: str | None
-    rule: str | None
-    source: Dialect
+    BETWEEN = "stands between the pieces of a broken record: a client may have written it"
 
 
 PRINCIPAL, HOST, RESOURCE = " Principal =", " from host =", " on resource ="
@@ -84,27 +69,18 @@ WORDS: Final = (
 """The fixed words. No two can overlap: none begins with the end of another."""
 
 # Kafka is younger than the century. Bounding the year keeps every zone's time within the tables'.
-HEAD: Final = r"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}\] "
-LEVEL: Final = "(?:TRACE|DEBUG|INFO|WARN)"
+TIME: Final = r"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}\] "
+"""How a line begins: with the broker's local time."""
+
+TIME_BYTES: Final = TIME.encode()
+TIME_LENGTH: Final = len("[2026-11-21 07:48:42,328] ")
+LEVELS: Final = frozenset(["TRACE", "DEBUG", "INFO", "WARN"])
 """Not a key to the decision: Kafka writes both kinds at TRACE, and has changed the others."""
 
 TAIL: Final = " (kafka.authorizer.logger)"
 
-# The type is a class's choice; a space in it would make the words before it doubtful.
-PRINCIPAL_FORM: Final = "[^ :]+:"
+_PRINCIPAL: Final = re.compile(PRINCIPAL_FORM)
 HOST_FORM: Final = r"[0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?"
-COUNT_FORM: Final = "[0-9]{1,9}"
-
-ASKED: Final = tuple(
-    operation
-    for operation in AclOperation
-    if operation not in (AclOperation.UNKNOWN, AclOperation.ANY, AclOperation.ALL)
-)
-"""What a request can ask for: ALL stands in ACLs, and never here."""
-
-RESOURCES: Final = tuple(
-    t for t in ResourceType if t not in (ResourceType.UNKNOWN, ResourceType.ANY)
-)
 
 
 def pascal(name: str) -> str:
@@ -125,8 +101,6 @@ SIMPLE_RULES: Final = {
 MATCHING_ACL: Final = RuleKind.MATCHING_ACL.value
 REMOVED_ACL: Final = f"{MATCHING_ACL}(acl=null)"
 """Our own broker's, in the form of Kafka 4.3, if the ACL was removed meanwhile."""
-
-ACL_BRACKETS: Final = {Dialect.ROUND: "()", Dialect.SQUARE: "[]"}
 
 APIS: Final = frozenset(
     """
@@ -154,68 +128,96 @@ APIS: Final = frozenset(
 """The names of API keys, by Kafka 2.4 to 4.3, as its log prints them."""
 
 
-def parse(line: bytes, zone: tzinfo = UTC) -> Record | Reason:
+def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Record] | Reason:
     r"""Return what a line, without its ``\n`` or ``\r\n``, says, or the reason to quarantine it.
 
-    ``zone``: that of the broker's clock, which the log does not name. Of an hour that occurs twice
-    when clocks are set back, the first is taken.
+    ``cluster`` is what the record shall name, since the line does not. ``zone``: that of the
+    broker's clock, which the log does not name either. Of an hour that occurs twice when clocks are
+    set back, the first is taken.
+    """
+    if not re.match(TIME_BYTES, line):
+        return Reason.HEAD
+    record = parse_rest(line[TIME_LENGTH:], cluster)
+    if isinstance(record, Reason):
+        return record
+    second = second_of(line[1:20].decode(), zone)
+    if second is None:
+        return Reason.TIME
+    return second + timedelta(milliseconds=int(line[21:24])), record
+
+
+def second_of(text: str, zone: tzinfo) -> datetime | None:
+    """Return the time in UTC of ``YYYY-MM-DD hh:mm:ss`` in a zone; None if there is none such."""
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def parse_rest(rest: bytes, cluster: str) -> Record | Reason:
+    """Return what a line says behind its time, or the reason to quarantine it.
+
+    It is the same for many lines of a log.
     """
     try:
-        text = line.decode()
+        text = rest.decode()
     except UnicodeDecodeError:
         return Reason.ENCODING
-    head = re.match(f"{HEAD}{LEVEL}(?={PRINCIPAL} )", text)
-    if head is None:
+    level = text.partition(" ")[0]
+    if level not in LEVELS or not text.startswith(f"{PRINCIPAL} ", len(level)):
         return Reason.HEAD
     text = text.removesuffix("\r")
     if not text.endswith(TAIL):
         return Reason.CUT_OFF
-    rest = text[head.end() : -len(TAIL)]
+    body = text[len(level) : -len(TAIL)]
+    form = _FORMS.get(tuple(map(body.count, WORDS)))
+    fields = _fields(body, form.words) if form else None
+    if form is None or fields is None:
+        return Reason.WORDS
+    return _record(fields, form, level == "TRACE", cluster)
+
+
+class _Form(NamedTuple):
+    """The fixed words of a line in their order, and what they tell."""
+
+    words: tuple[str, ...]
+    allowed: bool
+    is_old: bool
+
+
+def _forms() -> Iterator[_Form]:
     for verdict in (ALLOWED, DENIED, ALLOWED_OLD, DENIED_OLD):
         is_old = verdict in (ALLOWED_OLD, DENIED_OLD)
-        fields = _fields(rest, _orders(verdict, is_old))
-        if fields is not None:
-            allowed = verdict in (ALLOWED, ALLOWED_OLD)
-            return _record(head[0][1:24], fields, allowed, is_old, zone)
-    return Reason.WORDS
+        base = (PRINCIPAL, verdict, HOST, RESOURCE)
+        ends = [(), (REQUEST, COUNT)] if is_old else [(REQUEST, COUNT, RULE)]
+        for end in ends:
+            yield _Form((*base, *end), verdict in (ALLOWED, ALLOWED_OLD), is_old)
 
 
-def _orders(verdict: str, is_old: bool) -> tuple[tuple[str, ...], ...]:
-    base = (PRINCIPAL, verdict, HOST, RESOURCE)
-    if is_old:
-        return (base, (*base, REQUEST, COUNT))
-    return ((*base, REQUEST, COUNT, RULE),)
+_FORMS: Final = {tuple(int(word in form.words) for word in WORDS): form for form in _forms()}
+"""The forms of a line by how often each of `WORDS` occurs."""
 
 
-def _fields(text: str, orders: tuple[tuple[str, ...], ...]) -> list[str] | None:
-    """Return what stands behind each word, or None if no order has each of its words once."""
-    for order in orders:
-        if any(text.count(word) != (word in order) for word in WORDS):
-            continue
-        fields = []
-        rest = text
-        for word in reversed(order):
-            rest, found, field = rest.partition(word)
-            fields.append(field)
-            if not found or not field.startswith(" "):
-                return None
-        return [field[1:] for field in reversed(fields)]
-    return None
+def _fields(text: str, words: tuple[str, ...]) -> list[str] | None:
+    """Return what stands behind each word, or None if they are in another order."""
+    fields = []
+    for word in reversed(words):
+        text, found, field = text.rpartition(word)
+        if not found or not field.startswith(" "):
+            return None
+        fields.append(field[1:])
+    return fields[::-1]
 
 
-def _record(
-    time: str, fields: list[str], allowed: bool, is_old: bool, zone: tzinfo
-) -> Record | Reason:
+def _record(fields: list[str], form: _Form, quiet: bool, cluster: str) -> Record | Reason:
     principal, operation, host, resource, *request = fields
-    timestamp = _time(time, zone)
-    if timestamp is None:
-        return Reason.TIME
-    if not re.match(PRINCIPAL_FORM, principal):
+    if not _PRINCIPAL.match(principal):
         return Reason.PRINCIPAL
-    asked = (OLD_OPERATIONS if is_old else OPERATIONS).get(operation)
+    asked = (OLD_OPERATIONS if form.is_old else OPERATIONS).get(operation)
     if asked is None:
         return Reason.OPERATION
-    if not re.fullmatch(HOST_FORM, host):
+    address = _address(host)
+    if address is None:
         return Reason.HOST
     named = _resource(resource, has_pattern=bool(request))
     if named is None:
@@ -224,21 +226,33 @@ def _record(
     wrong = _wrong(api, count)
     if wrong is not None:
         return wrong
-    decided = None if rule is None else _rule(rule, allowed)
+    decided = None if rule is None else _rule(rule, form.allowed)
     if isinstance(decided, Reason):
         return decided
     kind, source = decided or (None, Dialect.ZOOKEEPER)
     return Record(
-        *(timestamp, principal, host, asked, named[0], PatternType.LITERAL.name, named[1], allowed),
-        *(None if count is None else int(count), api, kind, source),
+        cluster=cluster,
+        listener=None,
+        principal=principal,
+        other_principals=None,
+        host=address,
+        operation=asked,
+        resource_type=named[0],
+        resource_name=named[1],
+        api=api,
+        allowed=form.allowed,
+        rule=kind,
+        quiet=quiet,
+        reference_count=1 if count is None else int(count),
+        client_id=None,
+        source=source.value,
     )
 
 
-def _time(text: str, zone: tzinfo) -> datetime | None:
-    try:
-        return datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+@lru_cache(maxsize=100_000)
+def _address(host: str) -> str | None:
+    """Return a host in canonical form, None for what Java prints for no address."""
+    return canonical(host) if re.fullmatch(HOST_FORM, host) else None
 
 
 def _resource(text: str, has_pattern: bool) -> tuple[str, str] | None:
@@ -257,7 +271,7 @@ def _resource(text: str, has_pattern: bool) -> tuple[str, str] | None:
 def _wrong(api: str | None, count: str | None) -> Reason | None:
     if api is not None and api not in APIS:
         return Reason.API
-    if count is not None and not re.fullmatch(COUNT_FORM, count):
+    if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
         return Reason.COUNT
     return None
 
@@ -267,21 +281,22 @@ def _rule(rule: str, allowed: bool) -> tuple[str, Dialect] | Reason:
         return (rule, Dialect.ROUND) if SIMPLE_RULES[rule] == allowed else Reason.CONTRADICTION
     if rule == REMOVED_ACL:
         return MATCHING_ACL, Dialect.SQUARE
-    for dialect, brackets in ACL_BRACKETS.items():
-        if not rule.startswith(acl_head(brackets)):
-            continue
-        for permission in ("ALLOW", "DENY"):
-            if rule.endswith(acl_tail(brackets, permission)):
-                agrees = (permission == "ALLOW") == allowed
-                return (MATCHING_ACL, dialect) if agrees else Reason.CONTRADICTION
+    for dialect, head, tails in _ACL_RULES:
+        if rule.startswith(head):
+            for tail, permits in tails.items():
+                if rule.endswith(tail):
+                    agrees = permits == allowed
+                    return (MATCHING_ACL, dialect) if agrees else Reason.CONTRADICTION
     return Reason.RULE
 
 
-def acl_head(brackets: str) -> str:
-    """Return how a rule begins that names an ACL."""
-    return f"{MATCHING_ACL}(acl=StandardAcl{brackets[0]}resourceType="
+def _acl_rule(dialect: Dialect, opening: str, closing: str) -> tuple[Dialect, str, dict[str, bool]]:
+    """Return how a rule that names an ACL begins, and how it ends if it allows or denies."""
+    tails = {
+        f", permissionType={name}{closing})": permits
+        for name, permits in (("ALLOW", True), ("DENY", False))
+    }
+    return dialect, f"{MATCHING_ACL}(acl=StandardAcl{opening}resourceType=", tails
 
 
-def acl_tail(brackets: str, permission: str) -> str:
-    """Return how a rule ends that names an ACL."""
-    return f", permissionType={permission}{brackets[1]})"
+_ACL_RULES: Final = (_acl_rule(Dialect.ROUND, *"()"), _acl_rule(Dialect.SQUARE, *"[]"))

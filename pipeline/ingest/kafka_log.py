@@ -1,173 +1,185 @@
-"""Kafka's authorizer log in Spark's column expressions: what `kafka_line` says of one line, fast.
+"""Kafka's authorizer log, many lines at a time: what `kafka_line` says of one.
 
-One `split` finds the fixed words; that they are the right ones, in order, is seen by putting the
-line together again. A regular expression for each field would run over the line as often.
+What stands behind the time is the same in many lines, so each such text is read once.
 """
 
 from __future__ import annotations
 
-from datetime import tzinfo
-from typing import Final
+from collections.abc import Iterator
+from datetime import date, tzinfo
+from typing import Final, NamedTuple
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from broker.acl.bindings import PatternType
-from pipeline.ingest import kafka_line as kafka
-from pipeline.ingest.checks import first_failed
-from pipeline.ingest.kafka_line import Dialect, Reason
+from pipeline.ingest import kafka_line
+from pipeline.ingest.kafka_line import Reason
+from pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds, records_table
+from pipeline.ingest.record import Record
 
-# The end counts as a word too, which leaves an empty last part. The space that all begin with
-# stands once: Java would try each word at each character of the line.
-_END: Final = r"[(]kafka[.]authorizer[.]logger[)]\r?\z"
-_SPLIT: Final = f" (?:{'|'.join(word.removeprefix(' ') for word in kafka.WORDS)}|{_END})"
-_ALL: Final = 2**31 - 1
-_CLOCK_LENGTH: Final = len("2026-11-21 07:48:42,328")
+_MOST_REMEMBERED: Final = 300_000
+_LINE_END: Final = 1 << 31
 
-# The number of parts that the fixed words of each form make.
-_WITHOUT_REQUEST, _WITH_REQUEST, _WITH_RULE = 6, 8, 9
-
-
-def parts(line: Column) -> Column:
-    """Return the array of what stands between the fixed words of a line."""
-    return F.split(line, _SPLIT, -1)
+_LONGEST_RECORD: Final = 1 << 16
+"""In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
 
 
-def fields(line: Column, part: Column, zone: tzinfo) -> dict[str, Column]:
-    """Return the columns of events, ``cluster`` and ``day`` aside, and ``reason``.
+class Piece(NamedTuple):
+    """A part of a file: the byte at which it starts, and whether it is the last part."""
 
-    ``part``: the column that holds `parts` of the line. ``zone``: that of the broker's clock.
-    Where ``reason`` is not null, the other columns mean nothing.
+    source_file: str
+    start: int
+    is_last: bool
+
+
+class KafkaLog:
+    """Reads lines of one cluster's log in their order, piece of a file by piece of a file.
+
+    ``zone``: that of the brokers' clocks. A line that is cut off was broken by a line break in what
+    a client asked for, as a rule, and the lines after it are that client's text until the rest of
+    the record comes: all these are quarantined. So lines are held back until that is settled.
     """
-    size = F.size(part)
-    is_old = size != _WITH_RULE
-    has_request = size != _WITHOUT_REQUEST
-    allowed = F.contains(line, F.when(is_old, kafka.ALLOWED_OLD).otherwise(kafka.ALLOWED))
-    timestamp = _timestamp(part, zone)
-    principal = _field(part, 1)
-    operation = _operation(part, is_old)
-    resource_type, resource_name = _resource(part, has_request)
-    api = F.when(has_request, _field(part, 5))
-    count = F.when(has_request, _field(part, 6))
-    rule = _field(part, 7)
-    decides, kind, source = _rule(rule)
-    checks: dict[str, Column] = {
-        Reason.ENCODING: F.is_valid_utf8(line),
-        Reason.HEAD: line.rlike(f"^{kafka.HEAD}{kafka.LEVEL}{kafka.PRINCIPAL} "),
-        Reason.CUT_OFF: _without_return(line).endswith(kafka.TAIL),
-        Reason.WORDS: _is_in_order(line, part, size, allowed),
-        Reason.TIME: timestamp.isNotNull(),
-        Reason.PRINCIPAL: principal.rlike(f"^{kafka.PRINCIPAL_FORM}"),
-        Reason.OPERATION: operation.isNotNull(),
-        Reason.HOST: _field(part, 3).rlike(f"^{kafka.HOST_FORM}\\z"),
-        Reason.RESOURCE: resource_type.isNotNull(),
-        Reason.API: ~has_request | api.isin(*sorted(kafka.APIS)),
-        Reason.COUNT: ~has_request | count.rlike(f"^{kafka.COUNT_FORM}\\z"),
-        Reason.RULE: is_old | source.isNotNull(),
-        Reason.CONTRADICTION: is_old | F.coalesce(decides == allowed, F.lit(True)),
-    }
-    return {
-        "timestamp": timestamp,
-        "principal": principal,
-        "principals": F.array(principal),
-        "host": _field(part, 3),
-        "operation": operation,
-        "resource_type": resource_type,
-        "pattern_type": F.lit(PatternType.LITERAL.name),
-        "resource_name": resource_name,
-        "allowed": allowed,
-        "reference_count": count.try_cast("int"),
-        "api": api,
-        "listener": F.lit(None).cast("string"),
-        "client_id": F.lit(None).cast("string"),
-        "rule": F.when(~is_old, kind),
-        "source": F.when(is_old, Dialect.ZOOKEEPER.value).otherwise(source),
-        "reason": first_failed(checks),
-    }
 
+    def __init__(self, cluster: str, zone: tzinfo) -> None:
+        self._cluster = cluster
+        self._zone = zone
+        self._known: dict[bytes, Record | Reason] = {}
+        self._piece: Piece | None = None
+        self._held = pa.array([], pa.binary())
+        self._unsettled = 0
+        """How many bytes ago the piece began, if it may begin within a broken record."""
 
-def _field(part: Column, index: int) -> Column:
-    """A part without the space before it; null if there is none."""
-    return F.substring(F.get(part, F.lit(index)), 2, _ALL)
+    def parse(self, lines: pa.Array, piece: Piece) -> Iterator[Parsed]:
+        """Yield what is settled of binary ``lines`` and of those before them."""
+        if piece != self._piece:
+            yield from self.finish()
+            self._piece = piece
+            self._unsettled = 0 if piece.start == 0 else _LONGEST_RECORD
+        yield from self._settle(pa.concat_arrays([self._held, lines]), at_end=False)
 
+    def finish(self) -> Iterator[Parsed]:
+        """Yield what is left of the last piece."""
+        if self._piece is not None:
+            yield from self._settle(self._held, at_end=True)
+        self._piece = None
 
-def _without_return(line: Column) -> Column:
-    shorter = F.substring(line, F.lit(1), F.length(line) - 1)
-    return F.when(line.endswith("\r"), shorter).otherwise(line)
+    def _settle(self, lines: pa.Array, at_end: bool) -> Iterator[Parsed]:
+        if not len(lines):
+            return
+        found = self._read(lines)
+        until = len(lines)
+        if found.rejected or self._unsettled:
+            until = self._quarantine_between(lines, found.rejected, at_end)
+        self._held = lines[until:]
+        if until:
+            yield self._parsed(lines, found, until)
 
-
-def _is_in_order(line: Column, part: Column, size: Column, allowed: Column) -> Column:
-    """Whether the parts, put together with the words where they belong, are the line again."""
-
-    def words(*order: str) -> list[Column]:
-        """The words, each with the part behind it."""
-        pairs = [(F.lit(f"{word} "), _field(part, i)) for i, word in enumerate(order, start=1)]
-        return [column for pair in pairs for column in pair]
-
-    def joined(yes: str, no: str, *request: str) -> Column:
-        verdict = F.when(allowed, yes).otherwise(no)
-        asked = words(kafka.PRINCIPAL, yes, kafka.HOST, kafka.RESOURCE, *request)
-        asked[2] = F.concat(verdict, F.lit(" "))
-        return F.concat(F.get(part, F.lit(0)), *asked, F.lit(kafka.TAIL))
-
-    old = (kafka.ALLOWED_OLD, kafka.DENIED_OLD)
-    whole = (
-        F.when(
-            size == _WITH_RULE,
-            joined(kafka.ALLOWED, kafka.DENIED, kafka.REQUEST, kafka.COUNT, kafka.RULE),
+    def _read(self, lines: pa.Array) -> _Read:
+        heads = pc.binary_slice(lines, 0, kafka_line.TIME_LENGTH)
+        has_time = pc.match_substring_regex(heads, f"^{kafka_line.TIME}$")
+        rests = pc.binary_slice(lines, kafka_line.TIME_LENGTH, _LINE_END).dictionary_encode()
+        says = [self._says(rest) for rest in rests.dictionary.to_pylist()]
+        rows = np.cumsum([isinstance(each, Record) for each in says]) - 1
+        codes = rests.indices.to_numpy()
+        micros = self._microseconds(pc.if_else(has_time, heads, None))
+        wrong = {code: each for code, each in enumerate(says) if isinstance(each, Reason)}
+        suspects = np.flatnonzero(np.isin(codes, list(wrong)) | np.isnat(micros))
+        is_timed = has_time.to_numpy(zero_copy_only=False)
+        return _Read(
+            records_table(each for each in says if isinstance(each, Record)),
+            rows[codes] if len(rows) else codes,
+            micros,
+            {
+                int(line): wrong.get(codes[line], Reason.TIME) if is_timed[line] else Reason.HEAD
+                for line in suspects
+            },
         )
-        .when(size == _WITH_REQUEST, joined(*old, kafka.REQUEST, kafka.COUNT))
-        .when(size == _WITHOUT_REQUEST, joined(*old))
-    )
-    return whole == _without_return(line)
+
+    def _says(self, rest: bytes) -> Record | Reason:
+        known = self._known.get(rest)
+        if known is None:
+            if len(self._known) >= _MOST_REMEMBERED:
+                self._known.clear()
+            known = self._known[rest] = kafka_line.parse_rest(rest, self._cluster)
+        return known
+
+    def _microseconds(self, heads: pa.Array) -> NDArray[np.datetime64]:
+        """Return the times in UTC; NaT where there is none."""
+        times: NDArray[np.datetime64] = microseconds(
+            pc.binary_slice(heads, 1, 24).cast(pa.string()),
+            lambda minute: kafka_line.second_of(f"{minute}:00", self._zone),
+        ).to_numpy(zero_copy_only=False)
+        return times
+
+    def _quarantine_between(
+        self, lines: pa.Array, rejected: dict[int, Reason], at_end: bool
+    ) -> int:
+        """Reject the lines between the pieces of broken records; return how many are settled."""
+        starts = np.cumsum(pc.binary_length(lines).to_numpy()) + np.arange(1, len(lines) + 1)
+        size = int(starts[-1])
+        starts = np.concatenate(([0], starts[:-1]))
+        ends = [n for n in sorted(rejected) if _ends_as_record(lines[n].as_py())]
+        cuts = [n for n in sorted(rejected) if rejected[n] is Reason.CUT_OFF]
+        if self._unsettled:
+            first = next(iter(ends), len(lines))
+            if (
+                first < len(lines)
+                and starts[first] <= self._unsettled
+                and not any(cut < first for cut in cuts)
+            ):
+                _reject(rejected, range(first))
+            elif size < self._unsettled and not cuts and not at_end:
+                return 0
+            self._unsettled = 0
+        after = -1
+        for cut in cuts:
+            if cut <= after:
+                continue
+            limit = starts[cut] + _LONGEST_RECORD
+            end = next((n for n in ends if n > cut), len(lines))
+            if end < len(lines) and starts[end] <= limit:
+                _reject(rejected, range(cut + 1, end))
+                after = end
+            elif size <= limit and not at_end:
+                return cut
+            elif size <= limit and self._piece is not None and not self._piece.is_last:
+                _reject(rejected, range(cut + 1, len(lines)))
+                break
+        return len(lines)
+
+    def _parsed(self, lines: pa.Array, found: _Read, until: int) -> Parsed:
+        source_file = self._piece.source_file if self._piece else ""
+        rejected = [
+            Rejected(source_file, lines[n].as_py(), reason.value, _day(found.micros[n]))
+            for n, reason in found.rejected.items()
+            if n < until
+        ]
+        good = np.ones(until, dtype=bool)
+        good[[n for n in found.rejected if n < until]] = False
+        index = pa.array(found.rows[:until][good], pa.int64())
+        timestamp = pa.array(found.micros[:until][good]).cast(pa.int64()).cast(MICROSECOND)
+        return Parsed(found.records, index, timestamp, rejected)
 
 
-def _timestamp(part: Column, zone: tzinfo) -> Column:
-    # The Z makes it independent of the session's zone.
-    clock = F.substring(F.get(part, F.lit(0)), 2, _CLOCK_LENGTH)
-    read = F.concat(F.translate(clock, ",", "."), F.lit("Z")).try_cast("timestamp")
-    # What is quarantined can claim a time that no table takes.
-    possible = F.when(
-        read.between(*(F.lit(f"{year}-01-01 00:00:00Z") for year in (2000, 2100))), read
-    )
-    return possible if str(zone) == "UTC" else F.to_utc_timestamp(possible, str(zone))
+class _Read(NamedTuple):
+    """What lines say by themselves: of each its row of ``records`` and its time."""
+
+    records: pa.Table
+    rows: NDArray[np.int64]
+    micros: NDArray[np.datetime64]
+    rejected: dict[int, Reason]
 
 
-def _operation(part: Column, is_old: Column) -> Column:
-    printed = _field(part, 2)
-    names = F.create_map(*(F.lit(text) for pair in kafka.OLD_OPERATIONS.items() for text in pair))
-    new = F.when(printed.isin(*kafka.OPERATIONS), printed)
-    return F.when(is_old, F.try_element_at(names, printed)).otherwise(new)
+def _ends_as_record(line: bytes) -> bool:
+    return line.removesuffix(b"\r").endswith(kafka_line.TAIL.encode())
 
 
-def _resource(part: Column, has_request: Column) -> tuple[Column, Column]:
-    """Type and name; null if the text is of no known type."""
-    text = _field(part, 4)
-    types = names = F.when(F.lit(False), F.lit(""))
-    for printed, name in kafka.RESOURCE_TYPES.items():
-        heads = {
-            f"{printed}:LITERAL:": F.lit(True),
-            f"{printed}:": ~has_request,  # before Kafka 2.0
-        }
-        for head, is_possible in heads.items():
-            begins = text.startswith(head) & is_possible
-            types = types.when(begins, F.lit(name))
-            names = names.when(begins, F.substring(text, len(head) + 1, _ALL))
-    return types, names
+def _reject(rejected: dict[int, Reason], lines: range) -> None:
+    for line in lines:
+        rejected.setdefault(line, Reason.BETWEEN)
 
 
-def _rule(rule: Column) -> tuple[Column, Column, Column]:
-    """What the rule decides, its kind, and the dialect, which is null if the rule is unknown."""
-    simple = list(kafka.SIMPLE_RULES)
-    decides = F.when(rule.isin(*simple), rule != "DefaultDeny")
-    source = F.when(rule.isin(*simple), Dialect.ROUND.value).when(
-        rule == kafka.REMOVED_ACL, Dialect.SQUARE.value
-    )
-    for dialect, brackets in kafka.ACL_BRACKETS.items():
-        for permission in ("ALLOW", "DENY"):
-            named = rule.startswith(kafka.acl_head(brackets)) & rule.endswith(
-                kafka.acl_tail(brackets, permission)
-            )
-            decides = decides.when(named, permission == "ALLOW")
-            source = source.when(named, dialect.value)
-    return decides, F.when(rule.isin(*simple), rule).otherwise(kafka.MATCHING_ACL), source
+def _day(time: np.datetime64) -> date | None:
+    return None if np.isnat(time) else time.astype("datetime64[D]").item()

@@ -1,18 +1,26 @@
-"""Reads log files into events and quarantined lines: each line is in exactly one of the two."""
+"""Reads log files with Spark: each line is counted as an event, or quarantined, never both."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.ingest import json_log, kafka_log
+from pipeline.ingest.json_log import JsonLog
+from pipeline.ingest.kafka_log import KafkaLog, Piece
+from pipeline.ingest.parsed import Parsed, Rejected
+from pipeline.ingest.usage import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,92 +51,194 @@ class Form(StrEnum):
     KAFKA = "kafka"
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read lines.
+
+    ``cluster``: the name for lines that do not name their cluster, which are those of Kafka and the
+    quarantined. ``zone``: that of the brokers' clocks, for Kafka's log.
+    """
+
+    form: Form
+    cluster: str
+    zone: tzinfo = UTC
+
+
 class Ingested(NamedTuple):
-    """The tables `pipeline.schemas.events` and `pipeline.schemas.quarantine`."""
+    """The tables `pipeline.schemas.events` (or ``usage``) and `pipeline.schemas.quarantine`."""
 
     events: DataFrame
     quarantine: DataFrame
 
 
-def read(
-    spark: SparkSession,
-    paths: Sequence[str],
-    *,
-    cluster: str,
-    form: Form | None = None,
-    zone: tzinfo = UTC,
-) -> Ingested:
-    """Return what log files say, by `parse`.
+def form_of(spark: SparkSession, paths: Sequence[str]) -> Form:
+    """Return the form of the first line. Raises IngestError if there is none, as `lines` does."""
+    found = lines(spark, paths).where(F.length(F.trim("line")) > 0).select("line").first()
+    if found is None:
+        raise IngestError(f"nothing is in {', '.join(paths)}")
+    return Form.JSONL if found["line"].startswith("{") else Form.KAFKA
+
+
+def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Return the lines of files, as `events` and `usage` take them.
 
     ``paths``: files, directories (with all below them) or URLs that Spark has a connector for;
-    what ends in ``.gz`` is decompressed. ``form``: None for that of the first line.
-
-    Raises IngestError if a path does not exist, or nothing says which form it is.
+    what ends in ``.gz`` or ``.zst`` is decompressed. Raises IngestError if one does not exist.
     """
-    lines = read_lines(spark, paths)
-    return parse(lines, cluster=cluster, form=form or _form(lines, paths), zone=zone)
-
-
-def read_lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Return the columns ``line`` and ``source_file``. Raises IngestError as `read` does."""
     if not paths:
         raise IngestError("no input was named")
     try:
-        text = spark.read.options(**READER_OPTIONS).text(list(paths))
-        return lines_of(text)
+        return lines_of(spark.read.options(**READER_OPTIONS).text(list(paths)))
     except AnalysisException as error:
         raise IngestError(f"the input cannot be read: {error.getMessage() or error}") from error
 
 
 def lines_of(text: DataFrame) -> DataFrame:
-    """Return the columns that `parse` needs of files read as text with `READER_OPTIONS`."""
+    """Return the columns that are needed of files that were read as text with READER_OPTIONS."""
+    start = F.col("_metadata.file_block_start")
+    end = start + F.col("_metadata.file_block_length")
     return text.select(
-        F.col("value").alias("line"), F.col("_metadata.file_path").alias("source_file")
+        F.col("value").alias("line"),
+        F.col("_metadata.file_path").alias("source_file"),
+        start.alias("start"),
+        (end >= F.col("_metadata.file_size")).alias("is_last"),
     )
 
 
-def parse(lines: DataFrame, *, cluster: str, form: Form, zone: tzinfo = UTC) -> Ingested:
-    """Return the events and the quarantined lines of ``lines``, which may be a stream.
+def events(found: DataFrame, reading: Reading) -> Ingested:
+    """Return the events of `lines`, and the lines that are none.
 
-    ``cluster``: the name for lines that do not name their cluster, which are those of Kafka and
-    the quarantined. ``zone``: that of the broker's clock, for Kafka's log; a `ZoneInfo`.
+    The two are read from the same rows: who needs both keeps these (``persist``) to read the files
+    once.
     """
-    rows = parsed(lines, cluster=cluster, form=form, zone=zone)
+    rows = found.mapInArrow(partial(_event_batches, reading), _either(schemas.events()))
+    return _parted(rows, schemas.events())
+
+
+def usage(found: DataFrame, reading: Reading) -> Ingested:
+    """Return the events of `lines`, counted, and the lines that are none; else as `events`."""
+    rows = found.mapInArrow(partial(_usage_batches, reading), _either(schemas.usage()))
+    merged = rows.groupBy(*KEYS, "source_file", "line", "reason").agg(*_sums())
+    return _parted(merged, schemas.usage())
+
+
+def usage_of(found: DataFrame) -> DataFrame:
+    """Return the table of `events`, counted."""
+    ones = {"events": F.lit(1), "first_seen": F.col("timestamp"), "last_seen": F.col("timestamp")}
+    return added_up(found.withColumns(ones))
+
+
+def added_up(found: DataFrame) -> DataFrame:
+    """Return usage with one row a key."""
+    return found.groupBy(*KEYS).agg(*_sums()).select(*schemas.usage().fieldNames())
+
+
+def _sums() -> list[F.Column]:
+    functions = {"sum": F.sum, "min": F.min, "max": F.max}
+    return [functions[how](name).alias(name) for name, how in COUNTS.items()]
+
+
+_QUARANTINE: Final = ("source_file", "line", "reason")
+
+
+def _either(schema: StructType) -> StructType:
+    """The columns of a table, and those of quarantined lines, of which one or the other is null."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    others = [StructField(name, StringType()) for name in _QUARANTINE]
+    return StructType([*schema.fields, *others])
+
+
+def _parted(rows: DataFrame, schema: StructType) -> Ingested:
+    count = F.col("events") if "events" in schema.fieldNames() else F.lit(1).cast("long")
+    quarantined = rows.where(F.col("reason").isNotNull()).withColumn("lines", count)
     return Ingested(
-        _table(rows.where(F.col("reason").isNull()), schemas.events()),
-        _table(
-            rows.where(F.col("reason").isNotNull())
-            .withColumn("cluster", F.lit(cluster))
-            .withColumn("line", F.make_valid_utf8("line")),
-            schemas.quarantine(),
-        ),
+        rows.where(F.col("reason").isNull()).select(*schema.fieldNames()),
+        quarantined.select(*schemas.quarantine().fieldNames()),
     )
 
 
-def parsed(lines: DataFrame, *, cluster: str, form: Form, zone: tzinfo = UTC) -> DataFrame:
-    """Return a row for each line: the columns of both tables.
-
-    ``reason`` is null for an event. Who needs both tables at once, and can afford to keep the rows,
-    reads the input only once so.
-    """
-    line = F.col("line")
-    if form is Form.JSONL:
-        staged = lines.withColumn("_record", json_log.parsed(line))
-        columns = json_log.fields(line, F.col("_record"))
-    else:
-        staged = lines.withColumn("_part", kafka_log.parts(line))
-        columns = kafka_log.fields(line, F.col("_part"), zone)
-        columns["cluster"] = F.lit(cluster)
-    columns["day"] = F.to_date(columns["timestamp"])
-    return staged.select("line", "source_file", *(c.alias(name) for name, c in columns.items()))
+Batches = Iterator[pa.RecordBatch]
 
 
-def _table(rows: DataFrame, schema: StructType) -> DataFrame:
-    return rows.select(*(F.col(field.name).cast(field.dataType) for field in schema))
+def _event_batches(reading: Reading, batches: Batches) -> Batches:
+    schema = schemas.arrow(_either(schemas.events()))
+    for parsed in _parsed(reading, batches):
+        yield from _quarantined(parsed.rejected, reading, schema)
+        if len(parsed.timestamp):
+            records = parsed.records
+            if parsed.index is not None:
+                records = records.take(parsed.index)
+            day = parsed.timestamp.cast(pa.date32())
+            table = records.append_column("day", day)
+            yield from _batches(table.append_column("timestamp", parsed.timestamp), schema)
 
 
-def _form(lines: DataFrame, paths: Sequence[str]) -> Form:
-    first = lines.where(F.length(F.trim("line")) > 0).select("line").first()
-    if first is None:
-        raise IngestError(f"nothing is in {', '.join(paths)}")
-    return Form.JSONL if first["line"].startswith("{") else Form.KAFKA
+def _usage_batches(reading: Reading, batches: Batches) -> Batches:
+    schema = schemas.arrow(_either(schemas.usage()))
+    counted = Usage()
+    for parsed in _parsed(reading, batches):
+        yield from _quarantined(parsed.rejected, reading, schema)
+        table = counted.add(parsed)
+        if table is not None:
+            yield from _batches(table, schema)
+    table = counted.rest()
+    if table is not None:
+        yield from _batches(table, schema)
+
+
+def _quarantined(rejected: Sequence[Rejected], reading: Reading, schema: pa.Schema) -> Batches:
+    if not rejected:
+        return
+    texts = [each.line.decode(errors="replace") for each in rejected]
+    columns = {
+        "cluster": pa.repeat(reading.cluster, len(rejected)),
+        "day": pa.array([each.day for each in rejected], pa.date32()),
+        "events": pa.repeat(pa.scalar(1, pa.int64()), len(rejected)),
+        "source_file": pa.array([each.source_file for each in rejected]),
+        "line": pa.array(texts, pa.string()),
+        "reason": pa.array([each.reason for each in rejected]),
+    }
+    yield from _batches(pa.table(columns), schema)
+
+
+def _batches(table: pa.Table, schema: pa.Schema) -> Batches:
+    """Yield a table in the schema's columns; those that it does not have are null."""
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else pa.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
+
+
+def _parsed(reading: Reading, batches: Batches) -> Iterator[Parsed]:
+    if reading.form is Form.JSONL:
+        json_log = JsonLog()
+        for batch in batches:
+            yield from json_log.parse(_bytes(batch), batch.column("source_file"))
+        return
+    kafka_log = KafkaLog(reading.cluster, reading.zone)
+    for batch in batches:
+        for piece, start, end in _pieces(batch):
+            yield from kafka_log.parse(_bytes(batch)[start:end], piece)
+    yield from kafka_log.finish()
+
+
+def _bytes(batch: pa.RecordBatch) -> pa.Array:
+    """Return the lines as bytes: that they are UTF-8 is still to be seen."""
+    line = batch.column("line")
+    return line.cast(pa.binary()) if line.type == pa.string() else line.cast(pa.large_binary())
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[Piece, int, int]]:
+    """Yield the pieces of files in a batch, and which of its rows are theirs."""
+    source_file, start = batch.column("source_file"), batch.column("start")
+    codes = source_file.dictionary_encode().indices.to_numpy()
+    changes = np.diff(codes).astype(bool) | np.diff(start.to_numpy()).astype(bool)
+    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
+    for first, end in pairwise(bounds):
+        if end > first:
+            is_last = batch.column("is_last")[first].as_py()
+            yield Piece(source_file[first].as_py(), start[first].as_py(), is_last), first, end

@@ -1,0 +1,43 @@
+"""Which hosts differ to ACLs: those that an ACL names, and the subnets around the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.acl.bindings import WILDCARD
+from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
+from pipeline.ruleset import Ruleset
+
+
+class Hosts:
+    """Parts hosts into classes, the members of which are one to every ACL of some rules.
+
+    The class of a host that an ACL names is that host; else it is the smallest subnet of an ACL
+    around it, or None.
+    """
+
+    def __init__(self, rules: Iterable[Ruleset]) -> None:
+        self.named: set[str] = set()
+        self._subnets: dict[Subnet, str] = {}
+        for ruleset in rules:
+            for host in {acl.host for acl in ruleset.acls} - {WILDCARD}:
+                found = subnet(host) if ruleset.cidr else None
+                if found is None:
+                    self.named.add(canonical(host))
+                else:
+                    self._subnets[found] = host
+
+    @property
+    def has_subnets(self) -> bool:
+        """Whether `class_of` must be asked: without subnets, a host is in `named` or it is None."""
+        return bool(self._subnets)
+
+    def class_of(self, host: str) -> str | None:
+        """Return the class of a host in canonical form."""
+        if host in self.named:
+            return host
+        found = enclosing_subnets(host, {each.size for each in self._subnets})
+        around = [each for each in found if each in self._subnets]
+        if not around:
+            return None
+        return self._subnets[max(around, key=lambda each: each.size.prefix_length)]

@@ -1,0 +1,197 @@
+"""One line of our own audit log (docs/audit.md, form `json`), read strictly.
+
+Nothing that a client says can end a record or begin another there: a line that is no record is the
+work of a full disk, of another program, or of somebody who can write the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from broker.acl.authorizer import RuleKind
+from broker.acl.bindings import PatternType
+from broker.acl.hosts import canonical
+from pipeline.ingest.record import ASKED, MOST_REFERENCES, PRINCIPAL_FORM, RESOURCES, Record
+
+SOURCE: Final = "jsonl"
+
+TIME: Final = r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
+OPERATIONS: Final = frozenset(operation.name for operation in ASKED)
+RESOURCE_TYPES: Final = frozenset(each.name for each in RESOURCES)
+LEVELS: Final = frozenset(["info", "debug", "trace"])
+RULES: Final = frozenset(kind.value for kind in RuleKind)
+ALLOWING: Final = frozenset([RuleKind.SUPER_USER.value, RuleKind.DEFAULT_ALLOW.value])
+"""The rules that only allow; DefaultDeny only denies."""
+
+
+class Reason(StrEnum):
+    """Why a line is quarantined, in the order in which it is asked."""
+
+    ENCODING = "bytes or escapes that are not UTF-8"
+    JSON = "no JSON object, or something beside it"
+    EVENT = "another event than authorization"
+    TIMESTAMP = "timestamp: missing, or no time in UTC"
+    LEVEL = "level: missing or unknown"
+    CLUSTER = "cluster_id: missing"
+    LISTENER = "listener: missing"
+    PRINCIPAL = "principal: missing, or not of the form Type:name"
+    PRINCIPALS = "principals: not all of the form Type:name, or the first is not the principal"
+    HOST = "host: missing"
+    OPERATION = "operation: missing or unknown"
+    RESOURCE_TYPE = "resource_type: missing or unknown"
+    PATTERN_TYPE = "pattern_type: not LITERAL"
+    RESOURCE_NAME = "resource_name: missing, or no text"
+    COUNT = "resource_ref_count: no count"
+    API = "api_name: missing"
+    CLIENT = "client_id: missing, or no text"
+    ALLOWED = "allowed: neither true nor false"
+    RULE = "rule: missing or unknown"
+    CONTRADICTION = "the rule contradicts the decision"
+
+
+def parse(line: bytes) -> tuple[datetime, Record] | Reason:
+    r"""Return what a line, without its ``\n``, says, or the reason to quarantine it."""
+    pairs: list[list[tuple[str, Any]]] = []
+    try:
+        found = json.loads(line.decode(), object_pairs_hook=lambda each: _noted(pairs, each))
+        # A lone surrogate is an escape that JSON allows, and no character.
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeError:
+        return Reason.ENCODING
+    except (ValueError, RecursionError):
+        return Reason.JSON
+    # Objects are made from the inside out. Of a key that stands twice readers take either value.
+    if not isinstance(found, dict) or len(found) != len(pairs[-1]):
+        return Reason.JSON
+    timestamp = time_of(found.get("timestamp"))
+    reason = _wrong_origin(found, timestamp) or _wrong_request(found) or _wrong_rule(found)
+    if reason is not None or timestamp is None:
+        return reason or Reason.TIMESTAMP
+    return timestamp, _record(found)
+
+
+def _noted(pairs: list[list[tuple[str, Any]]], each: list[tuple[str, Any]]) -> dict[str, Any]:
+    pairs.append(each)
+    return dict(each)
+
+
+def time_of(text: Any) -> datetime | None:
+    """Return the time of a timestamp in the log's form; None if it is none."""
+    if not isinstance(text, str) or not re.match(TIME, text, re.ASCII) or text.endswith("\n"):
+        return None
+    try:
+        second = datetime.fromisoformat(f"{text[:19]}+00:00")
+    except ValueError:
+        return None
+    return second + timedelta(microseconds=int(text[20:26]))
+
+
+def day_of(line: bytes) -> date | None:
+    """Return the day that a quarantined line claims to be of, None if it claims none."""
+    claimed = re.search(rb'"timestamp":"(20[^"]{25})"', line)
+    time = claimed and time_of(claimed[1].decode(errors="replace"))
+    return time.date() if time else None
+
+
+def others(principals: Any, principal: str) -> str | None:
+    """Return the principals after the first as a JSON array, None if there are none.
+
+    Raises ValueError unless all have the form ``Type:name`` and the first is ``principal``.
+    """
+    if principals is None:
+        return None
+    if not isinstance(principals, list) or not all(_is_principal(each) for each in principals):
+        raise ValueError(Reason.PRINCIPALS)
+    if principals[:1] != [principal]:
+        raise ValueError(Reason.PRINCIPALS)
+    return json.dumps(principals[1:]) if len(principals) > 1 else None
+
+
+def _is_principal(value: Any) -> bool:
+    return isinstance(value, str) and re.match(PRINCIPAL_FORM, value) is not None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _is_text_or_null(found: dict[str, Any], key: str) -> bool:
+    return key in found and (found[key] is None or isinstance(found[key], str))
+
+
+def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> Reason | None:
+    """Who asked, when and where."""
+    checks = {
+        Reason.EVENT: found.get("event") == "authorization",
+        Reason.TIMESTAMP: timestamp is not None,
+        Reason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,
+        Reason.CLUSTER: _is_text(found.get("cluster_id")),
+        Reason.LISTENER: _is_text(found.get("listener")),
+        Reason.PRINCIPAL: _is_principal(found.get("principal")),
+        Reason.PRINCIPALS: _has_principals(found),
+        Reason.HOST: _is_text(found.get("host")),
+    }
+    return next((reason for reason, holds in checks.items() if not holds), None)
+
+
+def _has_principals(found: dict[str, Any]) -> bool:
+    try:
+        others(found.get("principals"), found.get("principal", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _wrong_request(found: dict[str, Any]) -> Reason | None:
+    """What was asked."""
+    count = found.get("resource_ref_count")
+    is_count = type(count) is int and 0 <= count <= MOST_REFERENCES
+    checks = {
+        Reason.OPERATION: _is_text(found.get("operation")) and found["operation"] in OPERATIONS,
+        Reason.RESOURCE_TYPE: (
+            _is_text(found.get("resource_type")) and found["resource_type"] in RESOURCE_TYPES
+        ),
+        Reason.PATTERN_TYPE: found.get("pattern_type") == PatternType.LITERAL.name,
+        Reason.RESOURCE_NAME: _is_text_or_null(found, "resource_name"),
+        Reason.COUNT: is_count,
+        Reason.API: _is_text(found.get("api_name")),
+        Reason.CLIENT: _is_text_or_null(found, "client_id"),
+    }
+    return next((reason for reason, holds in checks.items() if not holds), None)
+
+
+def _wrong_rule(found: dict[str, Any]) -> Reason | None:
+    """What was decided."""
+    allowed, rule = found.get("allowed"), found.get("rule")
+    if not isinstance(allowed, bool):
+        return Reason.ALLOWED
+    if not isinstance(rule, str) or rule not in RULES:
+        return Reason.RULE
+    denies = rule == RuleKind.DEFAULT_DENY.value
+    if (rule in ALLOWING and not allowed) or (denies and allowed):
+        return Reason.CONTRADICTION
+    return None
+
+
+def _record(found: dict[str, Any]) -> Record:
+    return Record(
+        cluster=found["cluster_id"],
+        listener=found["listener"],
+        principal=found["principal"],
+        other_principals=others(found.get("principals"), found["principal"]),
+        host=canonical(found["host"]),
+        operation=found["operation"],
+        resource_type=found["resource_type"],
+        resource_name=found["resource_name"],
+        api=found["api_name"],
+        allowed=found["allowed"],
+        rule=found["rule"],
+        quiet=found["level"] == "trace",
+        reference_count=found["resource_ref_count"],
+        client_id=found["client_id"],
+        source=SOURCE,
+    )
