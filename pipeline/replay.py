@@ -7,7 +7,6 @@ often it was asked. A host counts only if some ACL names it; all others are one 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +27,7 @@ from broker.acl.decisions import AclAuthorizer
 from broker.acl.operations import GRANTED_BY, NAMED_BY
 from pipeline.hosts import Hosts
 from pipeline.ruleset import Ruleset
+from pipeline.workers import uncollected
 
 if TYPE_CHECKING:
     from pyspark import Broadcast
@@ -86,7 +86,12 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     shipped = context.broadcast({name: _Rules(by_cluster) for name, by_cluster in sets.items()})
     added = [field for name in sets for field in _fields(name, explain)]
     schema = StructType([*questions.schema.fields, *added])
-    return questions.mapInArrow(_decider(shipped, explain), schema)
+    # Those of one peer one after the other: what it may do is then looked up once.
+    ordered = questions.sortWithinPartitions(*_PEER)
+    return ordered.mapInArrow(_decider(shipped, explain), schema)
+
+
+_PEER: Final = ("cluster", "listener", "principal", "other_principals", "host")
 
 
 def _with_class(usage: DataFrame, hosts: Hosts) -> DataFrame:
@@ -133,39 +138,45 @@ Batches = Iterator[pa.RecordBatch]
 def _decider(shipped: Broadcast[dict[str, _Rules]], explain: bool) -> Callable[[Batches], Batches]:
     def decide(batches: Batches) -> Batches:
         sets = shipped.value
-        for batch in batches:
-            asked = _Asked(batch)
-            arrays = list(batch.columns)
-            names = list(batch.schema.names)
-            for name, rules in sets.items():
-                for column, array in rules.answer(asked, explain).items():
-                    names.append(f"{name}_{column}")
-                    arrays.append(array)
-            yield pa.RecordBatch.from_arrays(arrays, names)
+        with uncollected():
+            for batch in batches:
+                asked = _Asked(batch)
+                arrays, names = list(batch.columns), list(batch.schema.names)
+                for name, rules in sets.items():
+                    for column, array in rules.answer(asked, explain).items():
+                        names.append(f"{name}_{column}")
+                        arrays.append(array)
+                yield pa.RecordBatch.from_arrays(arrays, names)
 
     return decide
 
 
+_Action = tuple[str, str]
+"""The names of an operation and of a resource type."""
+
+
 class _Asked:
-    """The questions of a batch, those of one peer, operation and resource type together."""
+    """The questions of a batch: by peer and action, the rows that ask them."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.size = batch.num_rows
-        self.groups: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         self.names: Sequence[str | None] = batch.column("resource_name").to_pylist()
+        self.peers: dict[tuple[str | None, ...], dict[_Action, list[int]]] = {}
         # To no ACL does a host of no class mean anything: one name for all keeps the peers few.
         has_class = pc.is_valid(batch.column("host"))
         host = pc.if_else(has_class, batch.column("example_host"), _NOWHERE)
-        before, after = (
-            [batch.column(name) for name in names]
-            for names in (
-                ("cluster", "listener", "principal", "other_principals"),
-                ("operation", "resource_type"),
-            )
+        columns = [batch.column(name).to_pylist() for name in _PEER[:-1]]
+        peers = zip(*columns, host.to_pylist(), strict=True)
+        actions = zip(
+            batch.column("operation").to_pylist(),
+            batch.column("resource_type").to_pylist(),
+            strict=True,
         )
-        columns = [column.to_pylist() for column in (*before, host, *after)]
-        for row, key in enumerate(zip(*columns, strict=True)):
-            self.groups[key].append(row)
+        for row, (peer, action) in enumerate(zip(peers, actions, strict=True)):
+            self.peers.setdefault(peer, {}).setdefault(action, []).append(row)
+
+
+_NOWHERE: Final = ""
 
 
 class _Rules:
@@ -183,20 +194,22 @@ class _Rules:
         allowed: list[bool | None] = [None] * asked.size
         kinds: list[str | None] = [None] * asked.size
         reasons: list[list[Sequence[int] | None]] = [[None] * asked.size for _ in range(3)]
-        for key, rows in asked.groups.items():
-            decider = self._decider(key[0])
+        for (cluster, *peer), actions in asked.peers.items():
+            decider = self._decider(str(cluster))
             if decider is None:
                 continue
-            session, operation, resource_type = _question(key)
-            names = [asked.names[row] for row in rows]
-            found = decider.authorizer.authorize(session, operation, resource_type, names)
-            for row, name, decision in zip(rows, names, found, strict=True):
-                allowed[row] = decision.allowed
-                kinds[row] = decision.kind.value
-                if explain:
-                    why = decider.acls_behind(session, operation, resource_type, name)
-                    for reason, positions in zip(reasons, why, strict=True):
-                        reason[row] = positions
+            session = _session(*peer)
+            for (operation, resource_type), rows in actions.items():
+                action = AclOperation[operation], ResourceType[resource_type]
+                names = [asked.names[row] for row in rows]
+                found = decider.authorizer.authorize(session, *action, names)
+                for row, name, decision in zip(rows, names, found, strict=True):
+                    allowed[row] = decision.allowed
+                    kinds[row] = decision.kind.value
+                    if explain:
+                        why = decider.acls_behind(session, *action, name)
+                        for reason, positions in zip(reasons, why, strict=True):
+                            reason[row] = positions
         columns = {"allowed": pa.array(allowed, pa.bool_()), "rule": pa.array(kinds, pa.string())}
         if explain:
             for which, reason in zip(("allows", "denies", "on_resource"), reasons, strict=True):
@@ -209,14 +222,11 @@ class _Rules:
         return self._deciders.get(cluster)
 
 
-def _question(key: tuple[Any, ...]) -> tuple[Session, AclOperation, ResourceType]:
-    _, listener, principal, others, host, operation, resource_type = key
+def _session(
+    listener: str | None, principal: str | None, others: str | None, host: str | None
+) -> Session:
     further = () if others is None else json.loads(others)
-    session = Session((principal, *further), host, listener or "")
-    return session, AclOperation[operation], ResourceType[resource_type]
-
-
-_NOWHERE: Final = ""
+    return Session((principal or "", *further), host or _NOWHERE, listener or "")
 
 
 class _Decider:

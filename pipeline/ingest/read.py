@@ -21,6 +21,7 @@ from pipeline.ingest.json_log import JsonLog
 from pipeline.ingest.kafka_log import KafkaLog, Piece
 from pipeline.ingest.parsed import Parsed, Rejected
 from pipeline.ingest.usage import COUNTS, KEYS, Usage
+from pipeline.workers import uncollected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -214,16 +215,17 @@ def _batches(table: pa.Table, schema: pa.Schema) -> Batches:
 
 
 def _parsed(reading: Reading, batches: Batches) -> Iterator[Parsed]:
-    if reading.form is Form.JSONL:
-        json_log = JsonLog()
+    with uncollected():
+        if reading.form is Form.JSONL:
+            json_log = JsonLog()
+            for batch in batches:
+                yield from json_log.parse(_bytes(batch), batch.column("source_file"))
+            return
+        kafka_log = KafkaLog(reading.cluster, reading.zone)
         for batch in batches:
-            yield from json_log.parse(_bytes(batch), batch.column("source_file"))
-        return
-    kafka_log = KafkaLog(reading.cluster, reading.zone)
-    for batch in batches:
-        for piece, start, end in _pieces(batch):
-            yield from kafka_log.parse(_bytes(batch)[start:end], piece)
-    yield from kafka_log.finish()
+            for piece, start, end in _pieces(batch):
+                yield from kafka_log.parse(_bytes(batch)[start:end], piece)
+        yield from kafka_log.finish()
 
 
 def _bytes(batch: pa.RecordBatch) -> pa.Array:

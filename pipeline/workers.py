@@ -1,0 +1,23 @@
+"""How the functions that Spark runs in Python workers spend their time."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Leave the garbage collector out.
+
+    What workers hold, hundreds of thousands of records or ACLs, has no cycles, and to go through
+    it again and again would take more time than the work itself.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
