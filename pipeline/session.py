@@ -25,6 +25,8 @@ _EVERYWHERE: Final = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
     # A whole day is written at a time, and a job that runs again replaces the days it writes.
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # A cluster called 1 is no number.
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
 }
 
 _LOCAL: Final = {
@@ -32,6 +34,8 @@ _LOCAL: Final = {
     # A shuffle on one machine has few partitions: each costs a task, and the data is small.
     "spark.sql.shuffle.partitions": "4",
     "spark.driver.memory": "2g",
+    # Faster than TCP between the JVM and Python.
+    "spark.python.unix.domain.socket.enabled": "true",
     # Without these two, Spark listens on the machine's outer address.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",

@@ -66,10 +66,15 @@ class Reading:
 
 
 class Ingested(NamedTuple):
-    """The tables `pipeline.schemas.events` (or ``usage``) and `pipeline.schemas.quarantine`."""
+    """The tables `pipeline.schemas.events` (or ``usage``) and `pipeline.schemas.quarantine`.
+
+    Both are of the rows ``kept``: who needs both lets Spark keep these (``persist``), so that the
+    files are read once.
+    """
 
     events: DataFrame
     quarantine: DataFrame
+    kept: DataFrame
 
 
 def form_of(spark: SparkSession, paths: Sequence[str]) -> Form:
@@ -107,11 +112,7 @@ def lines_of(text: DataFrame) -> DataFrame:
 
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
-    """Return the events of `lines`, and the lines that are none.
-
-    The two are read from the same rows: who needs both keeps these (``persist``) to read the files
-    once.
-    """
+    """Return the events of `lines`, and the lines that are none."""
     rows = found.mapInArrow(partial(_event_batches, reading), _either(schemas.events()))
     return _parted(rows, schemas.events())
 
@@ -156,6 +157,7 @@ def _parted(rows: DataFrame, schema: StructType) -> Ingested:
     return Ingested(
         rows.where(F.col("reason").isNull()).select(*schema.fieldNames()),
         quarantined.select(*schemas.quarantine().fieldNames()),
+        rows,
     )
 
 

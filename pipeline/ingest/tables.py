@@ -1,0 +1,191 @@
+"""The tables that log files are gathered in: each file once, however often and wherever it stops.
+
+Spark's file stream keeps in a checkpoint which files belong to which batch. A batch writes
+partitions of its own, and writes them anew if it was interrupted. So what is in the tables depends
+on the files alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import StorageLevel
+from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.files import exists, read_text, write_text
+from pipeline.ingest.read import (
+    READER_OPTIONS,
+    IngestError,
+    Reading,
+    events,
+    lines,
+    lines_of,
+    usage_of,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.types import StructType
+
+EVENTS: Final = "events"
+USAGE: Final = "usage_daily"
+QUARANTINE: Final = "quarantine"
+_CHECKPOINTS: Final = "_checkpoints"
+_PARTITIONS: Final = ("cluster", "day", "batch")
+
+_STREAM_OPTIONS: Final = READER_OPTIONS | {
+    # Spark forgets files that are a week older than the newest: they would be left out silently.
+    "maxFileAge": "3650d",
+}
+_BATCH: Final = {"maxBytesPerTrigger": str(4 << 30)}
+"""How much a batch reads: it is kept on disk while it is worked on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A batch that is in the tables: its number within its input, and how many lines it had."""
+
+    batch: int
+    lines: int
+
+
+def ingest(
+    spark: SparkSession,
+    paths: Sequence[str],
+    reading: Reading,
+    place: str,
+    *,
+    told: Callable[[Progress], None] = lambda progress: None,
+    options: dict[str, str] | None = None,
+) -> None:
+    """Bring what is new in files into the tables at ``place``, a directory or URL.
+
+    ``paths`` as in `pipeline.ingest.read.lines`. A file must be complete: what is added to one that
+    was read already is not seen. ``told`` is called after each batch. ``options`` are Spark's for
+    file streams that say how much a batch reads, such as ``maxFilesPerTrigger``. Raises IngestError
+    for an input that cannot be read, or one that was read otherwise before.
+    """
+    lines(spark, paths)  # a path that does not exist is an error here and none to a stream
+    for path in paths:
+        query = _query(spark, path, reading, place, told, options or _BATCH, {"availableNow": True})
+        _await(query)
+
+
+def follow(
+    spark: SparkSession,
+    paths: Sequence[str],
+    reading: Reading,
+    place: str,
+    *,
+    told: Callable[[Progress], None] = lambda progress: None,
+    interval: str = "10 seconds",
+) -> None:
+    """Bring files into the tables as they appear, until interrupted; else as `ingest`."""
+    trigger = {"processingTime": interval}
+    queries = [_query(spark, path, reading, place, told, _BATCH, trigger) for path in paths]
+    try:
+        spark.streams.awaitAnyTermination()
+        for query in queries:
+            _await(query)
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
+    """Return a table; its rows may have been written by several batches."""
+    schema = {
+        EVENTS: schemas.events,
+        USAGE: schemas.usage,
+        QUARANTINE: schemas.quarantine,
+    }[name]()
+    try:
+        found = spark.read.schema(_stored(schema)).parquet(f"{place}/{name}")
+    except AnalysisException:
+        return spark.createDataFrame([], schema)
+    return found.select(*schema.fieldNames())
+
+
+def has_tables(spark: SparkSession, place: str) -> bool:
+    """Tell whether `ingest` has written to a place."""
+    return exists(spark, f"{place}/{_CHECKPOINTS}")
+
+
+def _query(
+    spark: SparkSession,
+    path: str,
+    reading: Reading,
+    place: str,
+    told: Callable[[Progress], None],
+    options: dict[str, str],
+    trigger: dict[str, Any],
+) -> StreamingQuery:
+    source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
+    _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
+    text = spark.readStream.options(**_STREAM_OPTIONS | options).text(path)
+
+    def write(found: DataFrame, number: int) -> None:
+        told(Progress(number, _write(found, reading, place, f"{source}-{number:06}")))
+
+    stream = lines_of(text).writeStream.foreachBatch(write)
+    located = stream.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")
+    return located.trigger(**trigger).start()
+
+
+def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
+    """Write the partitions of a batch; return how many lines it has."""
+    rows = events(found, reading)
+    kept = rows.kept.persist(StorageLevel.DISK_ONLY)
+    try:
+        tables = {EVENTS: rows.events, QUARANTINE: rows.quarantine, USAGE: usage_of(rows.events)}
+        for name, table in tables.items():
+            table.withColumn("batch", F.lit(batch)).write.mode("overwrite").option(
+                "compression", "zstd"
+            ).partitionBy(*_PARTITIONS).parquet(f"{place}/{name}")
+        return kept.count()
+    finally:
+        kept.unpersist()
+
+
+def _await(query: StreamingQuery) -> None:
+    try:
+        query.awaitTermination()
+    except StreamingQueryException as error:
+        raise IngestError(f"the input cannot be read: {error}") from error
+
+
+def _stored(schema: StructType) -> StructType:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    return StructType([*schema.fields, StructField("batch", StringType())])
+
+
+def _same_reading(spark: SparkSession, file: str, path: str, reading: Reading) -> None:
+    """Note how an input is read, so that the tables do not come to hold it read in two ways."""
+    wanted = {
+        "input": path,
+        "form": reading.form.value,
+        "cluster": reading.cluster,
+        "zone": str(reading.zone),
+    }
+    if not exists(spark, file):
+        write_text(spark, file, json.dumps(wanted))
+        return
+    before = json.loads(read_text(spark, file))
+    if before != wanted:
+        changed = ", ".join(
+            f"{key} {before.get(key)!r}, now {value!r}"
+            for key, value in wanted.items()
+            if before.get(key) != value
+        )
+        raise IngestError(
+            f"{path} was read into these tables before with {changed}: "
+            "use the same options, or another output"
+        )
