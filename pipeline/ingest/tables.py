@@ -149,7 +149,7 @@ def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
             table.withColumn("batch", F.lit(batch)).write.mode("overwrite").option(
                 "compression", "zstd"
             ).partitionBy(*_PARTITIONS).parquet(f"{place}/{name}")
-        return kept.count()
+        return int(kept.count())
     finally:
         kept.unpersist()
 
