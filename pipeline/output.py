@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from io import StringIO
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from broker.acl.bindings import AclBinding
+from pipeline.commands import script
+from pipeline.policy import Policy, dump_policy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,6 +39,35 @@ class Output:
         finally:
             stream.close()
 
-    def acls(self, name: str, acls: Mapping[str, Iterable[AclBinding]]) -> dict[str, str]:
-        """Write the ACLs of each cluster as a policy file (docs/policy.md); return the names."""
-        raise NotImplementedError
+    def acls(
+        self,
+        name: str,
+        acls: Mapping[str, Iterable[AclBinding]],
+        *,
+        current: Mapping[str, Iterable[AclBinding]] | None = None,
+    ) -> dict[str, str]:
+        """Write the ACLs of each cluster for people and tools; return the names and what each is.
+
+        ``NAME.yaml`` is a policy file (docs/policy.md) of the whole set, and ``NAME.sh`` has the
+        commands of `kafka-acls.sh` that bring it about: they add what is not among the ``current``
+        ACLs of the cluster, and remove what is among these but not in the set. Without ``current``
+        they add everything and remove nothing. If there are several clusters, the names are
+        ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
+        """
+        written: dict[str, str] = {}
+        for cluster, wanted in acls.items():
+            file = f"{name}-{quote(cluster, safe='')}" if len(acls) > 1 else name
+            after = set(wanted)
+            before = set((current or {}).get(cluster, ()))
+            add, remove = after - before, before - after
+            text = StringIO()
+            dump_policy(Policy(list(after), cluster), text)
+            self.text(f"{file}.yaml", text.getvalue())
+            title = f"Cluster {cluster}: adds {len(add)} ACLs and removes {len(remove)}."
+            self.text(f"{file}.sh", "".join(script(title, add, remove)))
+            written[f"{file}.yaml"] = f"{len(after)} ACLs of {cluster}, as a policy file"
+            written[f"{file}.sh"] = (
+                f"kafka-acls.sh commands for {cluster}: {len(add)} ACLs to add, "
+                f"{len(remove)} to remove"
+            )
+        return written
