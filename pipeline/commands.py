@@ -22,6 +22,7 @@ from broker.acl.bindings import (
     invalid_reason,
 )
 from broker.acl.operations import supported_operations
+from pipeline.analysis.acl_text import acl_text
 
 _RESOURCE_OPTIONS: Final = {
     ResourceType.TOPIC: "--topic",
@@ -80,7 +81,7 @@ def script(
                 possible.append(acl)
             else:
                 lost += 1
-                yield f"# Not done ({words}), since {reason}: {_in_comment(acl)}\n"
+                yield f"# Not done ({words}), since {reason}: {acl_text(acl)}\n"
         for group in _groups(possible, denies_first=denies_first):
             yield f"{_TOOL} {words} {_options(group)}\n"
     if lost:
@@ -142,19 +143,3 @@ def _options(acls: list[AclBinding]) -> str:
 
 def _is_ascii(acl: AclBinding) -> bool:
     return acl.resource_name.isascii() and acl.principal.isascii() and acl.host.isascii()
-
-
-def _in_comment(acl: AclBinding) -> str:
-    """Return the ACL as one line of ASCII, whatever its names hold."""
-    words = (
-        acl.permission.name,
-        ascii(acl.principal),
-        "from",
-        ascii(acl.host),
-        acl.operation.name,
-        "on",
-        acl.pattern_type.name,
-        acl.resource_type.name,
-        ascii(acl.resource_name),
-    )
-    return " ".join(words)

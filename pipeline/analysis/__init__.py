@@ -1,0 +1,1 @@
+"""Reasoning about ACLs and use that needs no Spark."""
