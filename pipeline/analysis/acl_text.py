@@ -1,4 +1,4 @@
-"""ACLs as one line of text, for tables that people read."""
+"""ACLs and resources as one line of text, for tables that people read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from broker.acl.bindings import WILDCARD, AclBinding
+from broker.acl.bindings import AclBinding
 
 _PLAIN: Final = re.compile(r"[^\s\"\\]+")
 
@@ -24,9 +24,12 @@ def acl_text(acl: AclBinding) -> str:
     )
 
 
-def host_text(host: str | None) -> str:
-    """Return the host of a question, which is None if no ACL tells hosts apart."""
-    return WILDCARD if host is None else host
+def resource_text(resource_type: str, name: str | None) -> str:
+    """Return a resource as one line, such as ``TOPIC orders``; without a name the request had none.
+
+    Names are written as `acl_text` writes them.
+    """
+    return resource_type if name is None else f"{resource_type} {_word(name)}"
 
 
 def _word(text: str) -> str:

@@ -70,6 +70,7 @@ class Stay(Enum):
     CLOSES = "the last one that keeps a resource closed"
     UNMATCHED_DENY = "what it denies was not tried yet"
     YOUNG = "younger than the log"
+    PUT_BACK = "a replay without it changed decisions"
 
 
 class AclUse(NamedTuple):

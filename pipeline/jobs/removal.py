@@ -1,0 +1,122 @@
+"""Removes ACLs only as far as a replay of all that was asked changes no decision."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from pyspark.sql import functions as F
+
+from broker.acl.bindings import AclBinding
+from pipeline import replay
+from pipeline.inputs import InputError
+from pipeline.ruleset import Ruleset
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+Acls = Mapping[str, Collection[AclBinding]]
+"""ACLs by cluster."""
+
+
+class Replayed(NamedTuple):
+    """How many events there were, by cluster, and how many of all were decided otherwise."""
+
+    events: dict[str, int]
+    flipped: int
+
+
+class Removal(NamedTuple):
+    """What is left when ACLs are removed, by cluster, and the proof that it decides the same.
+
+    ``events`` counts the events that were replayed under ``remaining``; none of them is decided
+    otherwise than under the rules as they are. ``put_back`` are ACLs that were to go, but without
+    which some were.
+    """
+
+    remaining: dict[str, Ruleset]
+    put_back: dict[str, set[AclBinding]]
+    events: dict[str, int]
+
+
+def proven(usage: DataFrame, current: Mapping[str, Ruleset], going: Acls) -> Removal:
+    """Remove those of the ACLs ``going`` without which nothing in ``usage`` is decided otherwise.
+
+    Decisions are compared with those under the ``current`` rules, not with those in the log.
+    """
+    left = {cluster: set(going.get(cluster, ())) for cluster in current}
+    put_back: dict[str, set[AclBinding]] = {cluster: set() for cluster in current}
+    while True:
+        remaining = {
+            cluster: rules.with_acls(set(rules.acls) - left[cluster])
+            for cluster, rules in current.items()
+        }
+        found = replayed(usage, current, remaining)
+        if not found.flipped:
+            return Removal(remaining, put_back, found.events)
+        for cluster, positions in _behind(usage, current, remaining).items():
+            acls = {current[cluster].acls[position] for position in positions}
+            # Only what is gone can be at fault; were it not found, all of it would be.
+            back = left[cluster] & acls or set(left[cluster])
+            put_back[cluster] |= back
+            left[cluster] -= back
+
+
+def rules_of(current: Mapping[str, Ruleset], job: str) -> dict[str, Ruleset]:
+    """Return the current rules; raises InputError if there are none, for there is no job then."""
+    if not any(rules.acls for rules in current.values()):
+        raise InputError(f"{job} needs the ACLs of a cluster: give them with --acls")
+    return dict(current)
+
+
+def of_clusters(usage: DataFrame, current: Mapping[str, Ruleset]) -> DataFrame:
+    """Return the usage of the clusters whose rules are known."""
+    return usage.where(F.col("cluster").isin(list(current)))
+
+
+def _decided(
+    usage: DataFrame,
+    before: Mapping[str, Ruleset],
+    after: Mapping[str, Ruleset],
+    *,
+    explain: bool = False,
+) -> DataFrame:
+    sets = {"before": before, "after": after}
+    return replay.decided(replay.asked(usage, sets), sets, explain=explain)
+
+
+def replayed(
+    usage: DataFrame, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]
+) -> Replayed:
+    """Decide all usage under two sets of rules, and count."""
+    counted = (
+        _decided(usage, before, after)
+        .groupBy("cluster")
+        .agg(
+            F.sum("events").alias("events"),
+            F.sum(F.when(_is_flipped(), F.col("events")).otherwise(0)).alias("flipped"),
+        )
+        .collect()
+    )
+    return Replayed(
+        {row["cluster"]: row["events"] for row in counted}, sum(row["flipped"] for row in counted)
+    )
+
+
+def _is_flipped() -> Column:
+    return F.col("before_allowed") != F.col("after_allowed")
+
+
+def _behind(
+    usage: DataFrame, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]
+) -> dict[str, set[int]]:
+    """Return the ACLs behind what is decided otherwise, as positions, by cluster."""
+    lists = (f"before_{name}" for name in ("allows", "denies", "on_resource"))
+    acls = F.concat(*(F.coalesce(F.col(name), F.array().cast("array<int>")) for name in lists))
+    found = _decided(usage, before, after, explain=True).where(_is_flipped())
+    behind: dict[str, set[int]] = {}
+    for cluster, position in found.select("cluster", F.explode_outer(acls)).distinct().collect():
+        behind.setdefault(cluster, set())
+        if position is not None:
+            behind[cluster].add(position)
+    return behind

@@ -1,0 +1,175 @@
+"""The jobs `unused` and `redundant`: what they find, write and refuse."""
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from broker.acl.decisions import BrokerUsers  # noqa: E402
+from pipeline.inputs import InputError  # noqa: E402
+from pipeline.jobs import redundant, unused  # noqa: E402
+from pipeline.jobs.removal import proven  # noqa: E402
+from pipeline.policy import parse_policy  # noqa: E402
+from pipeline.ruleset import Ruleset, acl_id, ordered  # noqa: E402
+from tests.acl.examples import ALL, PREFIXED, READ, allow, deny  # noqa: E402
+from tests.pipeline.test_use import (  # noqa: E402
+    ALICE_DOES_ALL,
+    ALICE_READS,
+    ALICE_WRITES_PAY,
+    ALL_READ_NEWS,
+    BOB_WRITES,
+    NOT_BOB,
+    NOT_BOB_ORDERS,
+    NOT_DAVE,
+    PLANTED,
+)
+from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+
+YOUNG = allow("User:erin", READ, "new")
+ROWS = [
+    used(day=2, events=70),
+    used(day=8, events=7, operation="DESCRIBE", quiet=True),
+    used(day=1, events=5, operation="WRITE", resource_name="orders.eu", host="10.0.0.2"),
+    used(day=3, events=4, principal="User:carol", resource_name="news"),
+    used(day=5, events=3, principal="User:bob", resource_name="news", allowed=False),
+    used(day=6, events=2, principal="User:bob", resource_name="orders", allowed=False),
+    used(day=7, events=1, principal="User:mallory", resource_name=None, allowed=False),
+    # Only the ACLs that nobody else uses would allow these, but they need none.
+    used(day=7, events=9, principal="User:root", resource_name="pay", rule="SuperUser"),
+    used(day=7, events=6, principal="User:broker", resource_name="pay", listener="INTERNAL"),
+    used(cluster="other", events=40),
+    used(cluster="unknown", events=1000),
+]
+RULES = Ruleset(
+    ordered([*PLANTED, YOUNG, allow("User:root", READ, "pay"), allow("User:broker", READ, "pay")]),
+    super_users=frozenset(["User:root"]),
+    broker_users=BrokerUsers(frozenset(["User:broker"]), "INTERNAL"),
+)
+OTHER = Ruleset((ALICE_READS,))
+
+
+@pytest.fixture(scope="module")
+def inputs(spark, tmp_path_factory):
+    return inputs_of(
+        spark,
+        tmp_path_factory.mktemp("jobs"),
+        ROWS,
+        days=9,
+        current={"c1": RULES, "other": OTHER},
+        earlier={"c1": RULES.with_acls(set(RULES.acls) - {YOUNG})},
+    )
+
+
+@pytest.fixture(scope="module")
+def result(inputs):
+    return unused.run(inputs)
+
+
+def rows_by_acl(inputs, result, cluster, *columns):
+    assert "unused/acls" in result.outputs
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/unused/acls")
+    rows = table.where(table.cluster == cluster).collect()
+    return {row["acl_id"]: tuple(row[name] for name in columns) for row in rows}
+
+
+def test_planted_acls_are_found_and_no_others(inputs, result):
+    found = rows_by_acl(inputs, result, "c1", "use", "removable", "events", "decisive_events")
+    assert found == {
+        acl_id(acl): values
+        for acl, values in {
+            ALICE_READS: ("never decisive", True, 77, 0),
+            ALICE_DOES_ALL: ("needed", False, 82, 5),
+            ALICE_WRITES_PAY: ("unmatched", True, 0, 0),
+            BOB_WRITES: ("unmatched", True, 0, 0),
+            ALL_READ_NEWS: ("needed", False, 7, 4),
+            NOT_BOB: ("needed", False, 3, 3),
+            NOT_DAVE: ("unmatched", False, 0, 0),
+            NOT_BOB_ORDERS: ("never decisive", True, 2, 0),
+            YOUNG: ("unmatched", False, 0, 0),
+            allow("User:root", READ, "pay"): ("unmatched", True, 0, 0),
+            allow("User:broker", READ, "pay"): ("unmatched", True, 0, 0),
+        }.items()
+    }
+    found = rows_by_acl(inputs, result, "other", "use", "stays_because", "last_day")
+    assert found == {acl_id(ALICE_READS): ("needed", "needed", date(2026, 3, 1))}
+
+
+def test_what_remains_is_written_with_the_commands_that_lead_there(inputs, result):
+    place = inputs.output.place
+    policies = {
+        cluster: parse_policy(Path(f"{place}/unused/remaining-{cluster}.yaml").read_text())
+        for cluster in ("c1", "other")
+    }
+    assert [policies[cluster].cluster for cluster in policies] == ["c1", "other"]
+    assert set(policies["c1"].acls) == {ALICE_DOES_ALL, ALL_READ_NEWS, NOT_BOB, NOT_DAVE, YOUNG}
+    assert set(policies["other"].acls) == {ALICE_READS}
+    commands = Path(f"{place}/unused/remaining-c1.sh").read_text().splitlines()
+    assert sum("--remove --force" in line for line in commands) == 6
+    assert not any("--add" in line for line in commands)
+    assert {name for name in result.outputs if name.startswith("unused/remaining-c1")} == {
+        "unused/remaining-c1.yaml",
+        "unused/remaining-c1.sh",
+    }
+
+
+def test_the_summary_has_the_proof(result):
+    assert result.summary == (
+        "6 of 12 ACLs can be removed together: in the log from 2026-03-01 to 2026-03-09, "
+        "none of 147 events would have been decided otherwise."
+    )
+    figures = figures_of(result)
+    assert figures["Events decided otherwise without them"] == 0
+    assert figures["ACLs younger than the log"] == 1
+    assert figures["Events of super users"] == 15
+    (shown,) = table_of(result, "DENYs that no event met")
+    assert shown["ACL"] == "DENY READ on TOPIC LITERAL news to User:dave from *"
+    (warning,) = result.warnings
+    assert warning.endswith("may look unused (clusters: other).")
+
+
+def test_a_log_without_allowed_events_is_refused(inputs):
+    nothing = replace(inputs, window=replace(inputs.window, allowed=0))
+    with pytest.raises(InputError, match="Set the level of Kafka's"):
+        unused.run(nothing)
+    silent = replace(inputs, current={**inputs.current, "silent": OTHER})
+    with pytest.raises(InputError, match="cluster silent has no allowed event"):
+        unused.run(silent)
+    with pytest.raises(InputError, match="--acls"):
+        unused.run(replace(inputs, current={}))
+
+
+def test_what_was_wrongly_taken_for_superfluous_is_put_back(inputs):
+    removal = proven(inputs.usage, {"c1": RULES}, {"c1": set(PLANTED)})
+    # Of what alice may read, both are back: each of the two is behind what changed.
+    assert removal.put_back == {"c1": {ALICE_READS, ALICE_DOES_ALL, ALL_READ_NEWS, NOT_BOB}}
+    assert {ALICE_WRITES_PAY, BOB_WRITES, NOT_DAVE}.isdisjoint(removal.remaining["c1"].acls)
+
+
+def test_redundant_acls_and_contradictions_are_written_and_proven(inputs):
+    inner = allow("User:bob", ALL, "orders", pattern_type=PREFIXED)
+    outer = allow("User:*", ALL, "ord", pattern_type=PREFIXED)
+    taken_back = allow("User:zoe", READ, "news")
+    denial = deny("User:zoe", ALL, "n", pattern_type=PREFIXED)
+    acls = ordered([*PLANTED, inner, outer, taken_back, denial])
+    result = redundant.run(replace(inputs, current={"c1": Ruleset(acls)}))
+    text = Path(f"{inputs.output.place}/redundant/remaining.yaml").read_text()
+    gone = {ALICE_READS, ALICE_DOES_ALL, BOB_WRITES, inner, taken_back}
+    assert set(acls) - set(parse_policy(text).acls) == gone
+    assert result.summary == (
+        "5 of 12 ACLs are covered by others and can be removed together; "
+        "none of 107 events would have been decided otherwise."
+    )
+    assert table_of(result, "ALLOWs that never decide") == [
+        {
+            "ALLOW": "ALLOW READ on TOPIC LITERAL news to User:zoe from *",
+            "Denied by": "DENY ALL on TOPIC PREFIXED n to User:zoe from *",
+        }
+    ]
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/redundant/covered")
+    covers = {row["acl_id"]: row["covered_by_id"] for row in table.collect()}
+    assert covers[acl_id(inner)] == acl_id(outer)
