@@ -188,7 +188,7 @@ def _choose(
     # and for Kafka's; only an ACL that both match can stand for others.
     weak = frozenset(p for p, acl in enumerate(acls) if not cidr and kafka_overlooks(acl.host))
     distinct = {frozenset(each) - weak or frozenset(each) for each in sets}
-    left = [each for each in distinct if each.isdisjoint(stays)]
+    left = [each for each in distinct if not any(position in stays for position in each)]
     members: dict[int, list[frozenset[int]]] = {}
     for each in left:
         for position in each:
