@@ -227,7 +227,7 @@ def test_contradictions_are_all_and_only_the_allows_that_meet_a_deny(cidr: bool)
     # Without subnets, one in CIDR notation is a text that no peer's address is.
     hosts = [host for host in HOSTS if cidr or "/" not in host]
     entire = partial = 0
-    for _ in range(40):
+    for _ in range(20):
         rules = Ruleset(random_acls(random, random.choice((4, 12, 25)), hosts), cidr=cidr)
         found = {each.allow: each for each in contradictions(rules)}
         for acl in rules.acls:
@@ -242,8 +242,8 @@ def test_contradictions_are_all_and_only_the_allows_that_meet_a_deny(cidr: bool)
                 elif each is not None:
                     partial += 1
                     assert met(Ruleset((acl, *each.denies), cidr=cidr), acl)[0]
-    assert entire > 5
-    assert partial > 20
+    assert entire > 3
+    assert partial > 10
 
 
 def met(rules: Ruleset, acl: AclBinding) -> tuple[bool, bool]:

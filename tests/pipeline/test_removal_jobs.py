@@ -143,6 +143,19 @@ def test_a_log_without_allowed_events_is_refused(inputs):
         unused.run(replace(inputs, current={}))
 
 
+def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
+    rows = [
+        used(operation="WRITE", events=5),
+        used(principal="User:bob", operation="DESCRIBE", api="Metadata", quiet=True, events=3),
+    ]
+    rules = Ruleset(ordered([ALICE_DOES_ALL, BOB_WRITES]))
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
+    assert figures_of(unused.run(inputs))["Removable together"] == 0
+    result = unused.run(inputs, unused.UnusedOptions(filtering=False))
+    assert figures_of(result)["Removable together"] == 1
+    assert result.warnings[-1].startswith("3 decisions that only filter an answer change")
+
+
 def test_what_was_wrongly_taken_for_superfluous_is_put_back(inputs):
     removal = proven(inputs.usage, {"c1": RULES}, {"c1": set(PLANTED)})
     # Of what alice may read, both are back: each of the two is behind what changed.

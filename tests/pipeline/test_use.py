@@ -73,7 +73,7 @@ def random_questions(random: Random, number: int) -> list[Question]:
 def test_what_goes_changes_no_answer_and_what_is_needed_does(cidr: bool, default: bool) -> None:
     random = Random(f"{cidr} {default}")
     gone_in_all = needed_in_all = 0
-    for number in range(60):
+    for number in range(40):
         rules = Ruleset(
             random_acls(random, random.choice((5, 15, 40))),
             allow_everyone_if_no_acl_found=default,
@@ -101,8 +101,8 @@ def test_what_goes_changes_no_answer_and_what_is_needed_does(cidr: bool, default
         if default:
             opened(rules, remaining)
         gone_in_all += len(gone)
-    assert gone_in_all > 100
-    assert needed_in_all > 40
+    assert gone_in_all > 60
+    assert needed_in_all > 20
 
 
 def opened(rules: Ruleset, remaining: Ruleset) -> None:
@@ -118,7 +118,7 @@ def opened(rules: Ruleset, remaining: Ruleset) -> None:
 def test_no_allow_that_was_chosen_to_stay_could_go_as_well() -> None:
     random = Random(5)
     chosen = 0
-    for _ in range(60):
+    for _ in range(20):
         rules = Ruleset(random_acls(random, 120), cidr=True)
         questions = random_questions(random, 60)
         uses = acl_uses(rules, [asked(rules, each) for each in questions])
@@ -128,7 +128,7 @@ def test_no_allow_that_was_chosen_to_stay_could_go_as_well() -> None:
             if each.stays is Stay.CHOSEN and each.acl.permission is AclPermission.ALLOW:
                 chosen += 1
                 assert decisions(without(remaining, each.acl), questions) != before
-    assert chosen > 20
+    assert chosen > 10
 
 
 ALICE_READS = allow("User:alice", READ, "orders")
