@@ -1,0 +1,310 @@
+"""The least that principals need to go on with what they did: ACLs on single resources.
+
+A grant never goes beyond the rules there are now, as far as sessions have been seen: where these
+allow something from one host alone, or to one principal of a session alone, so does the grant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from broker.acl.authorizer import Session
+from broker.acl.bindings import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+    invalid_reason,
+)
+from broker.acl.decisions import BrokerUsers
+from broker.acl.operations import GRANTED_BY
+from pipeline.ruleset import Ruleset
+
+Principals = tuple[str, ...]
+
+_LISTENER: Final = "any"
+"""ACLs do not tell listeners apart."""
+
+
+class Use(NamedTuple):
+    """What a session did: one operation on resources of one type.
+
+    ``host`` None is any host that no ACL names.
+    """
+
+    principals: Principals
+    host: str | None
+    operation: AclOperation
+    resource_type: ResourceType
+    names: Sequence[str]
+
+
+class Grantee(NamedTuple):
+    """Whom ACLs of one resource type name."""
+
+    principal: str
+    host: str
+    resource_type: ResourceType
+
+
+class Unmet(NamedTuple):
+    """A use that no ACL is recommended for, and why."""
+
+    principals: Principals
+    host: str | None
+    operation: AclOperation
+    resource_type: ResourceType
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grants:
+    """ALLOW ACLs by whom they name: the operations of each name, as bits (1 << operation).
+
+    ``unmet`` are the uses that they do not allow.
+    """
+
+    literal: dict[Grantee, dict[str, int]] = field(default_factory=dict)
+    prefixed: dict[Grantee, dict[str, int]] = field(default_factory=dict)
+    unmet: list[Unmet] = field(default_factory=list)
+
+    def bindings(self) -> Iterator[AclBinding]:
+        """Return the ACLs."""
+        for pattern_type, granted in (
+            (PatternType.LITERAL, self.literal),
+            (PatternType.PREFIXED, self.prefixed),
+        ):
+            for grantee, names in granted.items():
+                for name, bits in names.items():
+                    for operation in operations_of(bits):
+                        yield allowing(grantee, name, operation, pattern_type)
+
+
+def allowing(
+    grantee: Grantee,
+    name: str,
+    operation: AclOperation,
+    pattern_type: PatternType = PatternType.LITERAL,
+) -> AclBinding:
+    """Return the ACL that allows an operation to a grantee."""
+    return AclBinding(
+        grantee.resource_type,
+        name,
+        pattern_type,
+        grantee.principal,
+        grantee.host,
+        operation,
+        AclPermission.ALLOW,
+    )
+
+
+@lru_cache(maxsize=4096)
+def operations_of(bits: int) -> tuple[AclOperation, ...]:
+    """Return the operations of a set of bits."""
+    return tuple(operation for operation in AclOperation if bits >> operation & 1)
+
+
+@lru_cache(maxsize=4096)
+def effective(bits: int) -> int:
+    """Return all operations that ACLs of these operations allow, implications included."""
+    return sum(1 << operation for operation in AclOperation if bits & GRANTED_BY[operation])
+
+
+@lru_cache(maxsize=4096)
+def fewest(bits: int) -> int:
+    """Return the fewest operations whose ACLs allow all of these: what others imply goes."""
+    for operation in operations_of(bits):
+        without = bits & ~(1 << operation)
+        if effective(without) >> operation & 1:
+            bits = without
+    return bits
+
+
+def needed(
+    uses: Iterable[Use],
+    rules: Ruleset | None,
+    sessions: Iterable[Principals],
+    most_hosts: int | None = None,
+) -> Grants:
+    """Return the fewest ACLs on single resources that allow the uses.
+
+    ``rules``: those that allow the uses now; None if they are not known, and then nothing limits
+    the grants. ``sessions``: the principals of every session seen. ``most_hosts``: name the hosts
+    of a principal that comes from no more than so many; without it, only hosts that the rules need
+    are named.
+
+    The ACL is for the first principal of a session, not for the groups behind it, unless that would
+    allow it something in another session that the rules deny there. A resource whose name is ``*``,
+    as a group's may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
+    """
+    uses = list(uses)
+    granting = _Granting(rules, sessions, _host_bound(uses, most_hosts))
+    for use in uses:
+        granting.take(use)
+    return minimized(granting.grants)
+
+
+def _host_bound(uses: Sequence[Use], most_hosts: int | None) -> Collection[str]:
+    """The principals whose hosts are to be named."""
+    if most_hosts is None:
+        return ()
+    hosts: dict[str, set[str | None]] = {}
+    for use in uses:
+        hosts.setdefault(use.principals[0], set()).add(use.host)
+    return {who for who, seen in hosts.items() if None not in seen and len(seen) <= most_hosts}
+
+
+class _Granting:
+    """Finds the grant for each use."""
+
+    def __init__(
+        self, rules: Ruleset | None, sessions: Iterable[Principals], host_bound: Collection[str]
+    ) -> None:
+        self.grants = Grants()
+        self._host_bound = host_bound
+        self._authorizer = None
+        if rules is not None:
+            # Who needs no ACL would seem to have ACLs that allow everything.
+            plain = replace(rules, super_users=frozenset(), broker_users=BrokerUsers())
+            self._authorizer = plain.authorizer()
+        # A text that no ACL has for a host, and no address: what is allowed to it, `*` allows.
+        acls = () if rules is None else rules.acls
+        self._nowhere = "-" * (1 + max((len(acl.host) for acl in acls), default=0))
+        self._seen_in: dict[str, set[Principals]] = {}
+        for principals in sessions:
+            for principal in principals:
+                self._seen_in.setdefault(principal, set()).add(principals)
+
+    def take(self, use: Use) -> None:
+        """Grant what allows a use, or take note of why nothing does."""
+        first = use.principals[0]
+        if first == WILDCARD_PRINCIPAL:
+            self._refuse(use, use.names, f"an ACL of {first} would hold for everyone")
+            return
+        bound = use.host if first in self._host_bound else None
+        host = self._nowhere if bound is None else bound
+        grantee = Grantee(first, WILDCARD if bound is None else bound, use.resource_type)
+        # Mostly all is settled by asking whether the rules allow it to the first principal alone.
+        for name, is_allowed in zip(
+            use.names, self._allowed(self._in_all_sessions(use), host, use), strict=True
+        ):
+            self._grant(use, name, grantee if is_allowed else self._narrowed(use, name, bound))
+
+    def _in_all_sessions(self, use: Use) -> Principals:
+        """The principals that are surely there wherever the first one is."""
+        first = use.principals[0]
+        if self._seen_in.get(first, {use.principals}) == {use.principals}:
+            return use.principals
+        return (first,)
+
+    def _allowed(self, principals: Principals, host: str, use: Use) -> list[bool]:
+        if self._authorizer is None:
+            return [True] * len(use.names)
+        session = Session(principals, host, _LISTENER)
+        decisions = self._authorizer.authorize(session, use.operation, use.resource_type, use.names)
+        return [decision.allowed for decision in decisions]
+
+    def _narrowed(self, use: Use, name: str, bound: str | None) -> Grantee | None:
+        """A grantee that an ACL of now allows the same, the first principal if it may be."""
+        if self._authorizer is None:
+            return None
+        host = self._nowhere if use.host is None else use.host
+        session = Session(use.principals, host, _LISTENER)
+        found = self._authorizer.index.bindings_for(session.peer, use.resource_type, name)
+        first, *others = self._in_all_sessions(use)
+        firsts = {first, *others, WILDCARD_PRINCIPAL}
+        grantees = {
+            Grantee(
+                first if acl.principal in firsts else acl.principal,
+                acl.host if bound is None else bound,
+                use.resource_type,
+            )
+            for acl in found
+            if acl.permission is AclPermission.ALLOW
+            and GRANTED_BY[use.operation] >> acl.operation & 1
+        }
+        return min(
+            grantees,
+            key=lambda each: (each.principal != first, each.host != WILDCARD, each),
+            default=None,
+        )
+
+    def _grant(self, use: Use, name: str, grantee: Grantee | None) -> None:
+        if grantee is None:
+            self._refuse(use, [name], "the current rules do not allow it")
+            return
+        is_any = name == WILDCARD
+        pattern_type = PatternType.PREFIXED if is_any else PatternType.LITERAL
+        reason = invalid_reason(allowing(grantee, name, use.operation, pattern_type))
+        if reason is not None:
+            self._refuse(use, [name], reason)
+            return
+        granted = self.grants.prefixed if is_any else self.grants.literal
+        names = granted.setdefault(grantee, {})
+        names[name] = names.get(name, 0) | 1 << use.operation
+
+    def _refuse(self, use: Use, names: Iterable[str], reason: str) -> None:
+        self.grants.unmet.extend(Unmet(*use[:4], name, reason) for name in names)
+
+
+def minimized(grants: Grants) -> Grants:
+    """Return the same without the operations that others imply, or wider ACLs allow."""
+    prefixed: dict[Grantee, PrefixBits] = {}
+    # The shortest prefixes first, and `*` before other hosts: they make later ones needless.
+    for grantee in sorted(grants.prefixed, key=lambda each: each.host != WILDCARD):
+        for prefix, bits in sorted(grants.prefixed[grantee].items(), key=lambda item: len(item[0])):
+            left = fewest(bits) & ~_by_prefixes(prefixed, grantee, prefix)
+            if left:
+                prefixed.setdefault(grantee, PrefixBits()).add(prefix, left)
+    literal: dict[Grantee, dict[str, int]] = {}
+    for grantee, names in grants.literal.items():
+        is_bound = grantee.host != WILDCARD
+        anywhere = grants.literal.get(grantee._replace(host=WILDCARD), {}) if is_bound else {}
+        kept = {}
+        for name, bits in names.items():
+            left = fewest(bits) & ~effective(anywhere.get(name, 0))
+            if prefixed:
+                left &= ~_by_prefixes(prefixed, grantee, name)
+            if left:
+                kept[name] = left
+        if kept:
+            literal[grantee] = kept
+    return Grants(literal, {who: found.bits for who, found in prefixed.items()}, grants.unmet)
+
+
+class PrefixBits:
+    """The operations of prefixes, as bits, found for a name at the cost of a few lookups."""
+
+    def __init__(self, bits: Mapping[str, int] | None = None) -> None:
+        self.bits: dict[str, int] = {}
+        self._lengths: set[int] = set()
+        for prefix, each in (bits or {}).items():
+            self.add(prefix, each)
+
+    def add(self, prefix: str, bits: int) -> None:
+        """Take bits for those of a prefix, besides what it has."""
+        self.bits[prefix] = self.bits.get(prefix, 0) | bits
+        self._lengths.add(len(prefix))
+
+    def allowed(self, name: str) -> int:
+        """Return what is allowed on a name, or on all names that begin with it."""
+        found = 0
+        for length in self._lengths:
+            if length <= len(name):
+                found |= self.bits.get(name[:length], 0)
+        return effective(found)
+
+
+def _by_prefixes(prefixed: Mapping[Grantee, PrefixBits], grantee: Grantee, name: str) -> int:
+    found = 0
+    for each in {grantee, grantee._replace(host=WILDCARD)}:
+        if each in prefixed:
+            found |= prefixed[each].allowed(name)
+    return found
