@@ -23,6 +23,7 @@ from broker.acl.bindings import (
     invalid_reason,
 )
 from broker.acl.decisions import BrokerUsers
+from broker.acl.hosts import subnet
 from broker.acl.operations import GRANTED_BY
 from pipeline.ruleset import Ruleset
 
@@ -232,7 +233,7 @@ class _Granting:
         }
         return min(
             grantees,
-            key=lambda each: (each.principal != first, each.host != WILDCARD, each),
+            key=lambda each: (each.principal != first, *_narrowness(each.host), each),
             default=None,
         )
 
@@ -252,6 +253,14 @@ class _Granting:
 
     def _refuse(self, use: Use, names: Iterable[str], reason: str) -> None:
         self.grants.unmet.extend(Unmet(*use[:4], name, reason) for name in names)
+
+
+def _narrowness(host: str) -> tuple[int, int]:
+    """A key that sorts `*` first, then subnets, the larger ones before those within them."""
+    if host == WILDCARD:
+        return 0, 0
+    around = subnet(host)
+    return (2, 0) if around is None else (1, around.size.prefix_length)
 
 
 def minimized(grants: Grants) -> Grants:
