@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
 from broker.acl.authorizer import Session
@@ -132,44 +133,27 @@ def needed(
     uses: Iterable[Use],
     rules: Ruleset | None,
     sessions: Iterable[Principals],
-    most_hosts: int | None = None,
 ) -> Grants:
     """Return the fewest ACLs on single resources that allow the uses.
 
     ``rules``: those that allow the uses now; None if they are not known, and then nothing limits
-    the grants. ``sessions``: the principals of every session seen. ``most_hosts``: name the hosts
-    of a principal that comes from no more than so many; without it, only hosts that the rules need
-    are named.
+    the grants. ``sessions``: the principals of every session seen.
 
     The ACL is for the first principal of a session, not for the groups behind it, unless that would
     allow it something in another session that the rules deny there. A resource whose name is ``*``,
     as a group's may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
     """
-    uses = list(uses)
-    granting = _Granting(rules, sessions, _host_bound(uses, most_hosts))
+    granting = _Granting(rules, sessions)
     for use in uses:
         granting.take(use)
     return minimized(granting.grants)
 
 
-def _host_bound(uses: Sequence[Use], most_hosts: int | None) -> Collection[str]:
-    """The principals whose hosts are to be named."""
-    if most_hosts is None:
-        return ()
-    hosts: dict[str, set[str | None]] = {}
-    for use in uses:
-        hosts.setdefault(use.principals[0], set()).add(use.host)
-    return {who for who, seen in hosts.items() if None not in seen and len(seen) <= most_hosts}
-
-
 class _Granting:
     """Finds the grant for each use."""
 
-    def __init__(
-        self, rules: Ruleset | None, sessions: Iterable[Principals], host_bound: Collection[str]
-    ) -> None:
+    def __init__(self, rules: Ruleset | None, sessions: Iterable[Principals]) -> None:
         self.grants = Grants()
-        self._host_bound = host_bound
         self._authorizer = None
         if rules is not None:
             # Who needs no ACL would seem to have ACLs that allow everything.
@@ -189,14 +173,10 @@ class _Granting:
         if first == WILDCARD_PRINCIPAL:
             self._refuse(use, use.names, f"an ACL of {first} would hold for everyone")
             return
-        bound = use.host if first in self._host_bound else None
-        host = self._nowhere if bound is None else bound
-        grantee = Grantee(first, WILDCARD if bound is None else bound, use.resource_type)
+        grantee = Grantee(first, WILDCARD, use.resource_type)
         # Mostly all is settled by asking whether the rules allow it to the first principal alone.
-        for name, is_allowed in zip(
-            use.names, self._allowed(self._in_all_sessions(use), host, use), strict=True
-        ):
-            self._grant(use, name, grantee if is_allowed else self._narrowed(use, name, bound))
+        for name, is_allowed in zip(use.names, self._allowed_from_anywhere(use), strict=True):
+            self._grant(use, name, grantee if is_allowed else self._narrowed(use, name))
 
     def _in_all_sessions(self, use: Use) -> Principals:
         """The principals that are surely there wherever the first one is."""
@@ -205,14 +185,14 @@ class _Granting:
             return use.principals
         return (first,)
 
-    def _allowed(self, principals: Principals, host: str, use: Use) -> list[bool]:
+    def _allowed_from_anywhere(self, use: Use) -> list[bool]:
         if self._authorizer is None:
             return [True] * len(use.names)
-        session = Session(principals, host, _LISTENER)
+        session = Session(self._in_all_sessions(use), self._nowhere, _LISTENER)
         decisions = self._authorizer.authorize(session, use.operation, use.resource_type, use.names)
         return [decision.allowed for decision in decisions]
 
-    def _narrowed(self, use: Use, name: str, bound: str | None) -> Grantee | None:
+    def _narrowed(self, use: Use, name: str) -> Grantee | None:
         """A grantee that an ACL of now allows the same, the first principal if it may be."""
         if self._authorizer is None:
             return None
@@ -223,9 +203,7 @@ class _Granting:
         firsts = {first, *others, WILDCARD_PRINCIPAL}
         grantees = {
             Grantee(
-                first if acl.principal in firsts else acl.principal,
-                acl.host if bound is None else bound,
-                use.resource_type,
+                first if acl.principal in firsts else acl.principal, acl.host, use.resource_type
             )
             for acl in found
             if acl.permission is AclPermission.ALLOW
@@ -261,6 +239,36 @@ def _narrowness(host: str) -> tuple[int, int]:
         return 0, 0
     around = subnet(host)
     return (2, 0) if around is None else (1, around.size.prefix_length)
+
+
+def bound_to_hosts(grants: Grants, hosts: Mapping[str, Collection[str]]) -> Grants:
+    """Return the same grants, but from some hosts alone to those principals that have ``hosts``.
+
+    Grants that name a host already stay as they are. The hosts are addresses in canonical form;
+    IPv6 ones are written as Kafka compares them, which our broker understands too.
+    """
+    texts = {who: sorted({_as_java(host) for host in theirs}) for who, theirs in hosts.items()}
+
+    def bound(granted: dict[Grantee, dict[str, int]]) -> dict[Grantee, dict[str, int]]:
+        found: dict[Grantee, dict[str, int]] = {}
+        for grantee, names in granted.items():
+            is_free = grantee.host == WILDCARD
+            for host in texts.get(grantee.principal, [WILDCARD]) if is_free else [grantee.host]:
+                here = found.setdefault(grantee._replace(host=host), {})
+                for name, bits in names.items():
+                    here[name] = here.get(name, 0) | bits
+        return found
+
+    return minimized(Grants(bound(grants.literal), bound(grants.prefixed), grants.unmet))
+
+
+def _as_java(host: str) -> str:
+    """What Java prints for an address: IPv6 with all groups, without leading zeros."""
+    try:
+        address = IPv6Address(host)
+    except ValueError:
+        return host
+    return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
 def minimized(grants: Grants) -> Grants:

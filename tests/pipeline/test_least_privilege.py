@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from broker.acl.authorizer import Action, Session
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from pipeline.analysis.least_privilege import Grants, Use, minimized, needed
+from pipeline.analysis.least_privilege import Grants, Use, bound_to_hosts, minimized, needed
 from pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
 from pipeline.analysis.safeguards import safeguards
 from pipeline.ruleset import Ruleset, ordered
@@ -45,9 +45,9 @@ def use(principals, operation, *names, host=None, resource_type=TOPIC) -> Use:
     return Use(tuple(principals.split()), host, operation, resource_type, names)
 
 
-def recommended(uses, rules, sessions=None, **options) -> list[AclBinding]:
+def recommended(uses, rules, sessions=None, hosts=()) -> list[AclBinding]:
     sessions = {each.principals for each in uses} if sessions is None else sessions
-    grants = needed(uses, rules, sessions, **options)
+    grants = bound_to_hosts(needed(uses, rules, sessions), dict(hosts))
     assert grants.unmet == []
     allows = list(grants.bindings())
     return sorted({*allows, *safeguards(allows, rules or Ruleset(), sessions)})
@@ -101,16 +101,21 @@ class TestGrants:
         found = recommended([use("User:a", READ, "a", "b", "c", host="10.0.0.1")], rules)
         assert found == list(rules.acls)
 
-    def test_name_few_hosts_if_asked(self):
+    def test_name_given_hosts_where_the_rules_name_none(self):
+        rules = Ruleset(
+            ordered([ALLOW_ALL, *acls("allow READ group g literal User:a 10.0.0.7")]),
+        )
         uses = [
-            use("User:a", READ, "t", host="10.0.0.1"),
-            use("User:a", READ, "t", host="10.0.0.2"),
-            *(use("User:b", READ, "t", host=f"10.0.0.{each}") for each in range(3)),
+            use("User:a", READ, "t"),
+            use("User:b", READ, "t"),
+            use("User:a", READ, "g", resource_type=GROUP, host="10.0.0.7"),
         ]
-        assert recommended(uses, Ruleset((ALLOW_ALL,)), most_hosts=2) == acls(
-            "allow READ topic t literal User:a 10.0.0.1",
-            "allow READ topic t literal User:a 10.0.0.2",
+        hosts = {"User:a": ["10.0.0.7", "2001:db8::1"], "User:c": ["10.0.0.9"]}
+        assert recommended(uses, rules, hosts=hosts) == acls(
+            "allow READ topic t literal User:a 10.0.0.7",
+            "allow READ topic t literal User:a 2001:db8:0:0:0:0:0:1",
             "allow READ topic t literal User:b",
+            "allow READ group g literal User:a 10.0.0.7",
         )
 
     def test_of_a_group_named_star_are_no_grants_of_every_group(self):
@@ -353,15 +358,20 @@ def is_allowed(authorizer, question) -> bool:
     return authorizer.decide(session, Action(operation, resource_type, name)).allowed
 
 
+def hosts_of(principal, used) -> set[str]:
+    return {host for principals, host, *_ in used if principal in principals}
+
+
 def as_uses(used) -> list[Use]:
     return [Use(*rest, (name,)) for *rest, name in used]
 
 
 @settings(max_examples=300, deadline=None)
-@given(histories(), st.sampled_from([None, 1, 3]))
-def test_all_uses_stay_allowed_and_nothing_denied_becomes_allowed(history, most_hosts):
+@given(histories(), st.sets(st.sampled_from([each for session in SESSIONS for each in session])))
+def test_all_uses_stay_allowed_and_nothing_denied_becomes_allowed(history, host_bound):
     rules, sessions, used = history
-    grants = needed(as_uses(used), rules, sessions, most_hosts)
+    hosts = {principal: hosts_of(principal, used) for principal in host_bound}
+    grants = bound_to_hosts(needed(as_uses(used), rules, sessions), hosts)
     allows = list(grants.bindings())
     now = rules.authorizer()
     then = rules.with_acls([*allows, *safeguards(allows, rules, sessions)]).authorizer()
