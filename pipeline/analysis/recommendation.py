@@ -1,0 +1,83 @@
+"""From what was used to the ACLs that are recommended for one cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from broker.acl.bindings import AclBinding, AclPermission, ResourceType
+from pipeline.analysis.least_privilege import Grants, Principals, Use, bound_to_hosts, needed
+from pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
+from pipeline.analysis.safeguards import safeguards
+from pipeline.ruleset import Ruleset
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the log tells of a cluster.
+
+    ``sessions``: the principals of every session, allowed something or not. ``names``: the
+    resources that exist. ``hosts``: where the principals come from whose grants are to say so.
+    """
+
+    uses: Iterable[Use]
+    sessions: Collection[Principals]
+    names: Mapping[ResourceType, Collection[str]]
+    hosts: Mapping[str, Collection[str]]
+
+
+class Draft:
+    """The grants for single resources, and the prefixes that could stand for some of them.
+
+    ``rules``: those of now; None if they are not known. ``options``: None for no prefixes.
+    """
+
+    def __init__(
+        self, evidence: Evidence, rules: Ruleset | None, options: PrefixOptions | None
+    ) -> None:
+        self._rules = rules or Ruleset()
+        self._sessions = evidence.sessions
+        self._options = options
+        grants = needed(evidence.uses, rules, evidence.sessions)
+        self.grants: Grants = bound_to_hosts(grants, evidence.hosts)
+        found = candidates(self.grants, evidence.names, options) if options is not None else ()
+        self.considered: Sequence[Candidate] = list(found)
+
+    @property
+    def affordable(self) -> list[Candidate]:
+        """The considered prefixes whose price is not too high."""
+        if self._options is None:
+            return []
+        return [each for each in self.considered if each.price <= self._options.maximum_price]
+
+    def with_all_prefixes(self) -> Ruleset:
+        """Return rules with all affordable prefixes, to see which of them allow what is denied.
+
+        They have every DENY of now, which is more than will be kept, but all that matters here.
+        """
+        denies = (acl for acl in self._rules.acls if acl.permission is AclPermission.DENY)
+        return self._rules.with_acls(
+            [*self.grants.bindings(), *(each.acl for each in self.affordable), *denies]
+        )
+
+    def rules(self, forbidden: Collection[AclBinding]) -> Ruleset:
+        """Return the recommended rules, without the prefixes that are ``forbidden``."""
+        acceptable = [each for each in self.affordable if each.acl not in forbidden]
+        allows = list(consolidated(self.grants, acceptable).bindings())
+        return self._rules.with_acls([*allows, *safeguards(allows, self._rules, self._sessions)])
+
+
+def why_not(
+    candidate: Candidate,
+    taken: Collection[AclBinding],
+    forbidden: Collection[AclBinding],
+    maximum_price: int,
+) -> str | None:
+    """Return why a prefix that was considered is not recommended; None if it is."""
+    if candidate.acl in taken:
+        return None
+    if candidate.price > maximum_price:
+        return f"its price is above {maximum_price}"
+    if candidate.acl in forbidden:
+        return "something denied would become allowed"
+    return "another prefix allows the same"
