@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
+from broker.acl.bindings import ResourceType
 from pipeline.output import Output
 from pipeline.ruleset import Ruleset
 
@@ -51,3 +52,4 @@ class Inputs:
     proposed: Mapping[str, Ruleset] = field(default_factory=dict)
     other: Mapping[str, Ruleset] = field(default_factory=dict)
     earlier: Mapping[str, Ruleset] = field(default_factory=dict)
+    names: Mapping[str, Mapping[ResourceType, frozenset[str]]] = field(default_factory=dict)

@@ -50,10 +50,10 @@ class Draft:
             return []
         return [each for each in self.considered if each.price <= self._options.maximum_price]
 
-    def with_all_prefixes(self) -> Ruleset:
+    def widest(self) -> Ruleset:
         """Return rules with all affordable prefixes, to see which of them allow what is denied.
 
-        They have every DENY of now, which is more than will be kept, but all that matters here.
+        Every DENY of now is among them: those that matter will be kept.
         """
         denies = (acl for acl in self._rules.acls if acl.permission is AclPermission.DENY)
         return self._rules.with_acls(

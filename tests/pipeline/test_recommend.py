@@ -1,0 +1,219 @@
+"""The job `recommend`: a small world of which the smallest set of ACLs is known."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from broker.acl.bindings import ResourceType  # noqa: E402
+from broker.acl.decisions import BrokerUsers  # noqa: E402
+from pipeline.inputs import InputError  # noqa: E402
+from pipeline.jobs import recommend  # noqa: E402
+from pipeline.jobs.recommend import RecommendOptions  # noqa: E402
+from pipeline.policy import parse_policy  # noqa: E402
+from pipeline.ruleset import Ruleset, ordered  # noqa: E402
+from tests.pipeline.test_least_privilege import acls  # noqa: E402
+from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+
+RULES = Ruleset(
+    ordered(
+        acls(
+            "allow ALL topic * literal User:alice",
+            "allow READ topic pay. prefixed User:*",
+            "allow READ topic vault literal User:bob 10.0.0.7",
+            "allow READ group * literal User:alice",
+            "allow WRITE topic news literal Group:press",
+            "allow ALL cluster kafka-cluster literal User:alice",
+            "allow ALL topic * literal User:broker",
+            "allow ALL topic * literal User:gone",
+            "deny READ topic pay.secret literal User:*",
+            "deny DESCRIBE topic logs literal User:alice",
+            "deny DELETE topic * literal User:*",
+        )
+    ),
+    super_users=frozenset(["User:root"]),
+    broker_users=BrokerUsers(frozenset(["User:broker"]), "INTERNAL"),
+)
+
+ROWS = [
+    # alice reads three of the four topics below orders., and writes one of them
+    *(used(resource_name=f"orders.{name}", events=10) for name in ("eu", "us", "ca")),
+    used(resource_name="orders.eu", operation="DESCRIBE", host="10.0.0.9"),
+    used(resource_name="orders.eu", operation="WRITE", day=3),
+    used(resource_name="orders.eu", operation="WRITE", day=3, events=2),
+    # stock. has one topic that alice did not read
+    *(used(resource_name=f"stock-{number}") for number in range(3)),
+    used(resource_name="stock-9", operation="WRITE", principal="User:broker", listener="PUBLIC"),
+    # pay. has one that everyone is denied
+    *(used(resource_name=f"pay.{name}", principal="User:carol") for name in ("a", "b", "c")),
+    used(resource_name="pay.secret", principal="User:carol", allowed=False, events=5),
+    used(resource_name="logs"),
+    used(resource_name="logs", operation="DESCRIBE", allowed=False),
+    used(resource_name="vault", principal="User:bob", host="10.0.0.7"),
+    used(resource_name="vault", principal="User:bob", host="10.0.0.8", allowed=False),
+    used(resource_name="app", resource_type="GROUP"),
+    used(resource_name="kafka-cluster", resource_type="CLUSTER", operation="CREATE"),
+    used(resource_name="news", principal="User:dan", other_principals='["Group:press"]',
+         operation="WRITE"),
+    used(resource_name=None, principal="User:mallory", allowed=False),
+    used(resource_name="(any)", operation="WRITE", events=4),
+    used(resource_name="(any)", operation="WRITE", principal="User:idle"),
+    used(resource_name="pay.x", principal="User:root", rule="SuperUser", events=7),
+    used(resource_name="pay.y", principal="User:broker", listener="INTERNAL", events=6),
+    # recorded as denied, allowed by now
+    used(resource_name="orders.old", principal="User:alice", allowed=False, events=3),
+    used(cluster="c2", resource_name="t", events=20),
+    used(cluster="c2", resource_name="t", allowed=False, events=2),
+    used(cluster="c2", resource_name="u", principal="User:root", rule="SuperUser"),
+    used(cluster="c2", resource_name="v", allowed=False),
+]  # fmt: skip
+
+EXPECTED = [
+    "allow READ topic orders. prefixed User:alice",
+    "allow WRITE topic orders.eu literal User:alice",
+    "allow READ topic stock-0 literal User:alice",
+    "allow READ topic stock-1 literal User:alice",
+    "allow READ topic stock-2 literal User:alice",
+    "allow WRITE topic stock-9 literal User:broker",
+    "allow READ topic pay.a literal User:carol",
+    "allow READ topic pay.b literal User:carol",
+    "allow READ topic pay.c literal User:carol",
+    "allow READ topic logs literal User:alice",
+    "deny DESCRIBE topic logs literal User:alice",
+    "allow READ topic vault literal User:bob 10.0.0.7",
+    "allow READ group app literal User:alice",
+    "allow CREATE cluster kafka-cluster literal User:alice",
+    "allow WRITE topic news literal User:dan",
+]
+
+
+def policy_of(inputs, file) -> list:
+    return sorted(parse_policy(Path(inputs.output.place, file).read_text()).acls)
+
+
+@pytest.fixture(scope="module")
+def inputs(spark, tmp_path_factory):
+    return inputs_of(
+        spark,
+        tmp_path_factory.mktemp("recommend"),
+        ROWS,
+        days=10,
+        current={"c1": RULES},
+        names={"c1": {ResourceType.TOPIC: frozenset(["stock-8", "unrelated"])}},
+    )
+
+
+@pytest.fixture(scope="module")
+def result(inputs):
+    return recommend.run(inputs)
+
+
+def test_the_smallest_set_is_found(inputs, result):
+    assert set(result.outputs) >= {"recommend/acls-c1.yaml", "recommend/acls-c1.sh"}
+    assert policy_of(inputs, "recommend/acls-c1.yaml") == acls(*EXPECTED)
+
+
+def test_without_rules_what_was_recorded_is_allowed(inputs, result):
+    assert policy_of(inputs, "recommend/acls-c2.yaml") == acls(
+        "allow READ topic t literal User:alice"
+    )
+    (warning,) = (each for each in result.warnings if "c2" in each)
+    assert "22 events are of questions that it answers both ways" in warning
+
+
+def test_everything_that_was_asked_is_proven(result):
+    figures = figures_of(result)
+    asked = [row for row in ROWS if row["resource_name"] != "(any)" and row["resource_name"] != "u"]
+    assert figures["events replayed"] == sum(row["events"] for row in asked)
+    assert figures["allowed events that would be denied"] == 0
+    assert figures["denied events that would be allowed"] == 0
+    assert figures["events of super users"] == 13
+    assert "recommend/flips" not in result.outputs
+    assert "decides all of them as now" in result.summary
+
+
+def test_the_current_set_is_compared(result):
+    figures = figures_of(result)
+    assert figures["ACLs now"] == 11
+    assert figures["ACLs recommended"] == 16
+    # vault; all others shrink, but User:gone's and the group's for dan
+    assert figures["grants kept"] == 1
+    assert figures["grants gone"] == 2
+    assert figures["grants narrowed"] == 5
+
+
+def test_prices_are_listed(inputs, result):
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/recommend/prefixes")
+    rows = {row["prefix"]: row.asDict() for row in table.collect()}
+    assert rows["orders."]["taken"]
+    assert rows["orders."]["price"] == 0
+    assert (rows["stock-"]["price"], rows["stock-"]["newly_allowed"]) == (2, ["stock-8", "stock-9"])
+    assert rows["stock-"]["why_not"] == "its price is above 0"
+    assert rows["pay."]["price"] > 0
+    (shown,) = (row for row in table_of(result, "Prefixes considered") if row["Why not"] == "")
+    assert (shown["Principal"], shown["Prefix"], shown["Names"]) == ("User:alice", "orders.", 4)
+
+
+def test_what_is_doubtful_is_said(result):
+    warnings = "\n".join(result.warnings)
+    assert "and would be on none, because they used none: User:idle" in warnings
+    assert "1 principals with ACLs asked for nothing" in warnings
+    assert "3 events were decided otherwise than the current rules decide" in warnings
+
+
+def test_hosts_open_resources_and_dear_prefixes(spark, tmp_path):
+    rules = Ruleset(
+        ordered(
+            acls(
+                "allow READ topic a. prefixed User:bob",
+                "allow READ topic b literal User:bob",
+                "deny READ topic c-4 literal User:alice",
+            )
+        ),
+        super_users=frozenset(["User:root"]),
+        allow_everyone_if_no_acl_found=True,
+    )
+    rows = [
+        *(used(resource_name=f"c-{number}", host="10.0.0.1") for number in range(3)),
+        used(resource_name="c-3", host="10.0.0.2", principal="User:bob"),
+        used(resource_name="c-4", allowed=False, host="10.0.0.1"),
+        *(used(resource_name=f"long.{number}", principal="User:bob", host="10.0.0.2")
+          for number in range(3)),
+        used(resource_name="long.4", principal="User:many", host="10.0.0.3"),
+        used(resource_name="long.4", principal="User:many", host="10.0.0.4"),
+        used(resource_name="a.x", allowed=False, principal="User:mallory"),
+    ]  # fmt: skip
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
+    options = RecommendOptions(hosts=True, most_hosts=1, maximum_price=5, minimum_length=2)
+    result = recommend.run(inputs, options)
+    assert figures_of(result)["allowed events that would be denied"] == 0
+    assert figures_of(result)["denied events that would be allowed"] == 0
+    # c- would be dear enough, but one of its names is denied
+    assert policy_of(inputs, "recommend/acls.yaml") == acls(
+        "allow READ topic c-0 literal User:alice 10.0.0.1",
+        "allow READ topic c-1 literal User:alice 10.0.0.1",
+        "allow READ topic c-2 literal User:alice 10.0.0.1",
+        "allow READ topic c-3 literal User:bob 10.0.0.2",
+        "allow READ topic long. prefixed User:bob 10.0.0.2",
+        "allow READ topic long.4 literal User:many",
+        "allow DESCRIBE topic a. prefixed User:root",
+        "allow DESCRIBE topic b literal User:root",
+        "allow DESCRIBE topic c-4 literal User:root",
+    )
+
+
+def test_a_log_without_allowed_events_is_refused(inputs):
+    window = replace(inputs.window, allowed=0)
+    with pytest.raises(InputError, match="the log has no allowed event"):
+        recommend.run(replace(inputs, window=window))
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="most_hosts must be at least 1, not 0"):
+        RecommendOptions(most_hosts=0)
+    with pytest.raises(ValueError, match="minimum_names must be at least 2, not 1"):
+        RecommendOptions(minimum_names=1)
