@@ -171,7 +171,7 @@ def test_hosts_open_resources_and_dear_prefixes(spark, tmp_path):
             acls(
                 "allow READ topic a. prefixed User:bob",
                 "allow READ topic b literal User:bob",
-                "deny READ topic c-4 literal User:alice",
+                "allow READ topic c-4 literal User:bob",
             )
         ),
         super_users=frozenset(["User:root"]),
