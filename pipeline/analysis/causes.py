@@ -1,0 +1,76 @@
+"""Why two sets of rules decide a question differently: the changes that made the decision flip.
+
+Where both have the same settings and the default is to deny, the causes are complete: with the
+removed ACLs put back and the added ones taken away, the decision is as it was before. Otherwise one
+cause can hide another, such as the name of a super user the ACLs that this principal has as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from broker.acl.authorizer import RuleKind
+from broker.acl.bindings import AclBinding
+
+
+class Setting(StrEnum):
+    """What decides beside ACLs."""
+
+    SUPER_USER = "super.users or broker.users"
+    DEFAULT = "allow.everyone.if.no.acl.found"
+    SUBNETS = "subnets as hosts of ACLs"
+
+
+class Decided(NamedTuple):
+    """How one set of rules decides a question.
+
+    ``allows`` and ``denies``: its ACLs that allow and deny it. ``on_resource``: all of its ACLs on
+    the resource, or None if the default without ACLs is to deny. ``acls``: all that it has.
+    """
+
+    rule: RuleKind
+    allows: Sequence[AclBinding]
+    denies: Sequence[AclBinding]
+    on_resource: Sequence[AclBinding] | None
+    acls: Container[AclBinding]
+
+
+class Causes(NamedTuple):
+    """ACLs that only one set has, and settings that differ, because of which a decision flips."""
+
+    removed: Sequence[AclBinding]
+    added: Sequence[AclBinding]
+    settings: Sequence[Setting]
+
+
+def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
+    """Return why a decision flipped, which was to allow or to deny before.
+
+    ALLOWs of the stricter rules beside its DENYs are no cause, and neither is a lack of ALLOWs if
+    it has them: only what has to be undone is named.
+    """
+    # What newly denies from one set to the other newly allows in the other direction.
+    allowing, denying = (before, after) if allowed_before else (after, before)
+    granted, refused, settings = _why_denied(allowing, denying)
+    lost = [acl for acl in granted if acl not in denying.acls]
+    imposed = [acl for acl in refused if acl not in allowing.acls]
+    if len(lost) + len(imposed) < len(granted) + len(refused):
+        # The same ACL is in both, and only one of them takes its host for a subnet.
+        settings.append(Setting.SUBNETS)
+    removed, added = (lost, imposed) if allowed_before else (imposed, lost)
+    return Causes(removed, added, settings)
+
+
+def _why_denied(
+    allowing: Decided, denying: Decided
+) -> tuple[Sequence[AclBinding], Sequence[AclBinding], list[Setting]]:
+    """What the one has and the other lacks that allows; what the other has that denies; settings"""
+    if allowing.rule is RuleKind.SUPER_USER:
+        return (), (), [Setting.SUPER_USER]
+    if allowing.rule is RuleKind.DEFAULT_ALLOW:
+        if denying.on_resource is None:
+            return (), denying.denies, [Setting.DEFAULT]
+        return (), denying.on_resource, []
+    return (() if denying.allows else allowing.allows), denying.denies, []
