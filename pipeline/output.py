@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -22,11 +22,20 @@ class Output:
         self._spark = spark
         self.place = place.rstrip("/")
 
-    def table(self, name: str, rows: DataFrame) -> DataFrame:
-        """Write a Parquet table and return it as it can be read back."""
+    def table(self, name: str, rows: DataFrame, *, partition_by: Sequence[str] = ()) -> DataFrame:
+        """Write a Parquet table and return it as it can be read back.
+
+        ``partition_by``: columns whose values become directories, the first one outermost.
+        """
         path = f"{self.place}/{name}"
-        rows.write.mode("overwrite").option("compression", "zstd").parquet(path)
-        return self._spark.read.parquet(path)
+        writer = rows.write.mode("overwrite").option("compression", "zstd")
+        # The whole table is replaced, not only the partitions that there are now.
+        writer = writer.option("partitionOverwriteMode", "static")
+        if partition_by:
+            writer = writer.partitionBy(*partition_by)
+        writer.parquet(path)
+        # Without the schema, Spark would take the directory cluster=1 for a number.
+        return self._spark.read.schema(rows.schema).parquet(path)
 
     def text(self, name: str, content: str) -> None:
         """Write a text file."""

@@ -1,0 +1,190 @@
+"""Who used what: effective use by principal, resource, operation and day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F
+
+from broker.acl.bindings import AclOperation
+from pipeline.analysis.acl_text import resource_text
+from pipeline.inputs import Inputs, Window
+from pipeline.jobs.ranking import Ranking, rankings
+from pipeline.result import Cell, Chart, Figure, Result, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_TABLE: Final = "matrix/use"
+_COUNTS: Final = ("events", "allowed_events", "denied_events")
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixOptions:
+    """``top``: how many rows the tables of the summary show."""
+
+    top: int = 20
+
+
+def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
+    """Write the table of use, partitioned by cluster and day, and sum it up.
+
+    A row is what one principal (the first one of its sessions) did with one operation on one
+    resource of a cluster on a day: ``events``, of them ``allowed_events``, ``denied_events`` and
+    ``quiet_events`` (which only filtered an answer), ``reference_count``, ``first_seen`` and
+    ``last_seen``.
+    """
+    options = options or MatrixOptions()
+    use = inputs.output.table(_TABLE, _use(inputs.usage), partition_by=("cluster", "day"))
+    tops = rankings(
+        use,
+        {
+            "principals": ("cluster", "principal"),
+            "resources": ("cluster", "resource_type", "resource_name"),
+            "operations": ("cluster", "operation"),
+        },
+        _sums(),
+        count=options.top,
+    )
+    days = days_of(inputs.window)
+    by_day = {row["day"]: row for row in use.groupBy("day").agg(*_aliased(_sums())).collect()}
+    return Result(
+        job="matrix",
+        title="Effective use",
+        summary=_summary(inputs.window, tops),
+        figures=_figures(inputs.window, tops),
+        tables=[
+            _top_table("Top principals", tops["principals"], ("principal",)),
+            _resources_table(tops["resources"]),
+            _top_table("Operations", tops["operations"], ("operation",)),
+            _heat_table(use, tops["principals"]),
+        ],
+        charts=[_day_chart(days, by_day), _principal_chart(tops["principals"])],
+        outputs={_TABLE: "use by cluster, day, principal, resource and operation"},
+    )
+
+
+def days_of(window: Window) -> list[date]:
+    """Return all days of a window, in order."""
+    count = (window.last_day - window.first_day).days + 1
+    return [window.first_day + timedelta(days=number) for number in range(count)]
+
+
+def _use(usage: DataFrame) -> DataFrame:
+    keys = ("cluster", "day", "principal", "operation", "resource_type", "resource_name")
+    return (
+        usage.groupBy(*keys)
+        .agg(
+            F.sum("events").alias("events"),
+            _events_where(F.col("allowed")).alias("allowed_events"),
+            _events_where(~F.col("allowed")).alias("denied_events"),
+            _events_where(F.col("quiet")).alias("quiet_events"),
+            F.sum("reference_count").alias("reference_count"),
+            F.min("first_seen").alias("first_seen"),
+            F.max("last_seen").alias("last_seen"),
+        )
+        # One file for a day, not one from each task; sorted by whom most questions are about.
+        .repartition("cluster", "day")
+        .sortWithinPartitions("cluster", "day", "principal")
+    )
+
+
+def _events_where(condition: Column) -> Column:
+    return F.sum(F.when(condition, F.col("events")).otherwise(0))
+
+
+def _sums() -> dict[str, Column]:
+    return {name: F.sum(name) for name in _COUNTS}
+
+
+def _aliased(measures: Mapping[str, Column]) -> list[Column]:
+    return [measure.alias(name) for name, measure in measures.items()]
+
+
+def _summary(window: Window, tops: Mapping[str, Ranking]) -> str:
+    return (
+        f"{tops['principals'].total:,} principals used {tops['resources'].total:,} resources with "
+        f"{tops['operations'].total:,} operations in {window.events:,} events from "
+        f"{window.first_day} to {window.last_day}."
+    )
+
+
+def _figures(window: Window, tops: Mapping[str, Ranking]) -> list[Figure]:
+    return [
+        Figure("Events", window.events),
+        Figure("Allowed", window.allowed),
+        Figure("Denied", window.denied),
+        Figure("Principals", tops["principals"].total, "each in each cluster"),
+        Figure("Resources", tops["resources"].total, "each in each cluster"),
+        Figure("Operations", tops["operations"].total, "each in each cluster"),
+    ]
+
+
+def _top_table(title: str, top: Ranking, columns: Sequence[str]) -> Table:
+    shown = ("cluster", *columns, *_COUNTS)
+    rows = [[row[name] for name in shown] for row in top.rows]
+    return Table(title, _headings(shown), rows, top.total)
+
+
+def _resources_table(top: Ranking) -> Table:
+    rows: list[list[Cell]] = [
+        [
+            row["cluster"],
+            resource_text(row["resource_type"], row["resource_name"]),
+            *(row[name] for name in _COUNTS),
+        ]
+        for row in top.rows
+    ]
+    return Table("Top resources", _headings(("cluster", "resource", *_COUNTS)), rows, top.total)
+
+
+def _headings(names: Sequence[str]) -> list[str]:
+    return [name.replace("_events", "").capitalize() for name in names]
+
+
+def _heat_table(use: DataFrame, principals: Ranking) -> Table:
+    """The events of the top principals by operation."""
+    shown = [(row["cluster"], row["principal"]) for row in principals.rows]
+    counts = (
+        use.where(F.col("principal").isin([principal for _, principal in shown]))
+        .groupBy("cluster", "principal", "operation")
+        .agg(F.sum("events").alias("events"))
+        .collect()
+    )
+    events = {(row["cluster"], row["principal"], row["operation"]): row["events"] for row in counts}
+    used = {operation for *who, operation in events if tuple(who) in shown}
+    operations = [each.name for each in AclOperation if each.name in used]
+    rows = [[*who, *(events.get((*who, name), 0) for name in operations)] for who in shown]
+    return Table(
+        "Events by principal and operation",
+        ["Cluster", "Principal", *operations],
+        rows,
+        principals.total,
+    )
+
+
+def _day_chart(days: Sequence[date], by_day: Mapping[date, Any]) -> Chart:
+    def series(name: str) -> list[float]:
+        return [by_day[day][name] if day in by_day else 0 for day in days]
+
+    return Chart(
+        "Events by day",
+        "columns",
+        [str(day) for day in days],
+        {"allowed": series("allowed_events"), "denied": series("denied_events")},
+    )
+
+
+def _principal_chart(top: Ranking) -> Chart:
+    return Chart(
+        "Top principals",
+        "bars",
+        [row["principal"] for row in top.rows],
+        {
+            "allowed": [row["allowed_events"] for row in top.rows],
+            "denied": [row["denied_events"] for row in top.rows],
+        },
+    )
