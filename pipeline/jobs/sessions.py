@@ -1,0 +1,174 @@
+"""Who behaves anew: new principals, new hosts, first-seen grants, and days that stand out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F
+
+from broker.acl.bindings import AclOperation
+from pipeline.analysis.spikes import SpikeRule
+from pipeline.inputs import InputError, Inputs
+from pipeline.jobs.matrix import days_of
+from pipeline.jobs.novelty import habits_of, items_of
+from pipeline.jobs.sessions_report import Found, report
+from pipeline.jobs.spike_days import spike_days
+from pipeline.result import Result
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+ADMINISTRATIVE: Final = (
+    AclOperation.CREATE,
+    AclOperation.DELETE,
+    AclOperation.ALTER,
+    AclOperation.ALTER_CONFIGS,
+    AclOperation.CLUSTER_ACTION,
+    AclOperation.CREATE_TOKENS,
+)
+"""The operations that change the cluster, or act in the name of others."""
+
+_WHO: Final = ("cluster", "principal")
+_GRANT: Final = (*_WHO, "operation", "resource_type")
+
+
+@dataclass(frozen=True, slots=True)
+class SessionsOptions:
+    """How the log is looked at.
+
+    ``baseline_days``: how many days at its beginning are taken for normal; None for half of them.
+    ``spike``: what is far more than before. ``top``: how many rows the tables show.
+    """
+
+    baseline_days: int | None = None
+    spike: SpikeRule = field(default_factory=SpikeRule)
+    top: int = 20
+
+
+def run(inputs: Inputs, options: SessionsOptions | None = None) -> Result:
+    """Compare the days after the baseline with the baseline.
+
+    New principals are told apart from known ones that come from new hosts or were allowed something
+    new. A principal whose hosts are nearly all new each day is listed once, not with each host, and
+    so are names of resources that are new each day (see `pipeline.jobs.novelty.habits_of`). Events
+    that only filtered an answer do not count as use. A known principal's days are compared with its
+    own before (see `pipeline.analysis.spikes`), back to its first one.
+
+    Raises InputError if the log is too short for the baseline and a day after it.
+    """
+    options = options or SessionsOptions()
+    days = days_of(inputs.window)
+    split = _end_of_baseline(days, options.baseline_days)
+    usage, warnings = _with_baseline(inputs.usage, split)
+    use = usage.where(~F.coalesce("quiet", F.lit(False)))
+    principals = inputs.output.table("sessions/principals", _principals(usage, split))
+    known = principals.where(~F.col("new"))
+    acts = use.select("*", _is_administrative().alias("administrative"))
+    found = Found(
+        principals,
+        inputs.output.table("sessions/hosts", _new_hosts(usage, known, split)),
+        inputs.output.table("sessions/grants", _new_grants(use, principals, split)),
+        inputs.output.table(
+            "sessions/spikes", spike_days(acts, known, days, days.index(split), options.spike)
+        ),
+    )
+    return report(found, days, split, options.top, warnings)
+
+
+def _end_of_baseline(days: Sequence[date], wanted: int | None) -> date:
+    """The first day that is compared with those before it."""
+    if len(days) < 2:
+        raise InputError(
+            f"the log covers one day ({days[0]}): to see what is new, at least one day before "
+            "is needed"
+        )
+    baseline = len(days) // 2 if wanted is None else wanted
+    if not 1 <= baseline < len(days):
+        raise InputError(
+            f"a baseline of {baseline} days does not fit into the log's {len(days)}: it can have "
+            f"1 to {len(days) - 1} days, so that one is left to compare with it"
+        )
+    return days[baseline]
+
+
+def _with_baseline(usage: DataFrame, split: date) -> tuple[DataFrame, list[str]]:
+    """Leave out clusters whose log begins after the baseline: all of it would be new."""
+    first_days = usage.groupBy("cluster").agg(F.min("day").alias("day")).collect()
+    late = sorted(row["cluster"] for row in first_days if row["day"] >= split)
+    if not late:
+        return usage, []
+    warning = (
+        f"left out, since their log begins after the baseline (before {split}): clusters "
+        f"{', '.join(late)}"
+    )
+    return usage.where(~F.col("cluster").isin(late)), [warning]
+
+
+def _principals(usage: DataFrame, split: date) -> DataFrame:
+    loud = ~F.coalesce("quiet", F.lit(False))
+    counts = {
+        "events": F.sum("events"),
+        "denied_events": _events_where(loud & ~F.col("allowed")),
+        "administrative_events": _events_where(loud & _is_administrative()),
+    }
+    items = items_of(usage, _WHO, "host", counts)
+    totals = items.groupBy(*_WHO).agg(
+        F.count("*").alias("hosts"),
+        F.count_if(F.col("first_day") < F.lit(split)).alias("baseline_hosts"),
+        *(F.sum(name).alias(name) for name in counts),
+    )
+    habits = habits_of(items, _WHO).withColumnRenamed("changing", "changing_hosts")
+    return totals.join(habits, list(_WHO)).withColumn("new", F.col("since") >= F.lit(split))
+
+
+def _new_hosts(usage: DataFrame, known: DataFrame, split: date) -> DataFrame:
+    counts = {
+        "events": F.sum("events"),
+        "denied_events": _events_where(~F.col("allowed")),
+        "first_seen": F.min("first_seen"),
+    }
+    stable = known.where(~F.col("changing_hosts")).select(*_WHO, "baseline_hosts")
+    return (
+        items_of(usage, _WHO, "host", counts)
+        .where(F.col("first_day") >= F.lit(split))
+        .withColumn("days", F.size("days"))
+        .join(stable, list(_WHO))
+    )
+
+
+def _new_grants(use: DataFrame, principals: DataFrame, split: date) -> DataFrame:
+    """What was allowed for the first time; all of it, also of new principals and changing names."""
+    allowed = F.col("allowed")
+    counts = {
+        "events": _events_where(allowed),
+        "denied_events": _events_where(~allowed),
+        "first_allowed": F.min(F.when(allowed, F.col("first_seen"))),
+        "first_denied": F.min(F.when(~allowed, F.col("first_seen"))),
+    }
+    # Days of denials are no days of use.
+    only_allowed = use.withColumn("day", F.when(allowed, F.col("day")))
+    items = items_of(only_allowed, _GRANT, "resource_name", counts)
+    habits = habits_of(items.where(F.col("first_day").isNotNull()), _GRANT)
+    known = principals.select(*_WHO, F.col("new").alias("new_principal"))
+    return (
+        items.where(F.col("first_day") >= F.lit(split))
+        .withColumn("days", F.size("days"))
+        .withColumn("administrative", _is_administrative())
+        .withColumn(
+            "denied_before",
+            F.coalesce(F.col("first_denied") < F.col("first_allowed"), F.lit(False)),
+        )
+        .join(habits.select(*_GRANT, F.col("changing").alias("changing_names")), list(_GRANT))
+        .join(known, list(_WHO))
+    )
+
+
+def _is_administrative() -> Column:
+    return F.col("operation").isin([operation.name for operation in ADMINISTRATIVE])
+
+
+def _events_where(condition: Column) -> Column:
+    return F.sum(F.when(condition, F.col("events")).otherwise(0))
