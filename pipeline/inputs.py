@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from broker.acl.bindings import ResourceType
@@ -32,6 +32,12 @@ class Window:
     allowed: int
     denied: int
     quarantined: int
+
+    @property
+    def days(self) -> list[date]:
+        """All days, in order, also those without events."""
+        count = (self.last_day - self.first_day).days + 1
+        return [self.first_day + timedelta(days=number) for number in range(count)]
 
 
 @dataclass(frozen=True, slots=True)

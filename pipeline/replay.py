@@ -7,7 +7,7 @@ often it was asked. A host counts only if some ACL names it; all others are one 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -30,12 +30,13 @@ from pipeline.ruleset import Ruleset
 from pipeline.workers import uncollected
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
 RuleSets = Mapping[str, Mapping[str, Ruleset]]
 """Sets of rules by a name for each, such as ``current``; each a `Ruleset` by cluster."""
+
+Batches = Iterator[pa.RecordBatch]
 
 QUESTION: Final = (
     *("cluster", "listener", "principal", "other_principals", "host", "operation"),
@@ -53,10 +54,7 @@ def asked(usage: DataFrame, sets: RuleSets) -> DataFrame:
     many did not only filter an answer), ``reference_count``, ``first_seen``, ``last_seen``,
     ``days``, and ``example_host``, one of their hosts.
     """
-    rules = [ruleset for by_cluster in sets.values() for ruleset in by_cluster.values()]
-    classed = _with_class(usage, Hosts(rules))
-    if not any(ruleset.broker_users.principals for ruleset in rules):
-        classed = classed.withColumn("listener", F.lit(None).cast("string"))
+    classed = keyed(usage, sets)
     count = F.col("events")
     return classed.groupBy(*QUESTION).agg(
         F.sum(count).alias("events"),
@@ -70,6 +68,18 @@ def asked(usage: DataFrame, sets: RuleSets) -> DataFrame:
     )
 
 
+def keyed(usage: DataFrame, sets: RuleSets) -> DataFrame:
+    """Return usage with the columns of `QUESTION` as `asked` has them.
+
+    So the usage behind a question can be found. The host itself is in ``example_host``.
+    """
+    rules = [ruleset for by_cluster in sets.values() for ruleset in by_cluster.values()]
+    classed = _with_class(usage, Hosts(rules))
+    if any(ruleset.broker_users.principals for ruleset in rules):
+        return classed
+    return classed.withColumn("listener", F.lit(None).cast("string"))
+
+
 def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> DataFrame:
     """Return the questions with what each set of rules decides.
 
@@ -80,15 +90,50 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     ``allow_everyone_if_no_acl_found`` holds, ``NAME_on_resource`` (array<int>, else null): all ACLs
     on the resource, whomever they name, since only without any of them the default applies.
     """
+    added = added_fields(sets, explain=explain)
+    return in_workers(
+        questions, sets, lambda batch, rules: [decide(batch, rules, explain=explain)], added
+    )
+
+
+def in_workers(
+    questions: DataFrame, sets: RuleSets, function: WorkerFunction, added: Sequence[StructField]
+) -> DataFrame:
+    """Return what a function makes of the questions, batch by batch.
+
+    ``function`` is given a batch and the rules for `decide`, and returns batches with the columns
+    ``added`` behind those of the questions.
+    """
     from pyspark.sql.types import StructType
 
     context = questions.sparkSession.sparkContext
-    shipped = context.broadcast({name: _Rules(by_cluster) for name, by_cluster in sets.items()})
-    added = [field for name in sets for field in _fields(name, explain)]
-    schema = StructType([*questions.schema.fields, *added])
+    shipped = context.broadcast({name: Rules(by_cluster) for name, by_cluster in sets.items()})
+
+    def work(batches: Batches) -> Batches:
+        rules = shipped.value
+        with uncollected():
+            for batch in batches:
+                yield from function(batch, rules)
+
     # Those of one peer one after the other: what it may do is then looked up once.
     ordered = questions.sortWithinPartitions(*_PEER)
-    return ordered.mapInArrow(_decider(shipped, explain), schema)
+    return ordered.mapInArrow(work, StructType([*questions.schema.fields, *added]))
+
+
+def added_fields(sets: RuleSets, *, explain: bool = False) -> list[StructField]:
+    """Return the columns that `decided` adds."""
+    return [field for name in sets for field in _fields(name, explain)]
+
+
+def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
+    """Return a batch of questions with the columns of `decided`; for use in a worker."""
+    asked = _Asked(batch)
+    arrays, names = list(batch.columns), list(batch.schema.names)
+    for name, rules in sets.items():
+        for column, array in rules.answer(asked, explain).items():
+            names.append(f"{name}_{column}")
+            arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, names)
 
 
 _PEER: Final = ("cluster", "listener", "principal", "other_principals", "host")
@@ -132,25 +177,6 @@ def _fields(name: str, explain: bool) -> list[StructField]:
     return fields
 
 
-Batches = Iterator[pa.RecordBatch]
-
-
-def _decider(shipped: Broadcast[dict[str, _Rules]], explain: bool) -> Callable[[Batches], Batches]:
-    def decide(batches: Batches) -> Batches:
-        sets = shipped.value
-        with uncollected():
-            for batch in batches:
-                asked = _Asked(batch)
-                arrays, names = list(batch.columns), list(batch.schema.names)
-                for name, rules in sets.items():
-                    for column, array in rules.answer(asked, explain).items():
-                        names.append(f"{name}_{column}")
-                        arrays.append(array)
-                yield pa.RecordBatch.from_arrays(arrays, names)
-
-    return decide
-
-
 _Action = tuple[str, str]
 """The names of an operation and of a resource type."""
 
@@ -179,7 +205,7 @@ class _Asked:
 _NOWHERE: Final = ""
 
 
-class _Rules:
+class Rules:
     """A set of rules; the authorizers are made when a worker first asks, and kept there."""
 
     def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
@@ -188,6 +214,10 @@ class _Rules:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_by_cluster": self._by_cluster, "_deciders": {}}
+
+    def ruleset(self, cluster: str) -> Ruleset | None:
+        """Return the rules of a cluster, if the set has any."""
+        return self._by_cluster.get(cluster)
 
     def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
         """Return the columns that `decided` adds, without the set's name."""
@@ -220,6 +250,12 @@ class _Rules:
         if cluster not in self._deciders and cluster in self._by_cluster:
             self._deciders[cluster] = _Decider(self._by_cluster[cluster])
         return self._deciders.get(cluster)
+
+
+ShippedSets = Mapping[str, Rules]
+"""Sets of rules by name, as they are in a worker."""
+
+WorkerFunction = Callable[[pa.RecordBatch, ShippedSets], Iterable[pa.RecordBatch]]
 
 
 def _session(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
@@ -49,7 +49,6 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
         _sums(),
         count=options.top,
     )
-    days = days_of(inputs.window)
     by_day = {row["day"]: row for row in use.groupBy("day").agg(*_aliased(_sums())).collect()}
     return Result(
         job="matrix",
@@ -62,15 +61,9 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
             _top_table("Operations", tops["operations"], ("operation",)),
             _heat_table(use, tops["principals"]),
         ],
-        charts=[_day_chart(days, by_day), _principal_chart(tops["principals"])],
+        charts=[_day_chart(inputs.window.days, by_day), _principal_chart(tops["principals"])],
         outputs={_TABLE: "use by cluster, day, principal, resource and operation"},
     )
-
-
-def days_of(window: Window) -> list[date]:
-    """Return all days of a window, in order."""
-    count = (window.last_day - window.first_day).days + 1
-    return [window.first_day + timedelta(days=number) for number in range(count)]
 
 
 def _use(usage: DataFrame) -> DataFrame:

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from broker.acl.bindings import AclOperation
 from pipeline.analysis.spikes import SpikeRule
 from pipeline.inputs import InputError, Inputs
-from pipeline.jobs.matrix import days_of
 from pipeline.jobs.novelty import habits_of, items_of
 from pipeline.jobs.sessions_report import Found, report
 from pipeline.jobs.spike_days import spike_days
@@ -60,7 +59,7 @@ def run(inputs: Inputs, options: SessionsOptions | None = None) -> Result:
     Raises InputError if the log is too short for the baseline and a day after it.
     """
     options = options or SessionsOptions()
-    days = days_of(inputs.window)
+    days = inputs.window.days
     split = _end_of_baseline(days, options.baseline_days)
     usage, warnings = _with_baseline(inputs.usage, split)
     use = usage.where(~F.coalesce("quiet", F.lit(False)))

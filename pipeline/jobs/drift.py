@@ -1,0 +1,120 @@
+"""Why the log does not say what the current rules decide: the likeliest reasons, as warnings."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as F
+
+from broker.acl.authorizer import RuleKind
+from pipeline.ruleset import Ruleset
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_MOST_NAMES: Final = 5
+_ACL_CHANGES: Final = ("CreateAcls", "DeleteAcls")
+
+
+class Drift(NamedTuple):
+    """How many events were recorded otherwise than the rules decide now.
+
+    ``denied``: allowed then, denied now. ``allowed``: denied then, allowed now. ``mixed``: how many
+    of both are of questions that the log itself answers both ways.
+    """
+
+    denied: int
+    allowed: int
+    mixed: int
+
+
+def drift_warnings(drift: Drift, usage: DataFrame, rules: Mapping[str, Ruleset]) -> list[str]:
+    """Return what to say of drift: how much there is, and why; nothing if there is none.
+
+    The usage is read again if there is any. Reasons that are looked for: super users and a default
+    to allow that the log shows and ``rules`` do not name, and changes of ACLs in the log's time.
+    """
+    if not drift.denied and not drift.allowed:
+        return []
+    found = [
+        f"{drift.denied + drift.allowed:,} events were decided otherwise than the current rules "
+        f"decide ({drift.denied:,} were allowed and now are not, {drift.allowed:,} were denied and "
+        "now are not); decisions here are those of the current rules"
+    ]
+    if drift.mixed:
+        found.append(
+            f"{drift.mixed:,} of these events are of questions that the log answers both ways: "
+            "the rules changed within its time"
+        )
+    rows = _evidence(usage.where(F.col("cluster").isin(list(rules))))
+    found += _changes(rows)
+    for cluster, ruleset in sorted(rules.items()):
+        of_cluster = [row for row in rows if row["cluster"] == cluster]
+        found += _super_users(cluster, ruleset, of_cluster)
+        found += _default(cluster, ruleset, of_cluster)
+    return found
+
+
+def _evidence(usage: DataFrame) -> Sequence[Any]:
+    """What the log says of ACL changes, super users and defaults; few rows."""
+    super_user = F.col("rule") == RuleKind.SUPER_USER.value
+    reasons = (
+        F.when(F.col("api").isin(*_ACL_CHANGES) & (F.col("operation") == "ALTER"), "change")
+        .when(super_user, "super user")
+        .when(F.col("rule") == RuleKind.DEFAULT_ALLOW.value, "default")
+    )
+    named = [
+        F.when(F.col("reason") == "super user", F.col(name)).alias(name)
+        for name in ("listener", "principal", "other_principals")
+    ]
+    rows: Sequence[Any] = (
+        usage.where(F.col("allowed"))
+        .withColumn("reason", reasons)
+        .where(F.col("reason").isNotNull())
+        .groupBy("cluster", "reason", *named)
+        .agg(F.sum("events").alias("events"), F.max("day").alias("last_day"))
+        .collect()
+    )
+    return rows
+
+
+def _changes(rows: Sequence[Any]) -> Iterator[str]:
+    changes = [row for row in rows if row["reason"] == "change"]
+    if changes:
+        yield (
+            f"the log holds {sum(row['events'] for row in changes):,} allowed requests to create "
+            f"or delete ACLs, the last on {max(row['last_day'] for row in changes)}"
+        )
+
+
+def _super_users(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[str]:
+    unnamed: Counter[str] = Counter()
+    for row in rows:
+        if row["reason"] == "super user" and not _may_all(ruleset, row):
+            unnamed[row["principal"]] += row["events"]
+    if unnamed:
+        names = [name for name, _ in unnamed.most_common(_MOST_NAMES)]
+        more = len(unnamed) - len(names)
+        yield (
+            f"in cluster {cluster}, {unnamed.total():,} events were allowed to super users that "
+            f"are not given as such: {', '.join(names)}{f' and {more} more' if more else ''}"
+        )
+
+
+def _may_all(ruleset: Ruleset, row: Any) -> bool:
+    principals = {row["principal"], *json.loads(row["other_principals"] or "[]")}
+    users = ruleset.broker_users
+    is_broker = row["listener"] == users.listener and not users.principals.isdisjoint(principals)
+    return is_broker or not ruleset.super_users.isdisjoint(principals)
+
+
+def _default(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[str]:
+    events = sum(row["events"] for row in rows if row["reason"] == "default")
+    if events and not ruleset.allow_everyone_if_no_acl_found:
+        yield (
+            f"in cluster {cluster}, {events:,} events were allowed because no ACL was found, but "
+            "allow.everyone.if.no.acl.found is not given as true"
+        )

@@ -1,0 +1,227 @@
+"""Finds the questions that two sets of rules decide differently, and why.
+
+All questions are decided in one pass, and those that flip are explained in the same worker, so that
+neither the rules nor the questions travel twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
+from broker.acl.authorizer import RuleKind
+from broker.acl.bindings import AclBinding
+from pipeline import replay
+from pipeline.analysis.acl_text import acl_text
+from pipeline.analysis.causes import Causes, Decided, causes
+from pipeline.output import Output
+from pipeline.ruleset import Ruleset
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+NEWLY_DENIED: Final = "newly denied"
+NEWLY_ALLOWED: Final = "newly allowed"
+
+_BEFORE, _AFTER = "before", "after"
+_LISTS: Final = (
+    *("before_allows", "before_denies", "after_allows", "after_denies"),
+    *("removed", "added", "settings"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """What `find_flips` found.
+
+    ``table``: the flips, as they were written. ``usage``: the rows of usage behind them, with
+    ``direction`` and ``flipped_events``; each time it is used, the usage is read again.
+    ``questions`` and ``events``: how many were decided. ``drift_denied`` and ``drift_allowed``: how
+    many events were recorded as allowed which the rules before deny, and the other way round; of
+    them, ``drift_mixed`` are of questions that were decided both ways within the log.
+    """
+
+    table: DataFrame
+    usage: DataFrame
+    questions: int
+    events: int
+    drift_denied: int
+    drift_allowed: int
+    drift_mixed: int
+
+
+def find_flips(
+    usage: DataFrame,
+    before: Mapping[str, Ruleset],
+    after: Mapping[str, Ruleset],
+    output: Output,
+    name: str,
+) -> Flips:
+    """Write the table ``name`` of all questions that flip from ``before`` to ``after``.
+
+    Only clusters in ``after`` are looked at. For a cluster that is not in ``before``, the decisions
+    of the log are taken for those before; then one question may have events of both decisions.
+
+    The columns are those of `pipeline.replay.asked` and `pipeline.replay.decided` (with the names
+    ``before`` and ``after``), and
+
+    - ``direction``: `NEWLY_DENIED` or `NEWLY_ALLOWED`
+    - ``flipped_events``: how many of the question's events are decided differently
+    - ``before_allows``, ``before_denies``, ``after_allows``, ``after_denies`` (array<string>): the
+      ACLs that allow or deny it, as `acl_text` writes them
+    - ``removed``, ``added``, ``settings`` (array<string>): what has to be undone for the decision
+      to be as before (see `pipeline.analysis.causes`); empty if it was the log's
+    """
+    from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+
+    sets = {_BEFORE: before, _AFTER: after}
+    covered = usage.where(F.col("cluster").isin(list(after)))
+    questions = replay.asked(covered, sets)
+    added = [
+        *replay.added_fields(sets),
+        StructField("direction", StringType()),
+        StructField("flipped_events", LongType()),
+        *(StructField(each, ArrayType(StringType())) for each in _LISTS),
+    ]
+    totals = Observation()
+    compared = replay.in_workers(questions, sets, _Comparer(), added)
+    observed = compared.observe(totals, *_totals())
+    table = output.table(name, observed.where(F.col("flipped_events") > 0))
+    counts = {key: value or 0 for key, value in totals.get.items()}
+    return Flips(table, _usage_of(table, replay.keyed(covered, sets)), **counts)
+
+
+def _totals() -> list[Column]:
+    events, allowed = F.col("events"), F.col("allowed_events")
+    before = F.col("before_allowed")
+    denied_now = F.when(~before, allowed).otherwise(0)
+    allowed_now = F.when(before, events - allowed).otherwise(0)
+    mixed = (allowed > 0) & (allowed < events)
+    return [
+        F.count(F.lit(1)).alias("questions"),
+        F.sum(events).alias("events"),
+        F.sum(denied_now).alias("drift_denied"),
+        F.sum(allowed_now).alias("drift_allowed"),
+        F.sum(F.when(mixed, denied_now + allowed_now).otherwise(0)).alias("drift_mixed"),
+    ]
+
+
+def _usage_of(flips: DataFrame, keyed: DataFrame) -> DataFrame:
+    """The rows of usage that flipped."""
+    marks = flips.select(
+        *(F.col(name).alias(f"_{name}") for name in replay.QUESTION),
+        F.col("direction"),
+        F.col("before_allowed").isNull().alias("_is_recorded"),
+        F.col("after_allowed").alias("_after_allowed"),
+    )
+    same = [F.col(name).eqNullSafe(F.col(f"_{name}")) for name in replay.QUESTION]
+    joined = keyed.join(marks, same)
+    flipped = ~F.col("_is_recorded") | (F.col("allowed") != F.col("_after_allowed"))
+    return joined.where(flipped).select(
+        *("cluster", "day", "principal", "example_host", "direction"),
+        F.col("events").alias("flipped_events"),
+    )
+
+
+class _Comparer:
+    """Decides batches of questions under both sets; marks and explains those that flip."""
+
+    def __init__(self) -> None:
+        self._explainer: _Explainer | None = None
+
+    def __call__(self, batch: pa.RecordBatch, sets: replay.ShippedSets) -> replay.Batches:
+        answered = replay.decide(batch, sets)
+        flipped = _flipped_events(answered)
+        is_flip = pc.greater(flipped, 0)
+        marked = answered.append_column("direction", _direction(answered, is_flip))
+        marked = marked.append_column("flipped_events", flipped)
+        yield _with_lists(marked.filter(pc.invert(is_flip)), {})
+        flips = marked.filter(is_flip)
+        if flips.num_rows:
+            # One for all batches of a task, since it keeps sets of all ACLs.
+            self._explainer = self._explainer or _Explainer(sets)
+            yield _with_lists(flips, self._explainer.lists(batch.filter(is_flip)))
+
+
+def _flipped_events(answered: pa.RecordBatch) -> pa.Array:
+    before, after = answered.column("before_allowed"), answered.column("after_allowed")
+    events, allowed = answered.column("events"), answered.column("allowed_events")
+    recorded = pc.if_else(after, pc.subtract(events, allowed), allowed)
+    replayed = pc.if_else(pc.equal(before, after), pa.scalar(0, pa.int64()), events)
+    return pc.if_else(pc.is_null(before), recorded, replayed)
+
+
+def _direction(answered: pa.RecordBatch, is_flip: pa.Array) -> pa.Array:
+    after = answered.column("after_allowed")
+    direction = pc.if_else(after, NEWLY_ALLOWED, NEWLY_DENIED)
+    return pc.if_else(is_flip, direction, pa.scalar(None, pa.string()))
+
+
+def _with_lists(batch: pa.RecordBatch, lists: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
+    for name in _LISTS:
+        values = lists.get(name) or [None] * batch.num_rows
+        batch = batch.append_column(name, pa.array(values, pa.list_(pa.string())))
+    return batch
+
+
+class _Explainer:
+    """Explains questions that flip, by the ACLs of both sets."""
+
+    def __init__(self, sets: replay.ShippedSets) -> None:
+        self._sets = sets
+        self._acls: dict[tuple[str, str], frozenset[AclBinding]] = {}
+
+    def lists(self, questions: pa.RecordBatch) -> dict[str, list[list[str] | None]]:
+        """Return the columns `_LISTS`."""
+        answered = replay.decide(questions, self._sets, explain=True).to_pylist()
+        rows = [self._explained(row) for row in answered]
+        return {name: [row[name] for row in rows] for name in _LISTS}
+
+    def _explained(self, row: Mapping[str, Any]) -> dict[str, list[str] | None]:
+        after = self._decided(_AFTER, row)
+        if row["before_allowed"] is None:
+            return dict.fromkeys(_LISTS) | _acl_lists(_AFTER, after) | _cause_lists(_NO_CAUSES)
+        before = self._decided(_BEFORE, row)
+        found = causes(before, after, allowed_before=row["before_allowed"])
+        return _acl_lists(_BEFORE, before) | _acl_lists(_AFTER, after) | _cause_lists(found)
+
+    def _decided(self, name: str, row: Mapping[str, Any]) -> Decided:
+        ruleset = self._sets[name].ruleset(row["cluster"])
+        assert ruleset is not None  # noqa: S101 - it has just decided
+
+        def bindings(which: str) -> list[AclBinding]:
+            return [ruleset.acls[position] for position in row[f"{name}_{which}"]]
+
+        on_resource = None if row[f"{name}_on_resource"] is None else bindings("on_resource")
+        rule, acls = RuleKind(row[f"{name}_rule"]), self._acls_of(name, row["cluster"], ruleset)
+        return Decided(rule, bindings("allows"), bindings("denies"), on_resource, acls)
+
+    def _acls_of(self, name: str, cluster: str, ruleset: Ruleset) -> Container[AclBinding]:
+        if (name, cluster) not in self._acls:
+            self._acls[name, cluster] = frozenset(ruleset.acls)
+        return self._acls[name, cluster]
+
+
+_NO_CAUSES: Final = Causes([], [], [])
+
+
+def _acl_lists(name: str, decided: Decided) -> dict[str, list[str] | None]:
+    return {
+        f"{name}_allows": _texts(decided.allows),
+        f"{name}_denies": _texts(decided.denies),
+    }
+
+
+def _cause_lists(found: Causes) -> dict[str, list[str] | None]:
+    settings = [str(setting) for setting in found.settings]
+    return {"removed": _texts(found.removed), "added": _texts(found.added), "settings": settings}
+
+
+def _texts(acls: Sequence[AclBinding]) -> list[str]:
+    return [acl_text(acl) for acl in acls]
