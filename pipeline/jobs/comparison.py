@@ -1,0 +1,80 @@
+"""Replays a log under two sets of rules and sums up what flips; for the jobs that compare rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.inputs import InputError, Inputs
+from pipeline.jobs.drift import Drift, drift_warnings
+from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, find_flips
+from pipeline.jobs.flips_report import FlipsReport, report_flips
+from pipeline.ruleset import Ruleset
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``events``: how many were decided; ``report``: what flips; ``warnings``: what is doubtful."""
+
+    events: int
+    report: FlipsReport
+    warnings: Sequence[str]
+
+    def summary(self, rules: str) -> str:
+        """Return one sentence on what flips. ``rules``: what the new rules are called."""
+        denied = self.report.totals[NEWLY_DENIED]
+        allowed = self.report.totals[NEWLY_ALLOWED]
+        if not denied.events and not allowed.events:
+            return f"Nothing flips: all {self.events:,} events are decided as before."
+        return (
+            f"Of {self.events:,} events the {rules} newly deny {denied.events:,} "
+            f"({_principals(denied.principals)}) and newly allow {allowed.events:,} "
+            f"({_principals(allowed.principals)})."
+        )
+
+
+def compare(
+    inputs: Inputs,
+    before: Mapping[str, Ruleset],
+    after: Mapping[str, Ruleset],
+    *,
+    job: str,
+    rules: str,
+    top: int,
+) -> Comparison:
+    """Replay the clusters in ``after``; write the tables ``JOB/flips`` and ``JOB/causes``.
+
+    Clusters that are not in ``before`` are compared with the decisions of their log. ``rules``: the
+    word for the rules ``after``, in messages. Raises InputError if the log has no such cluster.
+    """
+    before = {cluster: before[cluster] for cluster in after if cluster in before}
+    flips = find_flips(inputs.usage, before, after, inputs.output, f"{job}/flips")
+    warnings = _left_out(inputs, after, flips.events, rules)
+    report = report_flips(flips, inputs.output, job, inputs.window.days, top)
+    drift = Drift(flips.drift_denied, flips.drift_allowed, flips.drift_mixed)
+    warnings += drift_warnings(drift, inputs.usage, before)
+    return Comparison(flips.events, report, warnings)
+
+
+def _left_out(
+    inputs: Inputs, replayed: Mapping[str, Ruleset], events: int, rules: str
+) -> list[str]:
+    """Return a warning if the log has further clusters."""
+    if events and events >= inputs.window.events:
+        return []
+    rows = inputs.usage.select("cluster").distinct().collect()
+    others = sorted(str(row["cluster"]) for row in rows if row["cluster"] not in replayed)
+    if len(others) == len(rows):
+        raise InputError(
+            f"the log is of {_clusters(others)}, but {rules} are only given for "
+            f"{_clusters(sorted(replayed))}"
+        )
+    return [f"left out, since no {rules} are given: {_clusters(others)}"] if others else []
+
+
+def _principals(count: int) -> str:
+    return f"{count:,} principal{'' if count == 1 else 's'}"
+
+
+def _clusters(names: Sequence[str]) -> str:
+    return f"cluster{'' if len(names) == 1 else 's'} {', '.join(names) or '(none)'}"
