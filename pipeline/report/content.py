@@ -1,0 +1,42 @@
+"""What a report is made of: the answers of the jobs, and what they were asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pipeline.inputs import Window
+from pipeline.result import Result
+from pipeline.ruleset import Ruleset
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that the log is of, and by which rules it was looked at; None: not given."""
+
+    name: str
+    events: int
+    current: Ruleset | None = None
+    proposed: Ruleset | None = None
+    other: Ruleset | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that one run has to say.
+
+    ``quarantined`` counts the lines that are no events by the reason. ``unanswered`` says by job
+    why there is no result. ``inputs`` are the places that were read, by what they are. ``output``
+    is where the tables lie, ``command`` how the run was started.
+    """
+
+    results: Sequence[Result]
+    written: datetime
+    window: Window | None = None
+    clusters: Sequence[Cluster] = ()
+    quarantined: Mapping[str, int] = field(default_factory=dict)
+    unanswered: Mapping[str, str] = field(default_factory=dict)
+    inputs: Sequence[tuple[str, str]] = ()
+    output: str = ""
+    command: str = ""

@@ -1,0 +1,78 @@
+"""Builds HTML and SVG in which whatever is not markup is escaped: there is no way around it."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+from pipeline.report.words import ESCAPE, shortened, shown
+
+_VOID: Final = frozenset(["meta", "br", "hr"])
+
+
+class Markup(str):
+    """Text that is markup already; only this module makes it."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
+    """Return an element. Children that are no `Markup` are text of anybody, and are escaped.
+
+    In the names of attributes ``_`` stands for ``-``, one at the end for nothing; None leaves an
+    attribute out.
+    """
+    return Markup(f"{_start(name, attributes)}{joined(*children)}{_end(name)}")
+
+
+def joined(*parts: str) -> Markup:
+    """Return parts one after the other; those that are no `Markup` are escaped."""
+    return Markup("".join(part if isinstance(part, Markup) else text(part) for part in parts))
+
+
+def text(content: str, room: int | None = None) -> Markup:
+    """Return a text of anybody as markup, shortened to ``room`` columns."""
+    return Markup(escape(_fitted(content, room)))
+
+
+def name_of(content: str, room: int | None = None) -> Markup:
+    """Return `text` in which the escapes can be told from what only looks like one."""
+    safe, last, parts = _fitted(content, room), 0, []
+    for match in ESCAPE.finditer(safe):
+        parts += [escape(safe[last : match.start()]), f'<span class="esc">{match[0]}</span>']
+        last = match.end()
+    return Markup("".join([*parts, escape(safe[last:])]))
+
+
+def style(css: str) -> Markup:
+    """Return a style sheet that comes with this program."""
+    return Markup(f"<style>{css}</style>")
+
+
+def document(*children: str) -> Markup:
+    """Return a whole document."""
+    return Markup(f"<!doctype html>\n{joined(*children)}\n")
+
+
+def _fitted(content: str, room: int | None) -> str:
+    safe = shown(content)
+    return safe if room is None else shortened(safe, room)
+
+
+def _start(name: str, attributes: dict[str, str | float | None]) -> str:
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(_value(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return f"<{name}{given}>"
+
+
+def _end(name: str) -> str:
+    return "" if name in _VOID else f"</{name}>"
+
+
+def _value(value: str | float) -> str:
+    if isinstance(value, str):
+        return shown(value)
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,72 @@
+"""A report with all that one can hold, and names as an attacker would choose them."""
+
+from datetime import date, datetime
+
+from broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from pipeline.inputs import Window
+from pipeline.report.content import Cluster, Report
+from pipeline.result import Chart, Figure, Result, Table
+from pipeline.ruleset import Ruleset
+
+MARKUP = '<script>alert("1")</script>'
+FORGED = "x\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\x1b[2J"
+REVERSED = "User:\u202egnp.exe"
+HOSTILE = (MARKUP, FORGED, REVERSED, "a&amp;b", "' onload='x", "\u2028", "CORP\\n")
+
+ACL = AclBinding(
+    ResourceType.TOPIC,
+    "orders",
+    PatternType.LITERAL,
+    "User:alice",
+    "*",
+    AclOperation.READ,
+    AclPermission.ALLOW,
+)
+
+WHAT_IF = Result(
+    "what-if",
+    "What the proposed ACLs would change",
+    "5,811 events of 43 principals would be denied.",
+    [Figure("events newly denied", 5811, "of 950,122"), Figure("share", 0.25), Figure("first", "")],
+    [
+        Table(
+            "Newly denied",
+            ("principal", "operation", "events", "deciding ACL"),
+            [("User:alice", "READ", 12345, None), *((name, "WRITE", 6, name) for name in HOSTILE)],
+            812,
+            "Ordered by events.",
+        ),
+        Table("Newly allowed", ("principal", "events"), [], 0),
+    ],
+    [
+        Chart(
+            "Changes by day",
+            "columns",
+            ["2026-01-01", "2026-01-02"],
+            {"newly denied": [100, 70031], "newly allowed": [0, 17]},
+        ),
+        Chart("Principals", "bars", ["User:alice", *HOSTILE], {"events": [9001, *range(1, 8)]}),
+        Chart("Empty", "bars", [], {"events": []}),
+    ],
+    ["The ACLs were changed within these days.", f"A warning about {MARKUP}"],
+    {"what-if/flips": "every question whose decision changes"},
+)
+MATRIX = Result("matrix", "Who uses what", "Two principals used three topics.")
+
+REPORT = Report(
+    [WHAT_IF, MATRIX],
+    datetime(2026, 2, 1, 9, 30),
+    Window(date(2026, 1, 1), date(2026, 1, 30), 1_000_000, 950_122, 49_878, 14),
+    [Cluster(MARKUP, 1_000_000, Ruleset((ACL,), frozenset(["User:root"])), Ruleset())],
+    {"cut off": 13, "unknown rule": 1},
+    {"diff": "needs --other"},
+    [("s3a://logs/2026", "log, JSON Lines")],
+    "/srv/audit",
+    "aclbroker audit all --input 'a b'",
+)
