@@ -1,14 +1,16 @@
 """The command line: `aclbroker serve [FILE] [--override name=value ...]`, and other commands."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from broker.cli.audit import AuditCommand, add_audit, audit_command
 from broker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 from broker.cli.scram import ScramCommand, add_scram, scram_command
 
-Command = ConformanceCommand | ScramCommand
+Command = AuditCommand | ConformanceCommand | ScramCommand
 """A command that runs and ends, unlike the server."""
 
 
@@ -26,7 +28,10 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     Ends the process (SystemExit) after --help and --version, and with status 2 and a message that
     says what is allowed if the arguments are wrong.
     """
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser(words).parse_args(words)
+    if options.command == "audit":
+        return audit_command(options, words)
     if options.command == "conformance":
         return conformance_command(options)
     if options.command == "scram":
@@ -34,7 +39,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     return ServeCommand(options.file, dict(options.override))
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="aclbroker", description="Kafka's ACLs, managed and decided.", allow_abbrev=False
     )
@@ -64,6 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_scram(commands)
     add_conformance(commands)
+    # It has ten jobs with forty options each, which nothing but the command itself needs to know.
+    add_audit(commands, with_options="audit" in words[:1])
     return parser
 
 

@@ -24,6 +24,20 @@ class OptionsError(Exception):
     """The options or the command config cannot be used; no message holds a secret."""
 
 
+def read_login(bootstrap_server: str, command_config: str | None) -> Login:
+    """Return how to log in by a Kafka client's properties file, or without one by PLAINTEXT.
+
+    Raises `OptionsError`.
+    """
+    settings: Mapping[str, Setting] = {}
+    if command_config is not None:
+        try:
+            settings, _ = read_properties(command_config)
+        except ConfigError as error:
+            raise OptionsError(str(error)) from error
+    return _login(bootstrap_server, settings, "")
+
+
 def read_target(bootstrap_server: str, command_config: str) -> Target:
     """Return the broker and the users that the options name; raises `OptionsError`."""
     try:

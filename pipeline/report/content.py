@@ -27,8 +27,9 @@ class Report:
     """All that one run has to say.
 
     ``quarantined`` counts the lines that are no events by the reason. ``unanswered`` says by job
-    why there is no result. ``inputs`` are the places that were read, by what they are. ``output``
-    is where the tables lie, ``command`` how the run was started.
+    why there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were
+    read, with what they are. ``output`` is where the tables lie, ``command`` how the run was
+    started.
     """
 
     results: Sequence[Result]
@@ -37,6 +38,7 @@ class Report:
     clusters: Sequence[Cluster] = ()
     quarantined: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
     inputs: Sequence[tuple[str, str]] = ()
     output: str = ""
     command: str = ""

@@ -171,7 +171,8 @@ def _window(report: Report) -> Markup:
 
 
 def _all_warnings(report: Report) -> Markup:
-    lines = [
+    lines = [element("li", name_of(warning)) for warning in report.warnings]
+    lines += [
         element("li", element("a", result.title, href=f"#{_id(result)}"), ": ", name_of(warning))
         for result in report.results
         for warning in result.warnings

@@ -56,6 +56,8 @@ def _head(report: Report, columns: int) -> list[str]:
     lines = []
     for name, fact in facts:
         lines += _wrapped(fact, columns, name.ljust(label), " " * label)
+    for warning in report.warnings:
+        lines += ["", *_wrapped(warning, columns, "! ", "  ")]
     return lines
 
 

@@ -1,0 +1,103 @@
+"""Reads sets of ACLs from files: policy files, and what ``kafka-acls.sh --list`` printed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+    invalid_reason,
+)
+from pipeline.policy import Policy, PolicyError, parse_policy
+
+_LIST_HEAD: Final = "Current ACLs for resource `"
+_FOR_PRINCIPAL: Final = "ACLs for principal `"
+
+# As Kafka 2.0 and later print ResourcePattern and AccessControlEntry. A name may hold anything, so
+# it is what stands between the words before and behind it.
+_PATTERN: Final = re.compile(
+    r"Current ACLs for resource `ResourcePattern\(resourceType=([A-Z_]+), name=(.*), "
+    r"patternType=([A-Z]+)\)`:"
+)
+_ENTRY: Final = re.compile(
+    r"\(principal=(.*), host=(.*), operation=([A-Z_]+), permissionType=([A-Z]+)\)"
+)
+
+
+def read_acls(path: str) -> Policy:
+    """Return the ACLs of a file, of either kind.
+
+    Raises PolicyError, which names the file and line, and OSError if the file cannot be read.
+    """
+    content = Path(path).read_bytes()
+    first = content.lstrip().split(b"\n", 1)[0].decode(errors="replace")
+    if first.startswith((_LIST_HEAD, _FOR_PRINCIPAL)):
+        try:
+            text = content.decode()
+        except UnicodeDecodeError as error:
+            raise PolicyError(f"{path}: {error}") from None
+        return Policy(list(parse_listing(text, path)))
+    return parse_policy(content, path)
+
+
+def parse_listing(text: str, source: str) -> Iterator[AclBinding]:
+    """Yield the ACLs that ``kafka-acls.sh --list`` printed.
+
+    Raises PolicyError for any line that has not exactly one meaning: an ACL whose principal holds
+    ``, host=`` has two, and a name with a line break takes several lines.
+    """
+    pattern: tuple[ResourceType, str, PatternType] | None = None
+    # Not splitlines: it would also end a line at characters that a name may hold.
+    for number, line in enumerate(text.split("\n"), start=1):
+        content = line.strip(" \t\r")
+        if not content:
+            continue
+        try:
+            if content.startswith("("):
+                yield _entry(content, pattern)
+            else:
+                pattern = _pattern(content)
+        except ValueError as error:
+            raise PolicyError(f"{source}: line {number}: {error}") from None
+
+
+def _pattern(line: str) -> tuple[ResourceType, str, PatternType]:
+    match = _PATTERN.fullmatch(line)
+    if match is None:
+        if line.startswith(_FOR_PRINCIPAL):
+            raise ValueError("a list of one principal's ACLs is not all of them; list without it")
+        raise ValueError(
+            "neither 'Current ACLs for resource `ResourcePattern(resourceType=..., name=..., "
+            "patternType=...)`:' nor '(principal=..., host=..., operation=..., permissionType=...)'"
+        )
+    try:
+        return ResourceType[match[1]], match[2], PatternType[match[3]]
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]} is unknown here") from None
+
+
+def _entry(line: str, pattern: tuple[ResourceType, str, PatternType] | None) -> AclBinding:
+    match = _ENTRY.fullmatch(line)
+    if match is None or line.count(", host=") != 1:
+        raise ValueError(
+            "not one '(principal=..., host=..., operation=..., permissionType=...)'; write such an "
+            "ACL into a policy file"
+        )
+    if pattern is None:
+        raise ValueError("no line 'Current ACLs for resource ...' stands before this ACL")
+    try:
+        operation, permission = AclOperation[match[3]], AclPermission[match[4]]
+    except KeyError as error:
+        raise ValueError(f"{error.args[0]} is unknown here") from None
+    acl = AclBinding(*pattern, match[1], match[2], operation, permission)
+    reason = invalid_reason(acl)
+    if reason is not None:
+        raise ValueError(reason)
+    return acl

@@ -1,0 +1,101 @@
+"""The command `aclbroker audit`: from options to answers, a report and an exit status."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Final
+
+from pipeline.broker_properties import PropertiesError
+from pipeline.inputs import InputError
+from pipeline.options import AuditOptions
+from pipeline.policy import PolicyError
+from pipeline.progress import Progress
+from pipeline.report.terminal import summary
+from pipeline.rule_files import Describe, RuleFiles, read_rules
+from pipeline.session import LOCAL_MASTER, SparkUnavailableError, open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.report.content import Report
+
+DONE, REFUSED, FAILED = 0, 1, 2
+"""The exit statuses: answered, whatever was found; what was given cannot answer it; failed."""
+
+_WIDTH_OF_A_FILE: Final = 100
+
+
+def run(options: AuditOptions, describe: Describe | None = None) -> int:
+    """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
+    progress = Progress()
+    try:
+        rules = read_rules(options, describe)
+        report = _answered(options, rules, progress)
+    except InputError as error:
+        return _failed(options, str(error), REFUSED)
+    except (PolicyError, PropertiesError, SparkUnavailableError, OSError) as error:
+        return _failed(options, str(error), FAILED)
+    except Exception as error:
+        # pyspark is here only if it was found.
+        reason = _reason(error)
+        if reason is None:
+            raise
+        return _failed(options, reason, FAILED)
+    _print(summary(report, _columns()))
+    return DONE
+
+
+def _answered(options: AuditOptions, rules: RuleFiles, progress: Progress) -> Report:
+    with progress.step(f"Spark, {options.master or LOCAL_MASTER}"):
+        spark = open_session(options.master, options.spark)
+    from pipeline.answers import answered
+    from pipeline.shipping import ship
+
+    try:
+        progress.watch(spark.sparkContext)
+        ship(spark)
+        return answered(spark, options, rules, progress)
+    finally:
+        _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    # What goes wrong now has nothing to do with the answers.
+    try:
+        spark.stop()
+    except Exception as error:  # noqa: BLE001
+        sys.stderr.write(f"aclbroker audit: Spark did not stop: {type(error).__name__}\n")
+
+
+def _reason(error: Exception) -> str | None:
+    """What Spark says, without the traces of its stack; None if it is not Spark's error."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from pipeline.ingest.read import IngestError
+
+    if isinstance(error, IngestError):
+        return str(error)
+    if isinstance(error, PySparkException | Py4JError):
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        told = [line for line in lines if not line.lstrip().startswith(("at ", "File ", "..."))]
+        return "Spark failed: " + "\n".join(told[:12])
+    return None
+
+
+def _columns() -> int:
+    if sys.stdout.isatty():
+        return shutil.get_terminal_size().columns
+    return _WIDTH_OF_A_FILE
+
+
+def _print(text: str) -> None:
+    # A terminal that cannot show a character gets its escape instead of a traceback.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def _failed(options: AuditOptions, reason: str, status: int) -> int:
+    sys.stderr.write(f"aclbroker audit {options.job}: {reason}\n")
+    return status

@@ -1,0 +1,52 @@
+"""What a user asks of the pipeline, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, NamedTuple
+
+
+class Given(NamedTuple):
+    """A value for one cluster; without a cluster for the only one, or for the one it names."""
+
+    cluster: str | None
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditOptions:
+    """The options of all jobs.
+
+    ``inputs`` are paths or URLs of logs, or of directories that the job ``ingest`` wrote. ``acls``,
+    ``proposed``, ``other`` and ``earlier`` are files, see `pipeline.inputs.Inputs`. ``form`` is a
+    value of the pipeline's `Form`, None for that of the content; ``zone`` the IANA name of the
+    clock of the broker that wrote a Kafka's log. ``since`` and ``until`` are the first and the last
+    day (UTC) to look at. ``spark`` are Spark's own settings. ``job_options`` are the fields of the
+    job's options that were given, by job. ``command`` is what the user typed, for the report.
+    """
+
+    job: str
+    inputs: tuple[str, ...]
+    output: str
+    acls: tuple[Given, ...] = ()
+    proposed: tuple[Given, ...] = ()
+    other: tuple[Given, ...] = ()
+    earlier: tuple[Given, ...] = ()
+    super_users: tuple[Given, ...] = ()
+    broker_users: tuple[Given, ...] = ()
+    broker_listener: str | None = None
+    open_clusters: tuple[str | None, ...] = ()
+    properties: tuple[Given, ...] = ()
+    cidr: bool = False
+    form: str | None = None
+    cluster: str | None = None
+    zone: str = "UTC"
+    since: date | None = None
+    until: date | None = None
+    master: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+    command_config: str | None = None
+    job_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    command: str = ""

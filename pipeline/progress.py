@@ -1,0 +1,88 @@
+"""Tells on standard error what is being done, and how long it took."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+_REFRESHED_EVERY: Final = 0.5  # seconds
+_CLEAR_LINE: Final = "\r\x1b[K"
+
+
+class Progress:
+    """Writes a line for each step when it is done; on a terminal also while it runs."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream or sys.stderr
+        self._is_terminal = self._stream.isatty()
+        self._context: SparkContext | None = None
+
+    def watch(self, context: SparkContext) -> None:
+        """Count from now on the tasks of Spark in the line of a running step."""
+        self._context = context
+
+    def note(self, text: str) -> None:
+        """Write a line."""
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[Step]:
+        """Time what is done inside; a step that fails leaves no line."""
+        step = Step(name)
+        done = threading.Event()
+        ticker = threading.Thread(target=self._tick, args=(step, done), daemon=True)
+        if self._is_terminal:
+            ticker.start()
+        try:
+            yield step
+        finally:
+            done.set()
+            if self._is_terminal:
+                ticker.join()
+                self._stream.write(_CLEAR_LINE)
+        self.note(f"{name}: {step.told()}")
+
+    def _tick(self, step: Step, done: threading.Event) -> None:
+        while not done.wait(_REFRESHED_EVERY):
+            line = f"{step.name}: {step.seconds:.0f} s{self._tasks()}"
+            self._stream.write(f"{_CLEAR_LINE}{line}")
+            self._stream.flush()
+
+    def _tasks(self) -> str:
+        if self._context is None:
+            return ""
+        tracker = self._context.statusTracker()
+        stages: list[Any] = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
+        total = sum(stage.numTasks for stage in stages if stage)
+        ended = sum(stage.numCompletedTasks for stage in stages if stage)
+        return f", {ended:,} of {total:,} tasks" if total else ""
+
+
+class Step:
+    """A step that runs. ``lines`` is how many lines of the log it has read, if it reads any."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.lines: int | None = None
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been running."""
+        return time.monotonic() - self._began
+
+    def told(self) -> str:
+        """Return what to say of it at its end."""
+        seconds = self.seconds
+        if self.lines is None:
+            return f"{seconds:.1f} s"
+        rate = self.lines / max(seconds, 0.001)
+        return f"{seconds:.1f} s, {self.lines:,} lines, {rate:,.0f} lines/s"

@@ -1,0 +1,94 @@
+"""Reads the files that the options name, before anything that takes long is started."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from pipeline.acl_files import read_acls
+from pipeline.broker_properties import read_broker_properties
+from pipeline.inputs import InputError
+from pipeline.options import AuditOptions, Given
+from pipeline.policy import Policy
+from pipeline.rules import AclSet, Settings, rulesets
+from pipeline.ruleset import Ruleset
+
+Describe = Callable[[str, str | None], Policy]
+"""Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""
+
+_BROKER: Final = "kafka://"
+_CURRENT, _PROPOSED, _OTHER, _EARLIER = "--acls", "--proposed", "--other", "--earlier"
+
+
+class RuleFiles(NamedTuple):
+    """The sets of ACLs by the option that named them, and the settings beside them."""
+
+    sets: dict[str, list[AclSet]]
+    settings: Settings
+
+    @property
+    def named_cluster(self) -> str | None:
+        """The cluster that the ACLs in force are of, if they name just one."""
+        found = {each.cluster or each.named for each in self.sets[_CURRENT]} - {None}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def read(self) -> Iterator[tuple[str, str]]:
+        """What was read, and what it is."""
+        for option, sets in self.sets.items():
+            for each in sets:
+                yield each.source, f"{len(each.acls):,} ACLs, {option}"
+
+    def by_cluster(self, clusters: Sequence[str]) -> ClusterRules:
+        """Return the rules for the clusters of a log. Raises InputError if they do not fit."""
+        self.settings.check(clusters)
+        found = {
+            option: rulesets(option, sets, self.settings, clusters)
+            for option, sets in self.sets.items()
+        }
+        return ClusterRules(found[_CURRENT], found[_PROPOSED], found[_OTHER], found[_EARLIER])
+
+
+class ClusterRules(NamedTuple):
+    """The rules by cluster, as `pipeline.inputs.Inputs` has them."""
+
+    current: dict[str, Ruleset]
+    proposed: dict[str, Ruleset]
+    other: dict[str, Ruleset]
+    earlier: dict[str, Ruleset]
+
+
+def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
+    """Read all ACLs and settings; ``describe`` is None where no broker can be asked.
+
+    Raises OSError, PolicyError, PropertiesError and InputError.
+    """
+    given = {
+        _CURRENT: options.acls,
+        _PROPOSED: options.proposed,
+        _OTHER: options.other,
+        _EARLIER: options.earlier,
+    }
+    settings = Settings(
+        options.super_users,
+        options.broker_users,
+        options.broker_listener,
+        options.open_clusters,
+        options.cidr,
+        [(each.cluster, read_broker_properties(each.value)) for each in options.properties],
+    )
+    sets = {
+        option: [_acl_set(each, options.command_config, describe) for each in values]
+        for option, values in given.items()
+    }
+    return RuleFiles(sets, settings)
+
+
+def _acl_set(given: Given, command_config: str | None, describe: Describe | None) -> AclSet:
+    if not given.value.startswith(_BROKER):
+        policy = read_acls(given.value)
+    elif describe is None:
+        raise InputError(f"{given.value}: only the command aclbroker asks brokers; name a file")
+    else:
+        policy = describe(given.value.removeprefix(_BROKER), command_config)
+    return AclSet(given.value, policy.acls, given.cluster, policy.cluster)

@@ -1,0 +1,58 @@
+"""Brings this program to the workers of a Spark cluster, whose Python needs pyarrow alone."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import broker
+import broker.acl
+import pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ARCHIVE: Final = "aclbroker-pipeline.zip"
+
+_IN_THIS_PROCESS: Final = re.compile(r"local(\[.*\])?")
+# A file's time would make each archive a different one.
+_TIME: Final = (2020, 1, 1, 0, 0, 0)
+
+
+def ship(spark: SparkSession) -> None:
+    """Let the workers of a session import `pipeline` and `broker.acl`.
+
+    Workers on this machine, in the master's own process, have them already. What came from an
+    archive itself, as with ``spark-submit --py-files``, is shipped by whoever named the archive.
+    """
+    context = spark.sparkContext
+    if _IN_THIS_PROCESS.fullmatch(context.master) or not _home(pipeline).is_dir():
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, ARCHIVE)
+        write_archive(path)
+        # Spark copies the file before it returns.
+        context.addPyFile(str(path))
+
+
+def write_archive(path: Path) -> None:
+    """Write an archive that Python can import the program from. Raises OSError."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, source in sorted(_modules()):
+            archive.writestr(zipfile.ZipInfo(name, _TIME), source.read_bytes())
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    yield "broker/__init__.py", _home(broker) / "__init__.py"
+    for package, name in ((broker.acl, "broker/acl"), (pipeline, "pipeline")):
+        home = _home(package)
+        for source in home.rglob("*.py"):
+            yield f"{name}/{source.relative_to(home).as_posix()}", source
+
+
+def _home(package: object) -> Path:
+    return Path(str(getattr(package, "__file__", ""))).parent

@@ -1,0 +1,110 @@
+"""The arguments of `aclbroker audit`."""
+
+import subprocess
+import sys
+from datetime import date
+
+import pytest
+
+from broker.cli.arguments import parse_arguments
+from broker.cli.audit import AuditCommand
+from pipeline.arguments import JOBS
+from pipeline.options import AuditOptions, Given
+
+LEAST = ["--input", "log", "--output", "out"]
+
+
+def parsed(*arguments: str) -> AuditOptions:
+    command = parse_arguments(["audit", *arguments])
+    assert isinstance(command, AuditCommand)
+    return command.options
+
+
+def test_a_job_needs_an_input_and_an_output():
+    assert parsed("matrix", *LEAST) == AuditOptions(
+        "matrix", ("log",), "out", command="aclbroker audit matrix --input log --output out"
+    )
+
+
+def test_all_that_a_run_can_be_told():
+    options = parsed(
+        "what-if", *LEAST, "--input", "s3a://b/cluster=x/a.gz", "b", "--acls", "x=acls.yaml",
+        "--acls", "kafka://h:1", "--proposed", "dir/a=b.yaml", "--other", "x=kafka://h:2",
+        "--earlier", "e", "--super-user", "User:CN=a,O=b", "--super-user", "x=User:b",
+        "--broker-user", "User:c", "--broker-listener", "internal",
+        "--allow-everyone-if-no-acl-found", "--allow-everyone-if-no-acl-found", "y", "--cidr",
+        "--properties", "x=server.properties", "--command-config", "c", "--form", "kafka",
+        "--cluster", "x", "--zone", "Europe/Berlin", "--days", "2026-01-01..2026-01-31",
+        "--master", "spark://h:1", "--spark", "spark.a=b=c", "--spark", "spark.d=",
+    )  # fmt: skip
+    assert options.inputs == ("log", "s3a://b/cluster=x/a.gz", "b")
+    assert options.acls == (Given("x", "acls.yaml"), Given(None, "kafka://h:1"))
+    assert options.proposed == (Given(None, "dir/a=b.yaml"),)
+    assert options.other == (Given("x", "kafka://h:2"),)
+    assert options.earlier == (Given(None, "e"),)
+    assert options.super_users == (Given(None, "User:CN=a,O=b"), Given("x", "User:b"))
+    assert options.broker_users == (Given(None, "User:c"),)
+    assert options.broker_listener == "INTERNAL"
+    assert options.open_clusters == (None, "y")
+    assert options.cidr
+    assert options.properties == (Given("x", "server.properties"),)
+    assert (options.form, options.cluster, options.zone) == ("kafka", "x", "Europe/Berlin")
+    assert (options.since, options.until) == (date(2026, 1, 1), date(2026, 1, 31))
+    assert options.master == "spark://h:1"
+    assert options.spark == {"spark.a": "b=c", "spark.d": ""}
+    assert options.command_config == "c"
+
+
+def test_every_job_can_be_asked_for():
+    for name, job in JOBS.items():
+        needed = [part for each in job.needs for part in (f"--{each}", "file")]
+        assert parsed(name, *LEAST, *needed).job == name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["audit"], "the following arguments are required: JOB"),
+        (["audit", "usage"], "choose from"),
+        (["audit", "matrix", "--output", "o"], "required: --input"),
+        (["audit", "matrix", "--input", "i"], "required: --output"),
+        (["audit", "what-if", *LEAST], "what-if needs --acls and --proposed"),
+        (["audit", "diff", *LEAST, "--acls", "a"], "--other"),
+        (["audit", "matrix", *LEAST, "--acls", "x="], "expected FILE or CLUSTER=FILE"),
+        (["audit", "matrix", *LEAST, "--super-user", "alice"], "Type:name"),
+        (["audit", "matrix", *LEAST, "--broker-user", "User:a"], "--broker-listener NAME"),
+        (["audit", "matrix", *LEAST, "--days", "2026-01-01"], "FROM..TO"),
+        (["audit", "matrix", *LEAST, "--since", "yesterday"], "'yesterday' is no day"),
+        (["audit", "matrix", *LEAST, "--days", "2026-01-02..2026-01-01"], "after the last"),
+        (
+            ["audit", "matrix", *LEAST, "--days", "2026-01-01..2026-01-02", "--since",
+             "2026-01-01"],
+            "not beside --since",
+        ),
+        (["audit", "matrix", *LEAST, "--zone", "Mars"], "'Mars' is no time zone"),
+        (["audit", "matrix", *LEAST, "--zone", "/etc/passwd"], "no time zone"),
+        (["audit", "matrix", *LEAST, "--spark", "secret=1"], "expected spark.NAME=VALUE"),
+        (["audit", "matrix", *LEAST, "--clust", "x"], "unrecognized arguments"),
+    ],
+)  # fmt: skip
+def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+):
+    with pytest.raises(SystemExit) as end:
+        parse_arguments(arguments)
+    assert end.value.code == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert "secret" not in message
+
+
+def test_no_other_command_imports_the_pipeline_or_spark():
+    program = (
+        "import sys; from broker.cli.arguments import parse_arguments\n"
+        "parse_arguments(['serve'])\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('pipeline', 'pyspark')]\n"
+        "parse_arguments(['audit', 'matrix', '--input', 'i', '--output', 'o'])\n"
+        "import pipeline.command\n"
+        "assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'pyarrow')]\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,107 @@
+"""Which ACLs and settings hold for which cluster of the log."""
+
+import pytest
+
+from broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.acl.decisions import BrokerUsers
+from pipeline.broker_properties import BrokerSettings
+from pipeline.inputs import InputError
+from pipeline.options import Given
+from pipeline.rules import AclSet, Settings, rulesets
+
+
+def acl(name: str) -> AclBinding:
+    return AclBinding(
+        ResourceType.TOPIC, name, PatternType.LITERAL,
+        "User:a", "*", AclOperation.READ, AclPermission.ALLOW,
+    )  # fmt: skip
+
+
+ONE, TWO = acl("one"), acl("two")
+
+
+def names(option: str, sets: list[AclSet], clusters: list[str]) -> dict[str, list[str]]:
+    found = rulesets(option, sets, Settings(), clusters)
+    return {name: [each.resource_name for each in rules.acls] for name, rules in found.items()}
+
+
+def test_sets_belong_to_the_cluster_that_the_user_or_the_file_names():
+    sets = [AclSet("f", [ONE], None, "y"), AclSet("g", [TWO], "x", "other")]
+    assert names("--acls", sets, ["x", "y"]) == {"y": ["one"], "x": ["two"]}
+    assert names("--acls", [], ["x", "y"]) == {}
+
+
+def test_a_set_without_a_name_is_of_the_only_cluster():
+    assert names("--acls", [AclSet("f", [TWO]), AclSet("g", [ONE, TWO])], ["x"]) == {
+        "x": ["one", "two"]
+    }
+
+
+def test_the_set_to_compare_with_may_be_of_another_cluster():
+    assert names("--other", [AclSet("f", [ONE], None, "elsewhere")], ["x"]) == {"x": ["one"]}
+
+
+@pytest.mark.parametrize(
+    ("sets", "clusters", "said"),
+    [
+        ([AclSet("f", [ONE])], ["x", "y"], "f does not say which cluster it is of; .* x, y"),
+        ([AclSet("f", [ONE], None, "z")], ["x"], "f is of cluster z, .* nothing; .* of x"),
+        ([AclSet("f", [ONE], "z")], ["x"], "f is of cluster z"),
+        ([AclSet("f", [ONE], "x")], ["x", "y"], "not given for y"),
+    ],
+)
+def test_a_set_that_fits_no_cluster_is_refused_with_the_clusters_that_there_are(
+    sets: list[AclSet], clusters: list[str], said: str
+):
+    with pytest.raises(InputError, match=f"^--acls .*{said}|^--acls {said}|--acls was {said}"):
+        rulesets("--acls", sets, Settings(), clusters)
+
+
+def test_settings_without_a_cluster_hold_for_all():
+    settings = Settings(
+        [Given(None, "User:root"), Given("x", "User:x")],
+        [Given("y", "User:broker")],
+        "INTERNAL",
+        ["y"],
+    )
+    x, y = settings.of("x"), settings.of("y")
+    assert x.super_users == {"User:root", "User:x"}
+    assert y.super_users == {"User:root"}
+    assert x.broker_users == BrokerUsers()
+    assert y.broker_users == BrokerUsers(frozenset(["User:broker"]), "INTERNAL")
+    assert (x.allow_everyone_if_no_acl_found, y.allow_everyone_if_no_acl_found) == (False, True)
+    assert not x.cidr
+
+
+def test_settings_of_files_and_options_are_added_up():
+    file = BrokerSettings(
+        frozenset(["User:f"]), frozenset(["User:b"]), "SASL_PLAINTEXT", True, True
+    )
+    settings = Settings([Given(None, "User:root")], properties=[("x", file)])
+    x, y = settings.of("x"), settings.of("y")
+    assert x.super_users == {"User:root", "User:f"}
+    assert x.broker_users == BrokerUsers(frozenset(["User:b"]), "SASL_PLAINTEXT")
+    assert x.allow_everyone_if_no_acl_found
+    assert x.cidr
+    assert y.super_users == {"User:root"}
+    assert not y.cidr
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings([Given("z", "User:a")]),
+        Settings(broker_users=[Given("z", "User:a")]),
+        Settings(open_clusters=[None, "z"]),
+        Settings(properties=[("z", BrokerSettings())]),
+    ],
+)
+def test_a_setting_of_an_unknown_cluster_is_refused(settings: Settings):
+    with pytest.raises(InputError, match="z: the log holds nothing of that cluster; it holds x, y"):
+        settings.check(["x", "y"])

@@ -1,0 +1,37 @@
+"""The archive for the workers of a cluster."""
+
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+from pipeline.shipping import ARCHIVE, write_archive
+
+
+def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: Path):
+    write_archive(tmp_path / ARCHIVE)
+    with ZipFile(tmp_path / ARCHIVE) as archive:
+        names = archive.namelist()
+    assert {name.split("/")[0] for name in names} == {"broker", "pipeline"}
+    assert {"broker/__init__.py", "pipeline/replay.py", "pipeline/ingest/read.py"} <= set(names)
+    assert {name for name in names if name.startswith("broker/")} - {"broker/__init__.py"} == {
+        name for name in names if name.startswith("broker/acl/")
+    }
+
+
+def test_equal_programs_are_equal_archives(tmp_path: Path):
+    write_archive(tmp_path / "a.zip")
+    write_archive(tmp_path / "b.zip")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_a_python_without_any_package_decides_from_the_archive(tmp_path: Path):
+    write_archive(tmp_path / ARCHIVE)
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
+        "import pipeline.ruleset\n"
+        "assert pipeline.__file__.startswith(sys.path[0])\n"
+        "pipeline.ruleset.Ruleset().authorizer()\n"
+    )
+    # -I and -S: neither the directory nor what is installed is found.
+    subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)
