@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -32,11 +34,12 @@ def ship(spark: SparkSession) -> None:
     context = spark.sparkContext
     if _IN_THIS_PROCESS.fullmatch(context.master) or not _home(pipeline).is_dir():
         return
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, ARCHIVE)
-        write_archive(path)
-        # Spark copies the file before it returns.
-        context.addPyFile(str(path))
+    # Workers fetch the file whenever they start.
+    directory = tempfile.mkdtemp(prefix="aclbroker-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    path = Path(directory, ARCHIVE)
+    write_archive(path)
+    context.addPyFile(str(path))
 
 
 def write_archive(path: Path) -> None:
