@@ -101,7 +101,7 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
         if value is not None:
             job, _, field = key.partition(".")
             own.setdefault(job, {})[field] = value
-    fields = {
+    fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in given.items()
         if key in AuditOptions.__dataclass_fields__

@@ -70,14 +70,11 @@ def _stop(spark: SparkSession) -> None:
 
 def _reason(error: Exception) -> str | None:
     """What Spark says, without the traces of its stack; None if it is not Spark's error."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
     from pipeline.ingest.read import IngestError
 
     if isinstance(error, IngestError):
         return str(error)
-    if isinstance(error, PySparkException | Py4JError):
+    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         lines = [line for line in str(error).splitlines() if line.strip()]
         told = [line for line in lines if not line.lstrip().startswith(("at ", "File ", "..."))]
         return "Spark failed: " + "\n".join(told[:12])

@@ -1,0 +1,153 @@
+"""Runs jobs over one log, in one session, and puts their answers into one report."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from pipeline.arguments import ALL, JOBS
+from pipeline.inputs import InputError, Inputs
+from pipeline.log_tables import LogTables, load
+from pipeline.options import AuditOptions
+from pipeline.output import Output
+from pipeline.progress import Progress
+from pipeline.report.content import Cluster, Report
+from pipeline.report.html import page
+from pipeline.report.words import counted
+from pipeline.result import Figure, Result
+from pipeline.rule_files import ClusterRules, RuleFiles
+from pipeline.ruleset import Ruleset
+from pipeline.window import content, unlisted_super_users
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+INGEST: Final = "ingest"
+
+_NAMED: Final = 3
+"""How many principals a warning names."""
+
+
+def answered(
+    spark: SparkSession, options: AuditOptions, rules: RuleFiles, progress: Progress
+) -> Report:
+    """Answer what the options ask for and write everything below their output.
+
+    Raises InputError if a job cannot answer; with the job ``all`` the report says so instead.
+    """
+    output = Output(spark, options.output)
+    with progress.step("log") as step:
+        tables = load(spark, options, output, rules.named_cluster)
+        found = content(tables.usage, tables.quarantine)
+        if tables.is_read:
+            step.lines = found.window.events + found.window.quarantined
+    by_cluster = rules.by_cluster(list(found.clusters))
+    inputs = Inputs(
+        spark,
+        tables.usage,
+        found.window,
+        output,
+        by_cluster.current,
+        by_cluster.proposed,
+        by_cluster.other,
+        by_cluster.earlier,
+    )
+    results, unanswered = _results(inputs, options, tables, progress)
+    report = Report(
+        results,
+        datetime.now(UTC),
+        found.window,
+        [
+            _cluster(name, events, by_cluster)
+            for name, events in sorted(found.clusters.items(), key=lambda each: -each[1])
+        ],
+        found.quarantined,
+        unanswered,
+        _warnings(tables.usage, by_cluster),
+        [*((place, "log") for place in options.inputs), *rules.read],
+        options.output,
+        options.command,
+    )
+    name = "report.html" if options.job == ALL else f"{options.job}.html"
+    output.text(name, page(report))
+    progress.note(f"report: {output.place}/{name}")
+    return report
+
+
+def _results(
+    inputs: Inputs, options: AuditOptions, tables: LogTables, progress: Progress
+) -> tuple[list[Result], dict[str, str]]:
+    if options.job == INGEST:
+        return [_ingested(inputs, tables)], {}
+    results, unanswered = [], {}
+    names = [name for name in JOBS if name not in (ALL, INGEST)]
+    for job in names if options.job == ALL else [options.job]:
+        missing = [f"--{name}" for name in JOBS[job].needs if not getattr(options, name)]
+        if missing:
+            unanswered[job] = f"it needs {' and '.join(missing)}"
+            continue
+        try:
+            with progress.step(job):
+                results.append(run_job(job, inputs, options.job_options.get(job, {})))
+        except InputError as error:
+            if options.job != ALL:
+                raise
+            unanswered[job] = str(error)
+    return results, unanswered
+
+
+def run_job(job: str, inputs: Inputs, options: Mapping[str, Any]) -> Result:
+    """Return the answer of a job; ``options`` are the fields of its options that were given."""
+    module = job_module(job)
+    found: Result = module.run(inputs, replace(module.Options(), **options))
+    return found
+
+
+def job_module(job: str) -> Any:
+    """Return the module of a job."""
+    return importlib.import_module(f"pipeline.jobs.{job.replace('-', '_')}")
+
+
+def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:
+    current, proposed, other = (
+        each.get(name) for each in (rules.current, rules.proposed, rules.other)
+    )
+    return Cluster(name, events, current, proposed, other)
+
+
+def _warnings(usage: DataFrame, rules: ClusterRules) -> list[str]:
+    if not rules.current:
+        return []
+    listed = {name: _without_acls(ruleset) for name, ruleset in rules.current.items()}
+    missing = unlisted_super_users(usage, listed)
+    if not missing:
+        return []
+    names = ", ".join(list(missing)[:_NAMED])
+    others = len(missing) - _NAMED
+    if others > 0:
+        names += f" and {counted(others, 'other')}"
+    return [
+        f"The log calls {names} super users, and the options do not "
+        f"({counted(sum(missing.values()), 'event')}): they are judged by ACLs alone. Name them "
+        "with --super-user or --broker-user, or give the broker's --properties."
+    ]
+
+
+def _without_acls(ruleset: Ruleset) -> frozenset[str]:
+    return ruleset.super_users | ruleset.broker_users.principals
+
+
+def _ingested(inputs: Inputs, tables: LogTables) -> Result:
+    window = inputs.window
+    rows = tables.usage.count()
+    return Result(
+        INGEST,
+        "What the log holds",
+        f"{counted(window.events, 'event')} were counted into {counted(rows, 'row')}, and "
+        f"{counted(window.quarantined, 'line')} quarantined.",
+        [Figure("events", window.events), Figure("rows of usage", rows)],
+        outputs=dict(tables.written),
+    )
