@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.arguments import ALL, JOBS
 from pipeline.inputs import InputError, Inputs
+from pipeline.known_jobs import ALL, JOBS
 from pipeline.log_tables import LogTables, load
 from pipeline.options import AuditOptions
 from pipeline.output import Output
@@ -66,7 +66,7 @@ def answered(
         ],
         found.quarantined,
         unanswered,
-        _warnings(tables.usage, by_cluster),
+        _warnings(tables.usage, by_cluster, found.clusters),
         [*((place, "log") for place in options.inputs), *rules.read],
         options.output,
         options.command,
@@ -99,11 +99,23 @@ def _results(
     return results, unanswered
 
 
-def run_job(job: str, inputs: Inputs, options: Mapping[str, Any]) -> Result:
-    """Return the answer of a job; ``options`` are the fields of its options that were given."""
+def run_job(job: str, inputs: Inputs, fields: Mapping[str, Any]) -> Result:
+    """Return the answer of a job; ``fields`` are those of its options that were given."""
     module = job_module(job)
-    found: Result = module.run(inputs, replace(module.Options(), **options))
+    found: Result = module.run(inputs, job_options(job, fields))
     return found
+
+
+def job_options(job: str, fields: Mapping[str, Any]) -> Any:
+    """Return the options of a job, as its module defines them; a dot leads into a field."""
+    words = [word.capitalize() for word in job.split("-")]
+    options = getattr(job_module(job), f"{''.join(words)}Options")()
+    for name, value in fields.items():
+        outer, _, inner = name.partition(".")
+        if inner:
+            value = replace(getattr(options, outer), **{inner: value})
+        options = replace(options, **{outer: value})
+    return options
 
 
 def job_module(job: str) -> Any:
@@ -118,22 +130,29 @@ def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:
     return Cluster(name, events, current, proposed, other)
 
 
-def _warnings(usage: DataFrame, rules: ClusterRules) -> list[str]:
+def _warnings(usage: DataFrame, rules: ClusterRules, clusters: Mapping[str, int]) -> list[str]:
     if not rules.current:
         return []
+    found = [
+        f"No ACLs of cluster {name} were given with --acls: answers about ACLs leave out "
+        f"its {counted(events, 'event')}."
+        for name, events in clusters.items()
+        if name not in rules.current
+    ]
     listed = {name: _without_acls(ruleset) for name, ruleset in rules.current.items()}
     missing = unlisted_super_users(usage, listed)
     if not missing:
-        return []
+        return found
     names = ", ".join(list(missing)[:_NAMED])
     others = len(missing) - _NAMED
     if others > 0:
         names += f" and {counted(others, 'other')}"
-    return [
+    found.append(
         f"The log calls {names} super users, and the options do not "
         f"({counted(sum(missing.values()), 'event')}): they are judged by ACLs alone. Name them "
         "with --super-user or --broker-user, or give the broker's --properties."
-    ]
+    )
+    return found
 
 
 def _without_acls(ruleset: Ruleset) -> frozenset[str]:

@@ -1,61 +1,20 @@
-"""The arguments of `aclbroker audit` and of `pipeline/__main__.py`; nothing of Spark is imported.
-
-Options of a single job have the names of the fields of that job's options, with hyphens.
-"""
+"""The arguments of `aclbroker audit` and of `pipeline/__main__.py`; Spark is not imported."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from pipeline.known_jobs import JOBS, Option, options_of
 from pipeline.options import AuditOptions, Given
-
-ALL: Final = "all"
-"""The job that runs every other one that its inputs allow."""
 
 # A cluster's id or name, which no path with a directory, URL or principal can be mistaken for.
 _CLUSTER: Final = re.compile(r"([^:/=]+)=(.*)", re.DOTALL)
-
-
-class Option(NamedTuple):
-    """An option of one job: its name, how its value is read, its name in the help, and the help."""
-
-    flag: str
-    read: Callable[[str], Any] | None
-    shown: str
-    does: str
-
-    @property
-    def field(self) -> str:
-        """The field of the job's options that it sets."""
-        return self.flag.replace("-", "_")
-
-
-class Job(NamedTuple):
-    """A job: what it answers, which sets of ACLs it cannot do without, and its own options."""
-
-    does: str
-    needs: tuple[str, ...] = ()
-    options: tuple[Option, ...] = ()
-
-
-JOBS: Final[dict[str, Job]] = {
-    "ingest": Job("read logs into the tables that all jobs can read instead of the logs"),
-    "matrix": Job("tell who used what, how often and when"),
-    "unused": Job("find the ACLs that can go, with the proof by a replay", ("acls",)),
-    "redundant": Job("find ACLs that others cover, duplicates and contradictions", ("acls",)),
-    "denials": Job("tell what was denied, and the smallest ACL that would allow it", ("acls",)),
-    "what-if": Job("replay the log under a proposed set of ACLs", ("acls", "proposed")),
-    "recommend": Job("find the smallest set of ACLs that allows what was used", ("acls",)),
-    "diff": Job("compare two sets of ACLs, and replay the log under both", ("acls", "other")),
-    "sessions": Job("find new hosts, first uses and sudden peaks"),
-    ALL: Job("run every job that the given files allow, with one report"),
-}
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -70,11 +29,9 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
             parents=[shared],
             allow_abbrev=False,
         )
-        for owner in JOBS if name == ALL else (name,):
-            if JOBS[owner].options:
-                group = own.add_argument_group(f"options of {owner}")
-                for option in JOBS[owner].options:
-                    _add(group, owner, option)
+        group = own.add_argument_group("the answer")
+        for option in options_of(name):
+            _add(group, option)
         own.set_defaults(check=own)
 
 
@@ -95,12 +52,6 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
         parser.error(f"{given['job']} needs {' and '.join(f'--{name}' for name in missing)}")
     if given["broker_users"] and not given["broker_listener"]:
         parser.error("--broker-user needs --broker-listener NAME, on which they may do everything")
-    own: dict[str, dict[str, Any]] = {}
-    for key in [key for key in given if "." in key]:
-        value = given.pop(key)
-        if value is not None:
-            job, _, field = key.partition(".")
-            own.setdefault(job, {})[field] = value
     fields: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in given.items()
@@ -110,22 +61,29 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
         "since": since,
         "until": until,
         "spark": dict(given["spark"]),
-        "job_options": own,
+        "job_options": {name: own for name in JOBS if (own := _fields(name, given))},
         "command": shlex.join(command),
     }
     return AuditOptions(**fields)
 
 
-def _add(group: Any, owner: str, option: Option) -> None:
-    dest = f"{owner}.{option.field}"
+def _add(group: Any, option: Option) -> None:
     if option.read is None:
-        group.add_argument(
-            f"--{option.flag}", dest=dest, action="store_true", default=None, help=option.does
-        )
+        how: dict[str, Any] = {"action": "store_const", "const": option.flag}
     else:
-        group.add_argument(
-            f"--{option.flag}", dest=dest, type=option.read, metavar=option.shown, help=option.does
-        )
+        how = {"type": option.read, "metavar": option.shown}
+    group.add_argument(f"--{option.name}", dest=_dest(option), help=option.does, **how)
+
+
+def _dest(option: Option) -> str:
+    # No field of AuditOptions, and no other argument, has such a name.
+    return f"--{option.name}"
+
+
+def _fields(job: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a job's options that were given."""
+    found = {option.field: given.get(_dest(option)) for option in JOBS[job].options}
+    return {field: value for field, value in found.items() if value is not None}
 
 
 def _shared() -> argparse.ArgumentParser:

@@ -74,18 +74,13 @@ def rulesets(
 ) -> dict[str, Ruleset]:
     """Return the rules by cluster, or nothing if there are no sets.
 
-    ``option`` is how the sets were given, for messages. Several sets of one cluster are added up.
-    Raises InputError if it is not clear which cluster a set is of, or a cluster has none.
+    ``option`` is how the sets were given, for messages. Several sets of one cluster are added up; a
+    cluster without any has no rules. Raises InputError if it is not clear which cluster a set is
+    of.
     """
     found: dict[str, list[AclBinding]] = {}
     for each in sets:
         found.setdefault(_cluster(option, each, clusters), []).extend(each.acls)
-    missing = [cluster for cluster in clusters if cluster not in found]
-    if found and missing:
-        raise InputError(
-            f"{option} was not given for {_listed(missing)}, of which the log holds events too; "
-            "give it, or look at one cluster with --cluster"
-        )
     return {name: settings.of(name).with_acls(ordered(acls)) for name, acls in found.items()}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from broker.cli.arguments import parse_arguments
 from broker.cli.audit import AuditCommand
-from pipeline.arguments import JOBS
+from pipeline.known_jobs import JOBS
 from pipeline.options import AuditOptions, Given
 
 LEAST = ["--input", "log", "--output", "out"]
@@ -61,6 +61,18 @@ def test_every_job_can_be_asked_for():
         assert parsed(name, *LEAST, *needed).job == name
 
 
+def test_options_of_jobs_are_fields_of_what_the_job_is_given():
+    options = parsed("all", *LEAST, "--top", "5", "--baseline-days", "3", "--spike-factor", "2.5",
+                     "--no-filtering")  # fmt: skip
+    assert options.job_options == {
+        "matrix": {"top": 5},
+        "redundant": {"top": 5},
+        "what-if": {"top": 5},
+        "sessions": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
+        "unused": {"filtering": False},
+    }
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -68,8 +80,11 @@ def test_every_job_can_be_asked_for():
         (["audit", "usage"], "choose from"),
         (["audit", "matrix", "--output", "o"], "required: --input"),
         (["audit", "matrix", "--input", "i"], "required: --output"),
-        (["audit", "what-if", *LEAST], "what-if needs --acls and --proposed"),
-        (["audit", "diff", *LEAST, "--acls", "a"], "--other"),
+        (["audit", "diff", *LEAST], "diff needs --acls and --other"),
+        (["audit", "what-if", *LEAST, "--acls", "a"], "what-if needs --proposed"),
+        (["audit", "what-if", *LEAST, "--baseline-days", "2"], "unrecognized arguments"),
+        (["audit", "sessions", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
+        (["audit", "sessions", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),
         (["audit", "matrix", *LEAST, "--acls", "x="], "expected FILE or CLUSTER=FILE"),
         (["audit", "matrix", *LEAST, "--super-user", "alice"], "Type:name"),
         (["audit", "matrix", *LEAST, "--broker-user", "User:a"], "--broker-listener NAME"),
