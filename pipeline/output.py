@@ -42,6 +42,8 @@ class Output:
         jvm: Any = self._spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(f"{self.place}/{name}")
         filesystem = path.getFileSystem(self._spark._jsc.hadoopConfiguration())
+        # Otherwise a file .NAME.crc is written beside it on a local disk.
+        filesystem.setWriteChecksum(False)
         stream = filesystem.create(path, True)
         try:
             stream.write(content.encode())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from pipeline.inputs import Window
-from pipeline.result import Result
+from pipeline.result import Result, Table
 from pipeline.ruleset import Ruleset
 
 
@@ -42,3 +42,15 @@ class Report:
     inputs: Sequence[tuple[str, str]] = ()
     output: str = ""
     command: str = ""
+
+    def compact(self, table: Table) -> Table:
+        """Return a table without the column of the cluster, if there is but one to name."""
+        names = [name.lower() for name in table.columns]
+        if "cluster" not in names or len(self.clusters) != 1 or len(names) < 2:
+            return table
+        at = names.index("cluster")
+        if any(row[at] != self.clusters[0].name for row in table.rows):
+            return table
+        rows = [[*row[:at], *row[at + 1 :]] for row in table.rows]
+        columns = [*table.columns[:at], *table.columns[at + 1 :]]
+        return replace(table, columns=columns, rows=rows)

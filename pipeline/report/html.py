@@ -63,7 +63,7 @@ def page(report: Report) -> str:
                     element(
                         "main",
                         _overview(report),
-                        *(_section(result) for result in report.results),
+                        *(_section(result, report) for result in report.results),
                         _about(report),
                     ),
                     class_="page",
@@ -200,7 +200,7 @@ def _warning(content: Markup) -> Markup:
     return element("div", sign, content, class_="warning", role="note", aria_label="Warning")
 
 
-def _section(result: Result) -> Markup:
+def _section(result: Result, report: Report) -> Markup:
     return element(
         "section",
         element("p", result.job, class_="job"),
@@ -209,7 +209,7 @@ def _section(result: Result) -> Markup:
         *(_warning(element("p", name_of(warning))) for warning in result.warnings),
         _figures(result.figures) if result.figures else "",
         *(_chart(chart, f"{result.job}-{at}") for at, chart in enumerate(result.charts, start=1)),
-        *(_table(table) for table in result.tables),
+        *(_table(report.compact(table)) for table in result.tables),
         _files("Written", list(result.outputs.items())) if result.outputs else "",
         id=_id(result),
     )
@@ -259,6 +259,8 @@ def _chart(chart: Chart, key: str) -> Markup:
 def _table(table: Table) -> Markup:
     rows = len(table.rows)
     of = counted(rows, "row") if rows == table.total else f"first {rows:,} of {table.total:,}"
+    if not rows:
+        of = "none"
     return element(
         "div",
         element("h3", table.title, " ", element("span", of, class_="of")),

@@ -7,13 +7,24 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from pipeline.report.content import Report
-from pipeline.report.words import cell, counted, days, numeric_columns, shortened, shown, width
+from pipeline.report.words import (
+    cell,
+    counted,
+    cut,
+    days,
+    numeric_columns,
+    shortened,
+    shown,
+    width,
+)
 from pipeline.result import Cell, Figure, Result, Table
 
 LEAST_WIDTH: Final = 40
 
 _MOST_ROWS: Final = 10
-_NARROWEST: Final = 6
+_MOST_LINES: Final = 3
+_NARROWEST: Final = 10
+_PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
 
 
@@ -24,7 +35,7 @@ def summary(report: Report, columns: int = 100) -> str:
     """
     columns = max(columns, LEAST_WIDTH)
     parts = [_head(report, columns)]
-    parts += [_result(result, columns) for result in report.results]
+    parts += [_result(result, report, columns) for result in report.results]
     if report.unanswered:
         lines = ["Not answered"]
         for job, reason in report.unanswered.items():
@@ -61,7 +72,7 @@ def _head(report: Report, columns: int) -> list[str]:
     return lines
 
 
-def _result(result: Result, columns: int) -> list[str]:
+def _result(result: Result, report: Report, columns: int) -> list[str]:
     title = shown(f"{result.job.upper()}: {result.title}")
     lines = [*_wrapped(title, columns), "=" * min(width(title), columns)]
     lines += _wrapped(result.summary, columns)
@@ -70,7 +81,7 @@ def _result(result: Result, columns: int) -> list[str]:
     if result.figures:
         lines += ["", *_figures(result.figures, columns)]
     for table in result.tables:
-        lines += ["", *_table(table, columns)]
+        lines += ["", *_table(report.compact(table), columns)]
     if result.outputs:
         lines += ["", "Written:"]
         for name, holds in result.outputs.items():
@@ -90,44 +101,111 @@ def _figures(figures: Sequence[Figure], columns: int) -> Iterator[str]:
 
 def _table(table: Table, columns: int) -> list[str]:
     rows = table.rows[:_MOST_ROWS]
-    rest = "" if len(rows) == table.total else f" ({len(rows):,} of {table.total:,})"
-    lines = _wrapped(f"{table.title}{rest}", columns)
+    if not rows:
+        return _wrapped(f"{table.title}: none", columns)
+    grid = _Grid(table.columns, rows, columns)
+    notes = []
+    if len(rows) < table.total:
+        notes.append(f"{len(rows):,} of {table.total:,}")
+    if grid.left_out:
+        notes.append(f"too wide for {', '.join(grid.left_out)}")
+    lines = _wrapped(f"{table.title} ({'; '.join(notes)})" if notes else table.title, columns)
     if table.note:
         lines += _wrapped(table.note, columns)
-    if rows:
-        lines += _grid(table.columns, rows, columns)
+    return [*lines, *grid.lines()]
+
+
+class _Grid:
+    """A table whose columns are fitted to a width; long texts take several lines."""
+
+    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[Cell]], columns: int) -> None:
+        self._right = numeric_columns(names, rows)
+        self._head = [shown(name) for name in names]
+        self._cells = [[cell(value) for value in row] for row in rows]
+        natural, least = [], []
+        for at, name in enumerate(self._head):
+            longest = max(width(row[at]) for row in self._cells)
+            natural.append(min(max(longest, width(name)), columns))
+            # A number is never cut.
+            least.append(longest if self._right[at] else min(natural[at], _NARROWEST))
+        self._rooms = fitted(natural, least, columns)
+
+    @property
+    def left_out(self) -> list[str]:
+        """The names of columns for which there is no room."""
+        return [name for name, room in zip(self._head, self._rooms, strict=True) if not room]
+
+    def lines(self) -> Iterator[str]:
+        """The head, a rule and the rows."""
+        yield from self._row(self._head)
+        yield from self._row(["-" * room for room in self._rooms])
+        for row in self._cells:
+            yield from self._row(row)
+
+    def _row(self, cells: Sequence[str]) -> Iterator[str]:
+        parts = [
+            (broken(text, room, _MOST_LINES), room, right)
+            for text, room, right in zip(cells, self._rooms, self._right, strict=True)
+            if room
+        ]
+        for at in range(max(len(part) for part, _, _ in parts)):
+            line = "".join(
+                _GAP + _aligned(part[at] if at < len(part) else "", room, right=right)
+                for part, room, right in parts
+            )
+            yield line.rstrip()
+
+
+def fitted(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Return the widths that columns get in ``room``, which the gaps before them share.
+
+    The widest give way first, none below its ``least``. Columns for which there is no room at all
+    are left out, with width 0, the last ones first.
+    """
+    count = len(natural)
+    if not count:
+        return []
+    free = room - len(_GAP) * count
+    if sum(least) > free and count > 1:
+        return [*fitted(natural[:-1], least[:-1], room), 0]
+    most = max(natural)
+    found = list(natural)
+    while sum(found) > free and most > 1:
+        most -= 1
+        found = [min(size, max(most, low)) for size, low in zip(natural, least, strict=True)]
+    return found
+
+
+def broken(text: str, room: int, most: int) -> list[str]:
+    """Return a text as at most ``most`` lines of ``room`` columns.
+
+    They end where a word or a part of a name does, if that is beyond their middle. Of a text that
+    is longer the middle is left out.
+    """
+    lines = _broken(text, room)
+    if len(lines) > most:
+        # Lines that end early may need one more; a shorter text does not.
+        lines = _broken(shortened(text, max(room * most * 2 // 3, room)), room)[:most]
     return lines
 
 
-def _grid(names: Sequence[str], rows: Sequence[Sequence[Cell]], columns: int) -> Iterator[str]:
-    right = numeric_columns(names, rows)
-    cells = [[shown(name) for name in names], *([cell(value) for value in row] for row in rows)]
-    natural = [min(max(width(row[index]) for row in cells), columns) for index in range(len(names))]
-    rooms = fitted(natural, columns - len(_GAP) * len(names))
-    cells.insert(1, ["-" * room for room in rooms])
-    for row in cells:
-        line = "".join(
-            _GAP + _aligned(shortened(text, room), room, right=is_right)
-            for text, room, is_right in zip(row, rooms, right, strict=True)
-            if room
-        )
-        yield line.rstrip()
+def _broken(text: str, room: int) -> list[str]:
+    lines = []
+    while width(text) > room:
+        end = len(cut(text, room)) or 1
+        if text[end] != " ":
+            end = max(_end_of_part(text, end), 0) or end
+        lines.append(text[:end].rstrip())
+        text = text[end:].lstrip(" ")
+    return [*lines, text]
 
 
-def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Return the widths that columns get in ``room``: the widest give way first.
-
-    A column that has no room for anything is left out, with width 0, the last ones first.
-    """
-    if not natural:
-        return []
-    if sum(min(each, _NARROWEST) for each in natural) > room:
-        # The gap of the column that is left out is free for the others.
-        return [*fitted(natural[:-1], room + len(_GAP)), 0]
-    widest = max(natural)
-    while sum(min(each, max(widest, _NARROWEST)) for each in natural) > room:
-        widest -= 1
-    return [min(each, max(widest, _NARROWEST)) for each in natural]
+def _end_of_part(text: str, end: int) -> int:
+    """Where the last part of a name ends before ``end``, if beyond the middle; else 0."""
+    for at in range(end, end // 2, -1):
+        if text[at - 1] in _PART_ENDS:
+            return at
+    return 0
 
 
 def _aligned(text: str, room: int, *, right: bool) -> str:

@@ -117,13 +117,14 @@ def shortened(text: str, room: int) -> str:
     if width(text) <= room:
         return text
     if room < 5:
-        return _cut(text, room - 1) + "…" if room > 0 else ""
+        return cut(text, room - 1) + "…" if room > 0 else ""
     head = (room - 1) * 2 // 3
-    tail = _cut(text[::-1], room - 1 - head)[::-1]
-    return f"{_cut(text, head)}…{tail}"
+    tail = cut(text[::-1], room - 1 - head)[::-1]
+    return f"{cut(text, head)}…{tail}"
 
 
-def _cut(text: str, room: int) -> str:
+def cut(text: str, room: int) -> str:
+    """Return as much of the beginning of a text as ``room`` columns take."""
     taken = 0
     for index, char in enumerate(text):
         taken += _char_width(char)

@@ -66,6 +66,7 @@ REPORT = Report(
     [Cluster(MARKUP, 1_000_000, Ruleset((ACL,), frozenset(["User:root"])), Ruleset())],
     {"cut off": 13, "unknown rule": 1},
     {"diff": "needs --other"},
+    ["A warning about all."],
     [("s3a://logs/2026", "log, JSON Lines")],
     "/srv/audit",
     "aclbroker audit all --input 'a b'",

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.report.terminal import fitted, summary
+from pipeline.report.content import Cluster
+from pipeline.report.terminal import broken, fitted, summary
 from pipeline.report.words import number, short_number, shortened, shown, width
 from pipeline.result import Result, Table
 from tests.pipeline.report.examples import REPORT, WHAT_IF
@@ -58,12 +59,42 @@ def test_names_cannot_move_the_cursor_or_begin_a_line():
     assert "x\\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\\x1b[2J" in text
 
 
-def test_columns_without_room_are_left_out_from_the_last():
-    assert fitted([10, 10], 20) == [10, 10]
-    assert fitted([10, 30, 3], 30) == [10, 17, 3]
-    # The gap of two columns before the third is free when it is gone.
-    assert fitted([30, 30, 30], 13) == [7, 7, 0]
-    assert fitted([], 13) == []
+def test_the_widest_columns_give_way_first_and_numbers_never():
+    # Each has a gap of two before it.
+    assert fitted([10, 10], [6, 6], 24) == [10, 10]
+    assert fitted([10, 30, 3], [6, 6, 3], 36) == [10, 17, 3]
+    assert fitted([30, 12], [6, 12], 24) == [8, 12]
+    assert fitted([], [], 13) == []
+
+
+def test_columns_without_any_room_are_left_out_and_named():
+    assert fitted([30, 30, 30], [6, 6, 6], 19) == [7, 7, 0]
+    names = [f"column {number}" for number in range(9)]
+    wide = Table("T", names, [["x" * 30] * 9], 30)
+    text = summary(replace(REPORT, results=[Result("j", "t", "s", tables=[wide])]), 60)
+    assert "T (1 of 30; too wide for column 5, column 6" in text
+
+
+def test_long_texts_take_several_lines_which_end_where_a_part_of_a_name_ends():
+    assert broken("ALLOW READ on TOPIC", 12, 3) == ["ALLOW READ", "on TOPIC"]
+    assert broken("DESCRIBE_CONFIGS", 10, 3) == ["DESCRIBE_", "CONFIGS"]
+    assert broken("abcdefghij", 4, 3) == ["abcd", "efgh", "ij"]
+    assert broken("日本語日本語", 4, 3) == ["日本", "語日", "本語"]
+    lines = broken("a" * 50 + "b" * 50, 10, 3)
+    assert len(lines) <= 3
+    assert lines[0] == "a" * 10
+    assert lines[-1].endswith("b")
+
+
+def test_what_is_the_same_in_all_rows_because_there_is_one_cluster_is_left_out():
+    rows = [("c", "User:alice", 1), ("c", "User:bob", 2)]
+    table = Table("T", ("Cluster", "principal", "events"), rows, 2)
+    found = Result("j", "t", "s", tables=[table, Table("U", ("cluster", "x"), [("d", 1)], 1)])
+    one = replace(REPORT, results=[found], clusters=[Cluster("c", 1)])
+    assert "T\n  principal   events\n" in summary(one)
+    assert "U\n  cluster  x\n" in summary(one)
+    two = replace(one, clusters=[Cluster("c", 1), Cluster("d", 1)])
+    assert "T\n  Cluster  principal   events\n" in summary(two)
 
 
 @pytest.mark.parametrize(
