@@ -183,9 +183,12 @@ def broken(text: str, room: int, most: int) -> list[str]:
     is longer the middle is left out.
     """
     lines = _broken(text, room)
-    if len(lines) > most:
-        # Lines that end early may need one more; a shorter text does not.
-        lines = _broken(shortened(text, max(room * most * 2 // 3, room)), room)[:most]
+    budget = room * most
+    while len(lines) > most:
+        # Lines that end early leave less than the whole budget.
+        text = shortened(text, budget)
+        lines = _broken(text, room)
+        budget -= 1
     return lines
 
 
