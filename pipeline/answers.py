@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
+from pipeline.ingest.tables import Progress as Batch
 from pipeline.inputs import InputError, Inputs
 from pipeline.known_jobs import ALL, JOBS
-from pipeline.log_tables import LogTables, load
+from pipeline.log_tables import LogTables, gather, gathered, load, of_options
 from pipeline.options import AuditOptions
 from pipeline.output import Output
 from pipeline.progress import Progress
@@ -40,9 +42,9 @@ def answered(
     """
     output = Output(spark, options.output)
     with progress.step("log") as step:
-        tables = load(spark, options, output, rules.named_cluster)
+        tables = _tables(spark, options, rules, progress)
         found = content(tables.usage, tables.quarantine)
-        if tables.is_read:
+        if tables.is_new:
             step.lines = found.window.events + found.window.quarantined
     by_cluster = rules.by_cluster(list(found.clusters))
     inputs = Inputs(
@@ -55,7 +57,7 @@ def answered(
         by_cluster.other,
         by_cluster.earlier,
     )
-    results, unanswered = _results(inputs, options, tables, progress)
+    results, unanswered = _results(inputs, options, progress)
     report = Report(
         results,
         datetime.now(UTC),
@@ -77,11 +79,24 @@ def answered(
     return report
 
 
+def _tables(
+    spark: SparkSession, options: AuditOptions, rules: RuleFiles, progress: Progress
+) -> LogTables:
+    if options.job != INGEST:
+        return load(spark, options, rules.named_cluster)
+
+    def told(batch: Batch) -> None:
+        progress.note(f"batch {batch.batch}: {batch.lines:,} lines")
+
+    gather(spark, options, rules.named_cluster, told)
+    return of_options(gathered(spark, [options.output.rstrip("/")]), options)
+
+
 def _results(
-    inputs: Inputs, options: AuditOptions, tables: LogTables, progress: Progress
+    inputs: Inputs, options: AuditOptions, progress: Progress
 ) -> tuple[list[Result], dict[str, str]]:
     if options.job == INGEST:
-        return [_ingested(inputs, tables)], {}
+        return [_ingested(inputs)], {}
     results, unanswered = [], {}
     names = [name for name in JOBS if name not in (ALL, INGEST)]
     for job in names if options.job == ALL else [options.job]:
@@ -159,14 +174,19 @@ def _without_acls(ruleset: Ruleset) -> frozenset[str]:
     return ruleset.super_users | ruleset.broker_users.principals
 
 
-def _ingested(inputs: Inputs, tables: LogTables) -> Result:
+def _ingested(inputs: Inputs) -> Result:
     window = inputs.window
-    rows = tables.usage.count()
+    rows = inputs.usage.count()
+    lines = counted(window.quarantined, "line")
     return Result(
         INGEST,
         "What the log holds",
-        f"{counted(window.events, 'event')} were counted into {counted(rows, 'row')}, and "
-        f"{counted(window.quarantined, 'line')} quarantined.",
-        [Figure("events", window.events), Figure("rows of usage", rows)],
-        outputs=dict(tables.written),
+        f"The tables hold {counted(window.events, 'event')} in {counted(rows, 'row')} of usage, "
+        f"and {lines} that are none.",
+        [Figure("Rows of usage", rows, "events that differ in nothing but the time of a day")],
+        outputs={
+            EVENTS: "every event",
+            USAGE: "the events of a day, counted by all that a decision depends on",
+            QUARANTINE: "the lines that are no events, with the reason",
+        },
     )

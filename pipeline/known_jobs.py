@@ -88,7 +88,11 @@ _SESSIONS: Final = (
 )
 
 JOBS: Final[dict[str, Job]] = {
-    "ingest": Job("read logs into the tables that all jobs can read instead of the logs"),
+    "ingest": Job(
+        "gather logs in tables, each file once, which all jobs can read instead of logs",
+        (),
+        (Option("follow", "follow", "go on with files as they appear, until interrupted"),),
+    ),
     "matrix": Job("tell who used what, how often and when", (), (_TOP,)),
     "unused": Job("find the ACLs that can go, with the proof by a replay", ("acls",), _UNUSED),
     "redundant": Job(

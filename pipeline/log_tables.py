@@ -1,101 +1,112 @@
-"""The log as tables: read from logs and written once, or as an earlier run wrote them."""
+"""The log as tables: counted from log files at once, or as the job `ingest` gathered them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from pyspark.sql import functions as F
 
-from pipeline import schemas
 from pipeline.ingest.read import Form, Reading, form_of, lines, usage
+from pipeline.ingest.tables import (
+    QUARANTINE,
+    USAGE,
+    Progress,
+    follow,
+    has_tables,
+    ingest,
+    read_table,
+)
 from pipeline.inputs import InputError
 from pipeline.options import AuditOptions
-from pipeline.output import Output
 from pipeline.window import of_days
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
-
-USAGE: Final = "usage_daily"
-QUARANTINE: Final = "quarantine"
-"""The names of the tables below the output."""
 
 UNNAMED_CLUSTER: Final = "kafka"
 """What the cluster of a Kafka's log is called if nobody names it."""
 
+Told = Callable[[Progress], None]
+
 
 class LogTables(NamedTuple):
-    """The tables `pipeline.schemas.usage` and ``quarantine``, of the days asked for.
+    """The tables `pipeline.schemas.usage` and ``quarantine``, of what the options ask for.
 
-    ``is_read`` tells that logs were read for them, ``written`` what was written, with what it is.
+    ``is_new`` tells that log files are read for them.
     """
 
     usage: DataFrame
     quarantine: DataFrame
-    is_read: bool
-    written: Mapping[str, str]
+    is_new: bool
 
 
-def load(
-    spark: SparkSession, options: AuditOptions, output: Output, named_cluster: str | None
-) -> LogTables:
-    """Return the tables of the inputs; those of logs are first written below the output.
+def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
+    """Return the tables of the inputs. Log files are read once, when the first rows are needed.
 
     ``named_cluster`` is what a Kafka's log is called unless the options say.
 
     Raises InputError if the inputs are of both kinds, IngestError if one cannot be read.
     """
-    are_tables = [_exists(spark, f"{path.rstrip('/')}/{USAGE}") for path in options.inputs]
+    places = [each.rstrip("/") for each in options.inputs]
+    are_tables = [has_tables(spark, place) for place in places]
     if all(are_tables):
-        counted = _table(spark, options.inputs, USAGE, schemas.usage())
-        quarantine = _table(spark, options.inputs, QUARANTINE, schemas.quarantine())
-        written = {}
-    elif any(are_tables):
+        return of_options(gathered(spark, places), options)
+    if any(are_tables):
         raise InputError("--input: either logs or directories that the job ingest wrote, not both")
+    _check_apart(options.inputs, options.output)
+    counted = usage(lines(spark, options.inputs), reading(spark, options, named_cluster))
+    counted.kept.persist()
+    return of_options(LogTables(counted.events, counted.quarantine, True), options)
+
+
+def gather(
+    spark: SparkSession, options: AuditOptions, named_cluster: str | None, told: Told
+) -> None:
+    """Bring what is new in the inputs into the tables at the output.
+
+    With the option ``follow`` of the job, go on until interrupted. Raises InputError and
+    IngestError as `load` does.
+    """
+    _check_apart(options.inputs, options.output)
+    how = reading(spark, options, named_cluster)
+    place = options.output.rstrip("/")
+    if options.job_options.get("ingest", {}).get("follow"):
+        follow(spark, options.inputs, how, place, told=told)
     else:
-        _check_apart(options.inputs, options.output)
-        counted, quarantine = _ingested(spark, options, output, named_cluster)
-        written = {
-            USAGE: "events counted by day, principal, host, operation, resource and decision",
-            QUARANTINE: "lines that are no events, with the reason",
-        }
+        ingest(spark, options.inputs, how, place, told=told)
+
+
+def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
+    """Return the tables at some places together."""
+    first, *others = (
+        [read_table(spark, place, name) for name in (USAGE, QUARANTINE)] for place in places
+    )
+    counted, quarantine = first
+    for more, more_quarantine in others:
+        counted, quarantine = counted.unionByName(more), quarantine.unionByName(more_quarantine)
+    return LogTables(counted, quarantine, False)
+
+
+def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
+    """Return what is of the days and the cluster asked for.
+
+    Quarantined lines are of any cluster: what they say of it counts for nothing.
+    """
+    counted, quarantine, is_new = tables
     if options.cluster is not None:
         counted = counted.where(F.col("cluster") == options.cluster)
     days = options.since, options.until
-    return LogTables(
-        of_days(counted, *days), of_days(quarantine, *days), not all(are_tables), written
-    )
+    return LogTables(of_days(counted, *days), of_days(quarantine, *days), is_new)
 
 
-def _ingested(
-    spark: SparkSession, options: AuditOptions, output: Output, named_cluster: str | None
-) -> tuple[DataFrame, DataFrame]:
+def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> Reading:
+    """Return how the inputs are to be read."""
     form = Form(options.form) if options.form else form_of(spark, options.inputs)
     cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
-    found = usage(lines(spark, options.inputs), Reading(form, cluster, ZoneInfo(options.zone)))
-    return output.table(USAGE, found.events), output.table(QUARANTINE, found.quarantine)
-
-
-def _table(spark: SparkSession, paths: Sequence[str], name: str, schema: StructType) -> DataFrame:
-    found: DataFrame | None = None
-    for path in paths:
-        # A schema, since Spark would take the cluster 007 in the name of a directory for a number.
-        each = spark.read.schema(schema).parquet(f"{path.rstrip('/')}/{name}")
-        found = each if found is None else found.unionByName(each)
-    if found is None:
-        raise InputError("no input was named")
-    return found.select(*schema.fieldNames())
-
-
-def _exists(spark: SparkSession, place: str) -> bool:
-    jvm: Any = spark._jvm
-    path = jvm.org.apache.hadoop.fs.Path(place)
-    found: bool = path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path)
-    return found
+    return Reading(form, cluster, ZoneInfo(options.zone))
 
 
 def _check_apart(inputs: Sequence[str], output: str) -> None:

@@ -44,11 +44,15 @@ class Output:
         filesystem = path.getFileSystem(self._spark._jsc.hadoopConfiguration())
         # Otherwise a file .NAME.crc is written beside it on a local disk.
         filesystem.setWriteChecksum(False)
-        stream = filesystem.create(path, True)
         try:
-            stream.write(content.encode())
+            stream = filesystem.create(path, True)
+            try:
+                stream.write(content.encode())
+            finally:
+                stream.close()
         finally:
-            stream.close()
+            # It is the one that Spark writes with.
+            filesystem.setWriteChecksum(True)
 
     def acls(
         self,
