@@ -41,14 +41,15 @@ def aclbroker() -> list[str]:
     return [str(cached("aclbroker", made_from, install) / "bin" / "python"), "-m", "broker"]
 
 
-def authorizer_loop() -> list[str]:
+# Half a million ACLs, twice while they are loaded, and room to spare for the collector.
+_MEASURED = (*AS_IN_PRODUCTION, "-Xms3g", "-Xmx3g")
+
+
+def authorizer_loop(flags: tuple[str, ...] = _MEASURED) -> list[str]:
     """Return the command of the JVM that asks Kafka's authorizer."""
     jars = kafka_jars()
-    classes = compiled_java(
-        "java-authorizer", jars, "AuthorizerLoop.java", root=_HERE / "java", release=17
-    )
-    # Half a million ACLs, twice while they are loaded, and room to spare for the collector.
-    flags = (*AS_IN_PRODUCTION, "-Xms3g", "-Xmx3g")
+    sources = ("AuthorizerLoop.java", "Authorizers.java", "Decider.java")
+    classes = compiled_java("java-authorizer", jars, *sources, root=_HERE / "java", release=17)
     return java_command("AuthorizerLoop", classes, jars, minimum=17, flags=flags)
 
 

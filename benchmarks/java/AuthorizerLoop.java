@@ -6,25 +6,18 @@ import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.acl.AclPermissionType;
-import org.apache.kafka.common.metrics.Metrics;
-import org.apache.kafka.common.metrics.internals.PluginMetricsImpl;
-import org.apache.kafka.common.network.ClientInformation;
-import org.apache.kafka.common.network.ListenerName;
-import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.requests.RequestContext;
-import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.resource.PatternType;
 import org.apache.kafka.common.resource.ResourcePattern;
 import org.apache.kafka.common.resource.ResourceType;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
-import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.metadata.authorizer.StandardAcl;
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
 import org.apache.kafka.security.authorizer.AclEntry;
@@ -42,6 +35,7 @@ import org.apache.kafka.server.authorizer.AuthorizationResult;
  * by-type PASSES                 READ of any topic
  * changed-authorize PASSES NAME  READ of the topic, each time after a change of ACLs
  * changed-by-type PASSES         READ of any topic, each time after a change of ACLs
+ * decide DIRECTORY               all questions of its files, see {@link Decider}
  * </pre>
  *
  * and is answered by one of JSON: the CPU time of the calls alone, and how often they said ALLOWED.
@@ -71,6 +65,9 @@ public final class AuthorizerLoop {
         if (words[0].equals("load")) {
             load(Path.of(words[1]), words[2], words[3]);
             return String.format("{\"acls\": %d}", authorizer.aclCount());
+        }
+        if (words[0].equals("decide")) {
+            return String.format("{\"decided\": %d}", Decider.decide(Path.of(words[1])));
         }
         int passes = Integer.parseInt(words[1]);
         Work work = work(words[0], Arrays.asList(words).subList(2, words.length));
@@ -105,22 +102,15 @@ public final class AuthorizerLoop {
     }
 
     private void load(Path file, String host, String principal) throws Exception {
-        Map<Uuid, StandardAcl> acls = new HashMap<>();
+        List<StandardAcl> acls = new ArrayList<>();
         try (BufferedReader lines = Files.newBufferedReader(file)) {
             for (String line; (line = lines.readLine()) != null; ) {
-                acls.put(Uuid.randomUuid(), acl(line.split("\t")));
+                acls.add(acl(line.split("\t")));
             }
         }
-        authorizer = new StandardAuthorizer();
-        authorizer.configure(Map.of("node.id", "1"));
-        authorizer.withPluginMetrics(new PluginMetricsImpl(new Metrics(), Map.of()));
-        authorizer.loadSnapshot(acls);
-        authorizer.completeInitialLoad();
-        context = new RequestContext(
-            new RequestHeader(ApiKeys.METADATA, (short) 12, "benchmark", 1), "1",
-            InetAddress.getByName(host), new KafkaPrincipal(KafkaPrincipal.USER_TYPE, principal),
-            ListenerName.normalised("PLAINTEXT"), SecurityProtocol.PLAINTEXT,
-            ClientInformation.EMPTY, false);
+        authorizer = Authorizers.started(Map.of(), acls);
+        context = Authorizers.context(
+            InetAddress.getByName(host), new KafkaPrincipal(KafkaPrincipal.USER_TYPE, principal));
     }
 
     private static StandardAcl acl(String[] fields) {
