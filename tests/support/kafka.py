@@ -36,7 +36,8 @@ def free_ports(count: int) -> list[int]:
 class Kafka(LoggedProcess):
     """One Kafka 4.3.0 node: `listeners` maps a listener name to its host:port.
 
-    `flags` are the JVM's; `overrides` are added to server.properties, or replace its entries.
+    `flags` and `class_path` are the JVM's; it must log that it `STARTED` to standard output.
+    `overrides` are added to server.properties, or replace its entries.
     `protocols` has the security protocol of each listener; PLAINTEXT is the inter-broker one.
     """
 
@@ -47,15 +48,18 @@ class Kafka(LoggedProcess):
         flags: tuple[str, ...] = QUICK_TO_START,
         overrides: dict[str, str] | None = None,
         protocols: Mapping[str, str] = PROTOCOLS,
+        class_path: tuple[Path, ...] = (),
     ) -> None:
-        jars = kafka_jars()
+        class_path = class_path or (kafka_jars(),)
         self._properties_file = directory / "server.properties"
         self._overrides = overrides or {}
         started_is_logged = "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info"
-        java = java_command("kafka.Kafka", jars, minimum=17, flags=(*flags, started_is_logged))
+        java = java_command(
+            "kafka.Kafka", *class_path, minimum=17, flags=(*flags, started_is_logged)
+        )
         command = [*java, str(self._properties_file)]
         super().__init__(command, directory, "kafka.log")
-        self._format = java_command("kafka.tools.StorageTool", jars, minimum=17)
+        self._format = java_command("kafka.tools.StorageTool", *class_path, minimum=17)
         self._protocols = {**protocols, "CONTROLLER": "PLAINTEXT"}
         ports = free_ports(len(self._protocols))
         addresses = [f"127.0.0.1:{port}" for port in ports]

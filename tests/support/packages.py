@@ -7,6 +7,8 @@ from tests.support.toolchain import CLIENTS, cached, require, require_java, run
 
 SLF4J = "org.slf4j:slf4j-simple:1.7.36"
 KAFKA = ("org.apache.kafka:kafka_2.13:4.3.0", "org.apache.kafka:kafka-tools:4.3.0", SLF4J)
+# The logging of a Kafka as it is distributed; it must be of the log4j that Kafka depends on.
+LOG4J = "org.apache.logging.log4j:log4j-slf4j-impl:2.25.4"
 DEPENDENCY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1"
 
 # Quick to start is worth more than quick to run, for programs that live for seconds.
@@ -55,6 +57,11 @@ def jars(name: str, coordinates: tuple[str, ...], without: tuple[str, ...] = ())
 def kafka_jars() -> Path:
     """The jars of a Kafka 4.3.0 broker and of its command line tools."""
     return jars("kafka-4.3.0", KAFKA)
+
+
+def logging_kafka_jars() -> Path:
+    """The jars of a Kafka 4.3.0 broker that logs with log4j 2, as a JVM flag configures it."""
+    return jars("kafka-4.3.0-log4j", (KAFKA[0], LOG4J))
 
 
 def kafka_clients_jars(version: str) -> Path:

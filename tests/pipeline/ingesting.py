@@ -1,0 +1,26 @@
+"""What is found in a log: the one place of these tests that knows how it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline.ingest.read import Form, read
+from tests.pipeline.audited_kafka import ZONE
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Found(NamedTuple):
+    """The rows of events, and the lines in quarantine."""
+
+    events: list[dict[str, Any]]
+    quarantine: list[str]
+
+
+def found_in(spark: SparkSession, log: Path) -> Found:
+    """Read a Kafka's log whose clock has the zone of `audited_kafka`."""
+    events, quarantine = read(spark, [str(log)], cluster="c", form=Form.KAFKA, zone=ZONE)
+    lines = [row.line for row in quarantine.collect()]
+    return Found([row.asDict() for row in events.collect()], lines)

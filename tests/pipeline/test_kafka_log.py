@@ -1,0 +1,235 @@
+"""The log of a real Kafka, which clients used and tried to deceive, is read without a mistake.
+
+What the log should say is known from another source: an authorizer that records what it was asked
+(`tests.pipeline.audited_kafka`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from confluent_kafka import Consumer, KafkaException, Producer  # noqa: E402
+from confluent_kafka.admin import (  # noqa: E402
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from protocol.messages import ApiKey  # noqa: E402
+from protocol.messages.find_coordinator import FindCoordinatorRequest  # noqa: E402
+from protocol.messages.init_producer_id import InitProducerIdRequest  # noqa: E402
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic  # noqa: E402
+from tests.clients.authorization.rights import create_topics, replace_acls  # noqa: E402
+from tests.clients.drivers import WITH_PATTERN_TYPES, Driver  # noqa: E402
+from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes  # noqa: E402
+from tests.pipeline.audited_kafka import Asked, AuditedKafka  # noqa: E402
+from tests.pipeline.forgeries import (  # noqa: E402
+    FORGER,
+    FORGERIES,
+    ODD_NAMES,
+    SEAMLESS,
+    SEAMLESS_VICTIM,
+    VICTIM,
+)
+from tests.pipeline.ingesting import Found, found_in  # noqa: E402
+from tests.support.accounts import PASSWORDS, PLAIN_JAAS  # noqa: E402
+from tests.support.client import Client  # noqa: E402
+from tests.support.process import wait_for  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCRAM_USERS = (
+    *("app one, team=x", "x is Denied", "a:b ", " Principal"),
+    # These two cannot be told from what a client made up.
+    *("two\nlines", "x is Denied operation = READ from host = 1.1.1.1"),
+)
+PLAIN_USER = "zo\u00eb"
+
+WORDS = (
+    *(" Principal =", " is Allowed operation =", " is Denied operation =", " from host ="),
+    *(" on resource =", " for request =", " with resourceRefCount =", " based on rule"),
+)
+"""What stands in each line once. A line where a name holds one has more meanings than one."""
+
+SCRAM_JAAS = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+PREFIX = "listener.name.sasl_plaintext"
+SETTINGS = {
+    "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+    f"{PREFIX}.plain.sasl.jaas.config": PLAIN_JAAS.replace(";", ' user_zo\\u00eb="pw";'),
+    f"{PREFIX}.scram-sha-256.sasl.jaas.config": SCRAM_JAAS,
+    "group.initial.rebalance.delay.ms": "0",
+}
+
+
+class Captured(NamedTuple):
+    """What is left of a Kafka after clients used it from ``begin`` to ``end``."""
+
+    kafka: AuditedKafka
+    outcomes: dict[tuple[str, str], str]
+    begin: datetime
+    end: datetime
+
+
+@pytest.fixture(scope="module")
+def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
+    directory = tmp_path_factory.mktemp("audited-kafka")
+    begin = datetime.now(UTC)
+    kafka = AuditedKafka(directory, SETTINGS)
+    try:
+        kafka.start()
+        address = kafka.listeners["SASL_PLAINTEXT"]
+        create_topics(kafka.listeners["PLAINTEXT"])
+        driver = Driver(WITH_PATTERN_TYPES["kafka-python"], directory / "kafka-python.log")
+        replace_acls(driver, address)
+        driver.close()
+        outcomes = attempt_all(address, directory)
+        _log_in(kafka)
+        _forge(address)
+        _forge_with_a_real_client(address)
+        kafka.terminate()
+    finally:
+        if kafka.running.poll() is None:
+            kafka.kill()
+    return Captured(kafka, outcomes, begin, datetime.now(UTC))
+
+
+def _log_in(kafka: AuditedKafka) -> None:
+    """Let users of odd names ask for a topic."""
+    admin = AdminClient({"bootstrap.servers": kafka.listeners["PLAINTEXT"]})
+    credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    wanted = [UserScramCredentialUpsertion(user, credential, b"pw") for user in SCRAM_USERS]
+    for future in admin.alter_user_scram_credentials(wanted).values():
+        future.result(20)
+    asked = MetadataRequest([MetadataRequestTopic(bytes(16), "seen-topic")])
+    for user in (*SCRAM_USERS, PLAIN_USER):
+
+        def logged_in(user: str = user) -> bool | None:
+            # A credential that was made is soon known, not at once.
+            with Client(kafka.listeners["SASL_PLAINTEXT"]) as client:
+                login = client.login if user == PLAIN_USER else client.login_scram
+                if login(user, "pw").error_code:
+                    return None
+                client.ask(ApiKey.METADATA, 12, asked)
+                return True
+
+        wait_for(f"a login of {user!r}", logged_in, seconds=20)
+
+
+def _forge(address: str) -> None:
+    """Ask for groups, transactional ids and topics of odd names and of forged ones."""
+    for user, names in (("alice", (*ODD_NAMES, *FORGERIES.values())), ("bob", (SEAMLESS,))):
+        with Client(address) as client:
+            client.login(user, PASSWORDS[user])
+            for name in names:
+                client.ask(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest("", 0, [name]))
+                if user == "alice":
+                    client.ask(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, 1000))
+                    topic = MetadataRequestTopic(bytes(16), name)
+                    client.ask(ApiKey.METADATA, 12, MetadataRequest([topic]))
+
+
+def _forge_with_a_real_client(address: str) -> None:
+    name = FORGERIES["complete, LF"]
+    config = {
+        "bootstrap.servers": address,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "alice",
+        "sasl.password": PASSWORDS["alice"],
+        "log_level": 0,
+    }
+    consumer = Consumer({**config, "group.id": name})
+    consumer.subscribe(["own-topic"])
+    message = consumer.poll(20)
+    assert message is not None
+    assert message.error().name() == "GROUP_AUTHORIZATION_FAILED"
+    consumer.close()
+    producer = Producer({**config, "transactional.id": name})
+    with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
+        producer.init_transactions(20)
+
+
+@pytest.fixture(scope="module")
+def plain(captured: Captured, spark: SparkSession) -> Found:
+    return found_in(spark, captured.kafka.plain)
+
+
+@pytest.fixture(scope="module")
+def escaped(captured: Captured, spark: SparkSession) -> Found:
+    return found_in(spark, captured.kafka.escaped)
+
+
+def test_what_clients_were_told_is_in_the_events(captured: Captured, plain: Found) -> None:
+    assert captured.outcomes == expected_outcomes()
+    events = {Decided(*(event[name] for name in Decided._fields)) for event in plain.events}
+    assert {attempt.decided for attempt in ATTEMPTS} <= events
+
+
+def test_no_line_is_lost_or_misread(captured: Captured, plain: Found) -> None:
+    asked = [each for each in captured.kafka.recorded() if each.principal != FORGER]
+    unambiguous = [each for each in asked if not _breaks(each) and not _repeats_a_word(each)]
+    others = [each for each in asked if _breaks(each) or _repeats_a_word(each)]
+    assert {each.api for each in unambiguous} >= {"Produce", "Fetch", "JoinGroup", "CreateAcls"}
+    assert _counted(plain.events, without={FORGER, SEAMLESS_VICTIM}) == Counter(unambiguous)
+    lines = captured.kafka.plain.read_bytes().count(b"\n")
+    assert len(plain.events) + len(plain.quarantine) == lines
+    assert len(plain.quarantine) == sum(1 + _breaks(each) for each in others)
+    assert all(captured.begin <= event["timestamp"] <= captured.end for event in plain.events)
+
+
+def test_what_was_forged_is_in_quarantine(captured: Captured, plain: Found) -> None:
+    assert VICTIM not in {event["principal"] for event in plain.events}
+    forged = [line for line in plain.quarantine if VICTIM in line]
+    attempts = sum(each.resource_name.count(VICTIM) for each in captured.kafka.recorded())
+    assert sum(line.count(VICTIM) for line in forged) == attempts > 100
+
+
+def test_a_broker_that_escapes_line_breaks_cannot_be_deceived(
+    captured: Captured, escaped: Found
+) -> None:
+    asked = captured.kafka.recorded()
+    unambiguous = [_escaped(each) for each in asked if not _repeats_a_word(each)]
+    assert _counted(escaped.events) == Counter(unambiguous)
+    assert len(escaped.events) + len(escaped.quarantine) == len(asked)
+
+
+def test_a_forgery_that_breaks_no_line_is_not_seen_where_line_breaks_are_not_escaped(
+    captured: Captured, plain: Found
+) -> None:
+    """What docs/audit.md warns of: such a log is no evidence."""
+    assert [each.principal for each in captured.kafka.recorded()].count(FORGER) == 1
+    said = _counted(plain.events)
+    assert sum(said[each] for each in said if each.principal == SEAMLESS_VICTIM) == 1
+
+
+def _counted(events: list[dict[str, Any]], without: Set[str] = frozenset()) -> Counter[Asked]:
+    asked = (Asked(*(event[name] for name in Asked._fields)) for event in events)
+    return Counter(each for each in asked if each.principal not in without)
+
+
+def _breaks(asked: Asked) -> int:
+    """How many line breaks are in what a client made up."""
+    return f"{asked.principal}{asked.resource_name}".count("\n")
+
+
+def _repeats_a_word(asked: Asked) -> bool:
+    return any(word in text for word in WORDS for text in (asked.principal, asked.resource_name))
+
+
+def _escaped(asked: Asked) -> Asked:
+    texts = {
+        name: getattr(asked, name).replace("\r", "\\r").replace("\n", "\\n")
+        for name in ("principal", "resource_name")
+    }
+    return asked._replace(**texts)
