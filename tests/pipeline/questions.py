@@ -45,11 +45,13 @@ PRINCIPALS = (
 HOSTS = (*(f"10.0.0.{number}" for number in range(1, 9)), "0:0:0:0:0:0:0:1", "fe80:0:0:0:0:0:0:9")
 """IPv6 addresses as Java prints them: Kafka compares texts, so other forms would match nobody."""
 
+_UNNAMED_HOSTS = (*(f"10.1.0.{number}" for number in range(1, 21)), "fe80:0:0:0:0:0:0:a")
+
 # Of both sides of the surrogates too, where the orders of UTF-16 and of code points differ.
 _SYLLABLES = ("a", "b", "ab", ".", "-", "_", "*", " ", "\u00e9", "e\u0301", "\uffee", "\U0001f600")
 _AFTER_WILDCARD = tuple(each for each in _SYLLABLES if each > WILDCARD)
 
-_NEAR = 100_000
+_NEAR = 150_000
 _OF_ANOTHER = 0.15
 _SUPER_USERS = 0.03
 _IMPLIED = 0.3
@@ -124,7 +126,7 @@ def random_questions(rules: Ruleset, count: int, seed: int) -> Questions:
             for principal, host, operation, resource_type, name in _near(rules, Random(seed))
         ]
     ).T
-    drawn = near[:, draw.integers(0, near.shape[1], 2 * count)]
+    drawn = near[:, draw.integers(0, near.shape[1], 3 * count)]
     for column, values in zip(drawn, near, strict=True):
         others = draw.random(len(column)) < _OF_ANOTHER
         column[others] = draw.choice(values, others.sum())
@@ -133,7 +135,9 @@ def random_questions(rules: Ruleset, count: int, seed: int) -> Questions:
     different = np.unique(np.ravel_multi_index(tuple(drawn), sizes))
     if len(different) < count:
         raise ValueError(f"only {len(different)} different questions were drawn, not {count}")
-    chosen = np.unravel_index(draw.permutation(different)[:count], sizes)
+    # Those of one principal stay together, as an authorizer likes it.
+    kept = np.sort(draw.choice(different, count, replace=False))
+    chosen = np.unravel_index(kept, sizes)
     return Questions(list(texts), *(column.astype(np.int32) for column in chosen))
 
 
@@ -145,7 +149,7 @@ def _near(rules: Ruleset, random: Random) -> Iterator[tuple[str, str, int, int, 
         if acl.resource_name[0] > WILDCARD or acl.resource_name == WILDCARD
     ]
     principals = [acl.principal for acl in acls if acl.principal != WILDCARD_PRINCIPAL]
-    hosts = [*HOSTS, *(acl.host for acl in acls if acl.host != WILDCARD)]
+    hosts = (*HOSTS, *_UNNAMED_HOSTS)
     names = [acl.resource_name for acl in acls if acl.resource_name != WILDCARD]
     supers = sorted(rules.super_users)
     for acl in random.choices(acls, k=_NEAR):

@@ -1,0 +1,238 @@
+"""What the pipeline decides is what others decide: Kafka's own class, and a join in SQL.
+
+The questions are random and different (`tests.pipeline.questions`). Not among them are resources
+whose names begin with ``*`` or with a character below it, of which Kafka 4.3.0's class thinks
+otherwise: see `test_kafka_thinks_otherwise_of_names_that_begin_with_a_star`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+import numpy as np  # noqa: E402
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+from pyspark.sql import functions as F  # noqa: E402
+
+from broker.acl.authorizer import Session  # noqa: E402
+from broker.acl.bindings import (  # noqa: E402
+    WILDCARD,
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.acl.hosts import canonical  # noqa: E402
+from pipeline import replay  # noqa: E402
+from pipeline.ruleset import Ruleset, ordered  # noqa: E402
+from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds  # noqa: E402
+from tests.pipeline.questions import (  # noqa: E402
+    Column,
+    Questions,
+    random_acls,
+    random_questions,
+)
+from tests.pipeline.sql_oracle import decided_by_sql  # noqa: E402
+from tools.audit_data.world import Sizes, World, make_acls  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})
+
+
+def realistic_acls() -> list[AclBinding]:
+    """The ACLs of a big cluster, but for those whom Kafka's class pays for with each question.
+
+    These are the ones on ``*``, of which 20 stay, and those of prefixes so short that hundreds of
+    them match each name.
+    """
+    acls = make_acls(World(Sizes()), seed=7)
+    everything = [acl for acl in acls if acl.resource_name == WILDCARD]
+    return everything[:20] + [
+        acl
+        for acl in acls
+        if acl.resource_name != WILDCARD
+        and (acl.pattern_type is PatternType.LITERAL or len(acl.resource_name) >= 12)
+    ]
+
+
+def all_rules() -> dict[str, Ruleset]:
+    """By cluster: 90,000 ACLs, 3,000 of short prefixes, 300 and another default, 1,000 on ``*``."""
+    prefixes = random_acls(3000, 1, everything=0.002, prefixes=0.7)
+    everything = random_acls(2000, 2, everything=0.6)
+    sparse = Ruleset(ordered(random_acls(300, 3, prefixes=0.3)), SUPER_USERS)
+    return {
+        "realistic": Ruleset(ordered(realistic_acls()), SUPER_USERS),
+        "prefixes": Ruleset(ordered(prefixes), SUPER_USERS),
+        "open": replace(sparse, allow_everyone_if_no_acl_found=True),
+        "everything": Ruleset(ordered(everything), SUPER_USERS),
+    }
+
+
+COUNTS = {"realistic": 1_000_000, "prefixes": 1_000_000, "open": 200_000, "everything": 200_000}
+"""How many questions are asked of whom. Kafka's class reads all ACLs on ``*`` for each question."""
+
+
+class Compared(NamedTuple):
+    """The questions as a table of usage, with what Kafka decides, and the rules by cluster."""
+
+    questions: DataFrame
+    rules: dict[str, Ruleset]
+
+    def decided(self, every: int = 1, **options: Any) -> DataFrame:
+        """Return what the pipeline decides on every n-th question."""
+        chosen = self.questions.where(F.col("id") % every == 0)
+        return replay.decided(chosen, {"ours": self.rules}, **options)
+
+
+@pytest.fixture(scope="module")
+def kafka_authorizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaAuthorizer]:
+    authorizer = KafkaAuthorizer(tmp_path_factory.mktemp("kafka-decides"))
+    yield authorizer
+    authorizer.close()
+
+
+@pytest.fixture(scope="module")
+def compared(
+    spark: SparkSession,
+    kafka_authorizer: KafkaAuthorizer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Compared:
+    directory = tmp_path_factory.mktemp("questions")
+    rules = all_rules()
+    for seed, (cluster, count) in enumerate(COUNTS.items()):
+        questions = random_questions(rules[cluster], count, seed)
+        answers = kafka_authorizer.decide(rules[cluster], questions)
+        table = _usage(cluster, questions, answers)
+        pq.write_table(table, directory / f"{cluster}.parquet", row_group_size=100_000)
+    return Compared(spark.read.parquet(str(directory)), rules)
+
+
+def _usage(cluster: str, questions: Questions, answers: Answers) -> pa.Table:
+    count = len(questions.principal)
+    moment = pa.scalar(datetime(2026, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC"))
+    one = pa.repeat(pa.scalar(1, pa.int64()), count)
+    texts = pa.array(questions.texts)
+    hosts = pa.array([canonical(text) for text in questions.texts])
+    host = _chosen(questions.host, hosts)
+    allowed = pa.array(answers.allowed.astype(bool))
+    rule = pa.array(rule_kinds(answers.rule)).dictionary_encode()
+    return pa.table(
+        {
+            "id": np.arange(count),
+            "cluster": pa.repeat(cluster, count),
+            "day": pa.repeat(pa.scalar(date(2026, 1, 1)), count),
+            "listener": pa.nulls(count, pa.string()),
+            "principal": _chosen(questions.principal, texts),
+            "other_principals": pa.nulls(count, pa.string()),
+            "host": host,
+            "operation": _chosen(questions.operation, [each.name for each in AclOperation]),
+            "resource_type": _chosen(questions.resource_type, [each.name for each in ResourceType]),
+            "resource_name": _chosen(questions.resource_name, texts),
+            "api": pa.repeat("Fetch", count),
+            "allowed": allowed,
+            "rule": rule,
+            "quiet": pa.repeat(False, count),
+            "events": one,
+            "reference_count": one,
+            "first_seen": pa.repeat(moment, count),
+            "last_seen": pa.repeat(moment, count),
+            "example_host": host,
+            "deciding_acl": answers.rule,
+        }
+    )
+
+
+def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(positions, values)
+
+
+def test_2_400_000_decisions_are_those_of_kafkas_own_class(compared: Compared) -> None:
+    """1,000,000 questions each of two sets of ACLs, and samples of 200,000 of two more."""
+    decided = compared.decided()
+    same = (F.col("ours_allowed") == F.col("allowed")) & (F.col("ours_rule") == F.col("rule"))
+    found = {
+        tuple(row) for row in decided.groupBy("cluster", "allowed", "rule", same).count().collect()
+    }
+    assert {row[:3] for row in found} == {
+        *((cluster, allowed, "MatchingAcl") for cluster in COUNTS for allowed in (True, False)),
+        *((cluster, True, "SuperUser") for cluster in COUNTS),
+        *((cluster, False, "DefaultDeny") for cluster in COUNTS),
+        ("open", True, "DefaultAllow"),
+    }
+    assert [row for row in found if not row[3]] == []
+    assert sum(row[4] for row in found) == sum(COUNTS.values())
+
+
+def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared) -> None:
+    decided = compared.decided(every=40, explain=True).where(F.col("rule") == "MatchingAcl")
+    deciding = F.when(F.col("allowed"), F.col("ours_allows")).otherwise(F.col("ours_denies"))
+    named = F.array_contains(deciding, F.col("deciding_acl"))
+    counts = {row[0]: row[1] for row in decided.groupBy(named).count().collect()}
+    assert list(counts) == [True]
+    assert counts[True] > 5000
+
+
+def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
+    compared: Compared,
+) -> None:
+    sets = {"ours": compared.rules}
+    usage = compared.questions.where(F.col("id") % 4 == 0).drop("example_host")
+    decided = replay.decided(replay.asked(usage, sets), sets)
+    allowed = F.when(F.col("ours_allowed"), F.col("events")).otherwise(0)
+    (found,) = decided.agg(
+        F.sum("events").alias("events"),
+        F.count("*").alias("questions"),
+        F.sum((F.col("allowed_events") != allowed).cast("int")).alias("wrong"),
+    ).collect()
+    assert found.events == sum(COUNTS.values()) // 4
+    assert found.questions < found.events
+    assert found.wrong == 0
+
+
+def test_the_same_is_decided_by_a_join_in_sql(compared: Compared) -> None:
+    decided = compared.decided(every=100)
+    by_sql = decided_by_sql(compared.questions.where(F.col("id") % 100 == 0), compared.rules)
+    same = (F.col("ours_allowed") == F.col("sql_allowed")) & (
+        F.col("ours_rule") == F.col("sql_rule")
+    )
+    joined = decided.join(by_sql, ["cluster", "id"])
+    assert {row[0]: row[1] for row in joined.groupBy(same).count().collect()} == {True: 24_000}
+
+
+def test_kafka_thinks_otherwise_of_names_that_begin_with_a_star(
+    kafka_authorizer: KafkaAuthorizer,
+) -> None:
+    """To 4.3.0 the ACLs on ``*`` are of the group ``*``, and not of the group ``*x``, nor prefixes.
+
+    So whoever is denied all groups may use that one. Here the ACLs on ``*`` are of all names.
+    """
+    deny = AclBinding(
+        ResourceType.GROUP,
+        WILDCARD,
+        PatternType.LITERAL,
+        "User:alice",
+        WILDCARD,
+        AclOperation.READ,
+        AclPermission.DENY,
+    )
+    rules = Ruleset((deny,), frozenset({"User:admin"}), allow_everyone_if_no_acl_found=True)
+    names = ["*", "*x", "x"]
+    texts = ["User:alice", "10.0.0.1", *names]
+    asked = [(0, 1, AclOperation.READ, ResourceType.GROUP, texts.index(name)) for name in names]
+    questions = Questions(texts, *np.array(asked, np.int32).T)
+    assert kafka_authorizer.decide(rules, questions).allowed.tolist() == [0, 1, 0]
+    session, action = Session(("User:alice",), "10.0.0.1", ""), AclOperation.READ
+    ours = rules.authorizer().authorize(session, action, ResourceType.GROUP, names)
+    assert [decision.allowed for decision in ours] == [False, False, False]
