@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.ingest.read import Form, read
+from pipeline.ingest.read import Form, Reading, events, lines
 from tests.pipeline.audited_kafka import ZONE
 
 if TYPE_CHECKING:
@@ -21,6 +21,6 @@ class Found(NamedTuple):
 
 def found_in(spark: SparkSession, log: Path) -> Found:
     """Read a Kafka's log whose clock has the zone of `audited_kafka`."""
-    events, quarantine = read(spark, [str(log)], cluster="c", form=Form.KAFKA, zone=ZONE)
-    lines = [row.line for row in quarantine.collect()]
-    return Found([row.asDict() for row in events.collect()], lines)
+    read = events(lines(spark, [str(log)]), Reading(Form.KAFKA, "kafka", ZONE))
+    quarantined = [row.line for row in read.quarantine.collect() for _ in range(row.lines)]
+    return Found([row.asDict() for row in read.events.collect()], quarantined)

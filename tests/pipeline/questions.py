@@ -21,7 +21,7 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.ingest.kafka_line import ASKED, RESOURCES
+from pipeline.ingest.record import ASKED, RESOURCES
 from pipeline.ruleset import Ruleset
 
 Column = np.ndarray[Any, np.dtype[np.int32]]
