@@ -24,12 +24,22 @@ from confluent_kafka.admin import (  # noqa: E402
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
+from pyspark.sql import functions as F  # noqa: E402
 
+from broker.acl.bindings import (  # noqa: E402
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from pipeline import replay  # noqa: E402
+from pipeline.ruleset import Ruleset, ordered  # noqa: E402
 from protocol.messages import ApiKey  # noqa: E402
 from protocol.messages.find_coordinator import FindCoordinatorRequest  # noqa: E402
 from protocol.messages.init_producer_id import InitProducerIdRequest  # noqa: E402
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic  # noqa: E402
-from tests.clients.authorization.rights import create_topics, replace_acls  # noqa: E402
+from tests.clients.authorization.rights import RIGHTS, create_topics, replace_acls  # noqa: E402
 from tests.clients.drivers import WITH_PATTERN_TYPES, Driver  # noqa: E402
 from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes  # noqa: E402
 from tests.pipeline.audited_kafka import Asked, AuditedKafka  # noqa: E402
@@ -190,6 +200,16 @@ def test_no_line_is_lost_or_misread(captured: Captured, plain: Found) -> None:
         assert captured.begin <= event["timestamp"].astimezone(UTC) <= captured.end, event
 
 
+def test_a_replay_decides_as_kafka_did(plain: Found) -> None:
+    rules = Ruleset(ordered(map(_acl, RIGHTS)), frozenset({"User:admin", "User:ANONYMOUS"}))
+    honest = plain.usage.where(F.col("principal") != SEAMLESS_VICTIM)
+    questions = honest.withColumn("example_host", F.col("host"))
+    rows = replay.decided(questions, {"now": {"kafka": rules}}).collect()
+    assert len(rows) > 100
+    wrong = [row for row in rows if (row.allowed, row.rule) != (row.now_allowed, row.now_rule)]
+    assert wrong == []
+
+
 def test_what_was_forged_is_in_quarantine(captured: Captured, plain: Found) -> None:
     assert VICTIM not in {event["principal"] for event in plain.events}
     forged = [line for line in plain.quarantine if VICTIM in line]
@@ -213,6 +233,19 @@ def test_a_forgery_that_breaks_no_line_is_not_seen_where_line_breaks_are_not_esc
     assert [each.principal for each in captured.kafka.recorded()].count(FORGER) == 1
     said = _counted(plain.events)
     assert sum(said[each] for each in said if each.principal == SEAMLESS_VICTIM) == 1
+
+
+def _acl(fields: str) -> AclBinding:
+    resource_type, name, pattern_type, principal, host, operation, permission = fields.split(",")
+    return AclBinding(
+        ResourceType[resource_type],
+        name,
+        PatternType[pattern_type],
+        principal,
+        host,
+        AclOperation[operation],
+        AclPermission[permission],
+    )
 
 
 def _without(events: list[dict[str, Any]], principals: Set[str]) -> list[dict[str, Any]]:
