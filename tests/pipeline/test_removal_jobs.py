@@ -43,6 +43,8 @@ ROWS = [
     used(day=7, events=9, principal="User:root", resource_name="pay", rule="SuperUser"),
     used(day=7, events=6, principal="User:broker", resource_name="pay", listener="INTERNAL"),
     used(cluster="other", events=40),
+    used(cluster="open", principal="User:mallory", events=30, allowed=False),
+    used(cluster="open", principal="User:zoe", resource_name="free", events=20),
     used(cluster="unknown", events=1000),
 ]
 RULES = Ruleset(
@@ -51,6 +53,7 @@ RULES = Ruleset(
     broker_users=BrokerUsers(frozenset(["User:broker"]), "INTERNAL"),
 )
 OTHER = Ruleset((ALICE_READS,))
+OPEN = Ruleset(ordered([ALICE_READS, ALICE_WRITES_PAY]), allow_everyone_if_no_acl_found=True)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +63,7 @@ def inputs(spark, tmp_path_factory):
         tmp_path_factory.mktemp("jobs"),
         ROWS,
         days=9,
-        current={"c1": RULES, "other": OTHER},
+        current={"c1": RULES, "other": OTHER, "open": OPEN},
         earlier={"c1": RULES.with_acls(set(RULES.acls) - {YOUNG})},
     )
 
@@ -97,6 +100,15 @@ def test_planted_acls_are_found_and_no_others(inputs, result):
     }
     found = rows_by_acl(inputs, result, "other", "use", "stays_because", "last_day")
     assert found == {acl_id(ALICE_READS): ("needed", "needed", date(2026, 3, 1))}
+    found = rows_by_acl(inputs, result, "open", "use", "stays_because", "decisive_events")
+    assert found == {
+        acl_id(ALICE_READS): ("needed", "needed", 30),
+        acl_id(ALICE_WRITES_PAY): (
+            "unmatched",
+            "the last one that keeps a resource closed",
+            0,
+        ),
+    }
 
 
 def test_what_remains_is_written_with_the_commands_that_lead_there(inputs, result):
@@ -119,8 +131,8 @@ def test_what_remains_is_written_with_the_commands_that_lead_there(inputs, resul
 
 def test_the_summary_has_the_proof(result):
     assert result.summary == (
-        "6 of 12 ACLs can be removed together: in the log from 2026-03-01 to 2026-03-09, "
-        "none of 147 events would have been decided otherwise."
+        "6 of 14 ACLs can be removed together: in the log from 2026-03-01 to 2026-03-09, "
+        "none of 197 events would have been decided otherwise."
     )
     figures = figures_of(result)
     assert figures["Events decided otherwise without them"] == 0
@@ -129,7 +141,7 @@ def test_the_summary_has_the_proof(result):
     (shown,) = table_of(result, "DENYs that no event met")
     assert shown["ACL"] == "DENY READ on TOPIC LITERAL news to User:dave from *"
     (warning,) = result.warnings
-    assert warning.endswith("may look unused (clusters: other).")
+    assert warning.endswith("may look unused (clusters: open, other).")
 
 
 def test_a_log_without_allowed_events_is_refused(inputs):
