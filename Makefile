@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev setup-gssapi setup-spark serve test check bench bench-quick messages lock clean
+.PHONY: setup setup-dev setup-gssapi setup-spark serve test check audit-demo \
+	bench bench-quick bench-audit messages lock clean
 
 setup: $(VENV)/.runtime
 
@@ -55,6 +56,15 @@ bench: setup-dev
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
+# The audit pipeline on 1 M made-up events: every job, one HTML report in build/audit-demo/report.
+audit-demo: setup-spark
+	rm -rf build/audit-demo
+	$(BIN)/python tools/generate_audit.py build/audit-demo --events 1000000 --days 28 \
+		--principals 2000 --topics 5000 --groups 1000 --acls 20000 --forged 200 --group-members 0.02
+	$(BIN)/aclbroker audit all --input build/audit-demo/log --acls build/audit-demo/acls.yaml \
+		--proposed build/audit-demo/proposed.yaml --other build/audit-demo/proposed.yaml \
+		--super-user User:admin --output build/audit-demo/report $(ARGS)
+
 # Reads Kafka's message specifications from the kafka-clients jars and rewrites protocol/messages.
 messages: setup-dev
 	$(BIN)/python tools/generate_messages.py
@@ -73,4 +83,4 @@ lock: setup-dev
 		--extra spark -c requirements/runtime.lock -c requirements/dev.lock pyproject.toml -o requirements/spark.lock
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

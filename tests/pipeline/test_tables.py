@@ -121,12 +121,13 @@ def test_files_that_were_read_otherwise_before_are_refused(
 @contextlib.contextmanager
 def ingesting(landing: Path, place: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A process of its own, with its JVM, that is killed at the end if it still runs."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _INGEST, str(landing), str(place)],
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=(place.parent / "errors").open("wb"),
-    )
+    with (place.parent / "errors").open("wb") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _INGEST, str(landing), str(place)],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+        )
     try:
         yield process
     finally:
