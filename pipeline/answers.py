@@ -8,9 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline import snapshots
 from pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
 from pipeline.ingest.tables import Progress as Batch
-from pipeline.inputs import InputError, Inputs
+from pipeline.inputs import InputError, Inputs, Window
 from pipeline.known_jobs import ALL, JOBS
 from pipeline.log_tables import LogTables, gather, gathered, load, of_options
 from pipeline.options import AuditOptions
@@ -47,6 +48,9 @@ def answered(
         if tables.is_new:
             step.lines = found.window.events + found.window.quarantined
     by_cluster = rules.by_cluster(list(found.clusters))
+    place = options.output.rstrip("/")
+    if options.job == INGEST:
+        snapshots.take(spark, place, by_cluster.current, datetime.now(UTC))
     inputs = Inputs(
         spark,
         tables.usage,
@@ -55,7 +59,7 @@ def answered(
         by_cluster.current,
         by_cluster.proposed,
         by_cluster.other,
-        by_cluster.earlier,
+        by_cluster.earlier or _noted_before(spark, options, found.window, tables),
     )
     results, unanswered = _results(inputs, options, progress)
     report = Report(
@@ -77,6 +81,17 @@ def answered(
     output.text(name, page(report))
     progress.note(f"report: {output.place}/{name}")
     return report
+
+
+def _noted_before(
+    spark: SparkSession, options: AuditOptions, window: Window, tables: LogTables
+) -> dict[str, Ruleset]:
+    """The ACLs that were noted beside gathered logs when the window began."""
+    found: dict[str, Ruleset] = {}
+    if not tables.is_new:
+        for place in options.inputs:
+            found |= snapshots.earlier(spark, place.rstrip("/"), window.first_day)
+    return found
 
 
 def _tables(
@@ -188,5 +203,6 @@ def _ingested(inputs: Inputs) -> Result:
             EVENTS: "every event",
             USAGE: "the events of a day, counted by all that a decision depends on",
             QUARANTINE: "the lines that are no events, with the reason",
+            snapshots.ACLS: "the ACLs given with --acls, and when each set was first seen",
         },
     )

@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
+from pipeline.acl_table import acl_table
 from pipeline.files import exists
-from pipeline.jobs.acl_table import acl_table
 from pipeline.ruleset import Ruleset, acl_id
 
 if TYPE_CHECKING:
