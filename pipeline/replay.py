@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import Session
+from broker.acl.authorizer import ANY_RESOURCE, Decision, Session
 from broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -232,7 +232,7 @@ class Rules:
             for (operation, resource_type), rows in actions.items():
                 action = AclOperation[operation], ResourceType[resource_type]
                 names = [asked.names[row] for row in rows]
-                found = decider.authorizer.authorize(session, *action, names)
+                found = decider.decisions(session, *action, names)
                 for row, name, decision in zip(rows, names, found, strict=True):
                     allowed[row] = decision.allowed
                     kinds[row] = decision.kind.value
@@ -273,6 +273,26 @@ class _Decider:
         self._acls = ruleset.acls
         self._positions: dict[AclBinding, int] | None = None
 
+    def decisions(
+        self,
+        session: Session,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Sequence[str | None],
+    ) -> list[Decision]:
+        """Return the decision for each name."""
+        found = self.authorizer.authorize(session, operation, resource_type, names)
+        if ANY_RESOURCE in names and resource_type is ResourceType.TOPIC:
+            any_topic = self._on_any_topic(session, operation)
+            found = [
+                any_topic if name == ANY_RESOURCE else decision
+                for name, decision in zip(names, found, strict=True)
+            ]
+        return found
+
+    def _on_any_topic(self, session: Session, operation: AclOperation) -> Decision:
+        return self.authorizer.authorize_by_resource_type(session, operation, ResourceType.TOPIC)
+
     def acls_behind(
         self,
         session: Session,
@@ -286,6 +306,13 @@ class _Decider:
         is_open = self.authorizer.allow_everyone_if_no_acl_found
         if name is None:
             return [], [], [] if is_open else None
+        if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
+            # Other ACLs may say the same: this is one that suffices.
+            decision = self._on_any_topic(session, operation)
+            acl = decision.rule.binding
+            behind = [] if acl is None else [self._positions[acl]]
+            allowed, denied = (behind, []) if decision.allowed else ([], behind)
+            return allowed, denied, [] if is_open else None
         index = self.authorizer.index
         allows: list[int] = []
         denies: list[int] = []

@@ -44,6 +44,10 @@ class Session:
         object.__setattr__(self, "peer", (self.principals, self.address))
 
 
+ANY_RESOURCE = "(any)"
+"""What the audit log says for a name if any resource of a type would do (KIP-679); no topic's."""
+
+
 class RequestContext(NamedTuple):
     """The request for which authorization is asked."""
 

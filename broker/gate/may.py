@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from broker.acl.authorizer import Authorizer, Decision, RequestContext
+from broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
 from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 
 
@@ -115,6 +115,6 @@ class May:
             self.context, operation, resource_type
         )
         if decision.allowed in self._observer.wanted(quietly=False):
-            decided = [("(any)", 1, decision)]
+            decided = [(ANY_RESOURCE, 1, decision)]
             self._observer.record(self.context, operation, resource_type, decided)
         return decision.allowed
