@@ -56,6 +56,10 @@ bench: setup-dev
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
+# The audit pipeline beside Spark's own scan and DuckDB, in about half an hour; 30 GB of build/.
+bench-audit: setup-spark
+	$(BIN)/python -m benchmarks.audit --large $(ARGS)
+
 # The audit pipeline on 1 M made-up events: every job, one HTML report in build/audit-demo/report.
 audit-demo: setup-spark
 	rm -rf build/audit-demo

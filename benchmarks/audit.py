@@ -1,0 +1,288 @@
+"""Measures the audit pipeline beside Spark's own scan of the same files, and beside DuckDB.
+
+    python -m benchmarks.audit [--events N] [--rounds N] [--large]
+
+Writes benchmarks/AUDIT.md, with --large also of four times as many events. The data is made up
+(tools/generate_audit.py) and stays in build/bench-audit for the next run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchmarks import environment
+from benchmarks.duckdb_what_if import DuckDb, json
+from pipeline.answers import answered
+from pipeline.log_tables import load
+from pipeline.options import AuditOptions, Given
+from pipeline.policy import read_policy
+from pipeline.progress import Progress
+from pipeline.rule_files import read_rules
+from pipeline.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from broker.acl.bindings import AclBinding
+
+ROOT = Path(__file__).parent.parent
+DATA = ROOT / "build" / "bench-audit"
+SUPER_USER = "User:admin"
+SIX = (
+    "principal STRING, host STRING, operation STRING, resource_type STRING, "
+    "resource_name STRING, allowed BOOLEAN"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the result: seconds of the pipeline, of its peer, and what was aimed at."""
+
+    title: str
+    ours: float
+    peer: str
+    theirs: float | None
+    target: str
+    is_met: bool | None
+    note: str = ""
+
+
+def main() -> None:
+    """Measure, print, and write it down."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=5_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large", action="store_true", help="also four times as many events")
+    options = parser.parse_args()
+    told = environment.describe(f"python -m benchmarks.audit {' '.join(sys.argv[1:])}".strip())
+    rows = list(_rows(options.events, options.rounds, options.large))
+    text = _page(told, rows)
+    sys.stdout.write(text)
+    (Path(__file__).parent / "AUDIT.md").write_text(text)
+
+
+def _rows(events: int, rounds: int, large: bool) -> Iterator[Row]:
+    jsonl = _data("jsonl", events)
+    kafka = _data("kafka", events, "--format", "kafka")
+    ephemeral = _data("ephemeral", events, "--ephemeral-hosts", "0.9")
+    with _session() as spark:
+        yield from _from_json(spark, jsonl, events, rounds)
+        yield _from_text(spark, kafka, events, rounds)
+    for data in (jsonl, ephemeral):
+        shutil.rmtree(data / "tables", ignore_errors=True)
+        seconds = _command("ingest", data, data / "log", data / "tables").seconds
+        yield Row(f"ingest, {data.name}", seconds, "", None, "", None, "with session start")
+    times = [
+        _command("what-if", jsonl, jsonl / "tables", DATA / "out").seconds for _ in range(rounds)
+    ]
+    seconds = statistics.median(times)
+    yield Row("what-if of tables, with session start", seconds, "", None, "25 s", seconds <= 25)
+    with _session() as spark:
+        yield _from_tables(spark, ephemeral, rounds)
+    if large:
+        yield _large(jsonl, events)
+
+
+def _from_json(spark: SparkSession, data: Path, events: int, rounds: int) -> Iterator[Row]:
+    log = data / "log"
+    duck = DuckDb(_acls(data, "acls"), _acls(data, "proposed"))
+    found = _median(
+        rounds,
+        lambda: _noop(spark.read.schema(SIX).json(str(log))),
+        lambda: _what_if(spark, data, log),
+        lambda: duck.scan(log),
+        lambda: duck.what_if(json(log), [SUPER_USER]),
+    )
+    scan, ours, duck_scan, duck_ours = found
+    rate = f"{events / ours / 1000:,.0f}k events/s"
+    yield Row("what-if, JSON Lines", ours, "Spark's scan", scan, "1.6x", ours / scan <= 1.6, rate)
+    yield Row("what-if, JSON Lines", ours, "DuckDB", duck_ours, "", None, "no checks of lines")
+    yield Row("DuckDB's scan", duck_scan, "Spark's scan", scan, "", None)
+
+
+def _from_text(spark: SparkSession, data: Path, events: int, rounds: int) -> Row:
+    log = str(data / "log")
+
+    def ingest() -> None:
+        options = AuditOptions("matrix", (log,), str(DATA / "out"), form="kafka", cluster="eu")
+        counted = load(spark, options, None).usage
+        _noop(counted)
+        spark.catalog.clearCache()
+
+    scan, ours = _median(rounds, lambda: _noop(spark.read.text(log)), ingest)
+    rate = events / ours
+    is_met = rate >= 300_000 and ours / scan <= 4
+    note = f"{rate / 1000:,.0f}k lines/s"
+    return Row("usage of Kafka's log", ours, "Spark's scan", scan, "300k/s, 4x", is_met, note)
+
+
+def _from_tables(spark: SparkSession, data: Path, rounds: int) -> Row:
+    usage = data / "tables" / "usage_daily"
+    scan, ours = _median(
+        rounds,
+        lambda: _noop(spark.read.parquet(str(usage))),
+        lambda: _what_if(spark, data, data / "tables"),
+    )
+    return Row(
+        "what-if of tables, 90 % of events from a host of their own",
+        *(ours, "Spark's scan", scan, "2.5x", ours / scan <= 2.5),
+    )
+
+
+def _large(small: Path, events: int) -> Row:
+    large = _data("large", events * 4)
+    few = _command("what-if", small, small / "log", DATA / "out")
+    many = _command("what-if", large, large / "log", DATA / "out")
+    each = few.seconds / events, many.seconds / (events * 4)
+    size = sum(file.stat().st_size for file in (large / "log").iterdir()) / 2**30
+    note = (
+        f"{each[1] / each[0]:.2f}x per event of {events:,}; {size:.1f} GiB of log, "
+        f"{many.memory / 2**30:.1f} GiB of memory at most"
+    )
+    is_met = each[1] <= each[0] and many.memory <= 6 * 2**30
+    return Row(
+        f"what-if, {events * 4:,} events, with session start",
+        *(many.seconds, f"{events:,} events", few.seconds, "1x per event, 6 GiB", is_met, note),
+    )
+
+
+def _what_if(spark: SparkSession, data: Path, source: Path) -> None:
+    """Do all that the command does, but to start Spark and to read the ACLs."""
+    options = AuditOptions(
+        "what-if",
+        (str(source),),
+        str(DATA / "out"),
+        acls=(Given(None, str(data / "acls.yaml")),),
+        proposed=(Given(None, str(data / "proposed.yaml")),),
+        super_users=(Given(None, SUPER_USER),),
+    )
+    rules = read_rules(options, None)
+    _started.append(time.perf_counter())
+    answered(spark, options, rules, Progress())
+    spark.catalog.clearCache()
+
+
+_started: list[float] = []
+"""When the work began that is to be measured, if not at once."""
+
+
+def _median(rounds: int, *works: Callable[[], object]) -> list[float]:
+    """Return the median time of each in seconds; in each round all have their turn, once before."""
+    times: list[list[float]] = [[] for _ in works]
+    for number in range(rounds + 1):
+        for work, found in zip(works, times, strict=True):
+            _started.clear()
+            began = time.perf_counter()
+            work()
+            if number:
+                found.append(time.perf_counter() - (_started[0] if _started else began))
+    return [statistics.median(found) for found in times]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a command took: seconds, and bytes of all its processes together at most."""
+
+    seconds: float
+    memory: int
+
+
+def _command(job: str, data: Path, source: Path, output: Path) -> Done:
+    """Run the command as a user does."""
+    arguments = ["--input", str(source), "--output", str(output), "--super-user", SUPER_USER]
+    arguments += ["--acls", str(data / "acls.yaml")]
+    if job == "what-if":
+        arguments += ["--proposed", str(data / "proposed.yaml")]
+    began = time.perf_counter()
+    program = [str(Path(sys.executable).with_name("aclbroker")), "audit", job, *arguments]
+    process = subprocess.Popen(program, stdout=subprocess.DEVNULL)
+    most = 0
+    while process.poll() is None:
+        most = max(most, _memory(process.pid))
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(program)} ended with {process.returncode}")
+    return Done(time.perf_counter() - began, most)
+
+
+def _memory(root: int) -> int:
+    """Return the memory of a process and all below it; what they share counts once (PSS)."""
+    total = 0
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+            for task in Path(f"/proc/{pid}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except (OSError, ProcessLookupError):
+            continue  # it has ended
+    return total
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    spark = open_session()
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _noop(found: DataFrame) -> None:
+    found.write.format("noop").mode("overwrite").save()
+
+
+def _acls(data: Path, name: str) -> list[AclBinding]:
+    return read_policy(data / f"{name}.yaml").acls
+
+
+def _data(name: str, events: int, *options: str) -> Path:
+    """Return the directory of made-up data, made now unless it is there."""
+    data = DATA / f"{name}-{events}"
+    if not (data / "truth.json").exists():
+        shutil.rmtree(data, ignore_errors=True)
+        program = [sys.executable, "tools/generate_audit.py", str(data), "--events", str(events)]
+        subprocess.run([*program, "--files", "8", "--seed", "7", *options], cwd=ROOT, check=True)
+    return data
+
+
+def _page(told: dict[str, str], rows: list[Row]) -> str:
+    head = "| | pipeline | peer | | ratio | target | |\n"
+    head += "| --- | ---: | --- | ---: | ---: | ---: | --- |\n"
+    body = "".join(f"{_line(row)}\n" for row in rows)
+    about = "".join(f"- {key}: {value}\n" for key, value in told.items() if key in _TOLD)
+    return f"# The audit pipeline\n\n{_INTRODUCTION}\n{about}\n{head}{body}"
+
+
+_TOLD = ("command", "date", "machine", "load", "system", "aclbroker")
+_INTRODUCTION = """\
+Medians; in each round all take their turn in one session, except where a session start is named.
+The scan is Spark's, of the same files, into its noop sink: six columns of JSON Lines, or lines of
+text. 100,000 ACLs now, 98,000 proposed. On one machine DuckDB is faster; it has no checks of the
+lines there, and no other machines to go to.
+"""
+
+
+def _line(row: Row) -> str:
+    theirs = "" if row.theirs is None else f"{row.theirs:.1f} s"
+    ratio = "" if row.theirs is None else f"{row.ours / row.theirs:.2f}x"
+    met = {None: "", True: " (met)", False: " (missed)"}[row.is_met]
+    cells = (row.title, f"{row.ours:.1f} s", row.peer, theirs, ratio, f"{row.target}{met}")
+    return f"| {' | '.join(cells)} | {row.note} |"
+
+
+if __name__ == "__main__":
+    main()
