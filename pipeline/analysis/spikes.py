@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from statistics import median
 
 
@@ -17,8 +18,8 @@ class SpikeRule:
     """A day is a spike if its number is at least ``minimum``, and above the limit.
 
     The limit is ``median + factor * spread``, over all days before. The spread is the MAD, but at
-    least 1 and at least a tenth of the median: numbers that are the same each day have a MAD of 0,
-    and one more on the next day is nothing to report.
+    least 1 and at least the square root of the median, which is how far independent events scatter:
+    the MAD of a few days may be far less by chance, and is 0 if most of them are the same.
     """
 
     minimum: int = 10
@@ -34,7 +35,7 @@ class SpikeRule:
         """Return the median of the days before, and the number that a spike is above."""
         usual = median(days_before)
         deviation = median(abs(count - usual) for count in days_before)
-        return usual, usual + self.factor * max(deviation, usual / 10, 1)
+        return usual, usual + self.factor * max(deviation, sqrt(usual), 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,30 +7,33 @@ from dataclasses import dataclass
 
 from pipeline.inputs import InputError, Inputs
 from pipeline.jobs.drift import Drift, drift_warnings
-from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, find_flips
+from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total, find_flips
 from pipeline.jobs.flips_report import FlipsReport, report_flips
 from pipeline.ruleset import Ruleset
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """``events``: how many were decided; ``report``: what flips; ``warnings``: what is doubtful."""
+    """The flips, what can be shown of them, and what is doubtful."""
 
-    events: int
+    flips: Flips
     report: FlipsReport
     warnings: Sequence[str]
 
     def summary(self, rules: str) -> str:
         """Return one sentence on what flips. ``rules``: what the new rules are called."""
-        denied = self.report.totals[NEWLY_DENIED]
-        allowed = self.report.totals[NEWLY_ALLOWED]
-        if not denied.events and not allowed.events:
-            return f"Nothing flips: all {self.events:,} events are decided as before."
+        events = self.flips.events
+        if not self.flips.totals:
+            return f"Nothing flips: all {events:,} events are decided as before."
         return (
-            f"Of {self.events:,} events the {rules} newly deny {denied.events:,} "
-            f"({_principals(denied.principals)}) and newly allow {allowed.events:,} "
-            f"({_principals(allowed.principals)})."
+            f"Of {events:,} events the {rules} newly deny {self._count(NEWLY_DENIED)} and newly "
+            f"allow {self._count(NEWLY_ALLOWED)}."
         )
+
+    def _count(self, direction: str) -> str:
+        events = self.flips.totals.get(direction, Total()).events
+        principals = self.report.principals[direction]
+        return f"{events:,} ({principals:,} principal{'' if principals == 1 else 's'})"
 
 
 def compare(
@@ -53,7 +56,7 @@ def compare(
     report = report_flips(flips, inputs.output, job, inputs.window.days, top)
     drift = Drift(flips.drift_denied, flips.drift_allowed, flips.drift_mixed)
     warnings += drift_warnings(drift, inputs.usage, before)
-    return Comparison(flips.events, report, warnings)
+    return Comparison(flips, report, warnings)
 
 
 def _left_out(
@@ -70,10 +73,6 @@ def _left_out(
             f"{_clusters(sorted(replayed))}"
         )
     return [f"left out, since no {rules} are given: {_clusters(others)}"] if others else []
-
-
-def _principals(count: int) -> str:
-    return f"{count:,} principal{'' if count == 1 else 's'}"
 
 
 def _clusters(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 NEWLY_DENIED: Final = "newly denied"
 NEWLY_ALLOWED: Final = "newly allowed"
+DIRECTIONS: Final = (NEWLY_DENIED, NEWLY_ALLOWED)
 
 _BEFORE, _AFTER = "before", "after"
 _LISTS: Final = (
@@ -36,21 +37,36 @@ _LISTS: Final = (
 )
 
 
+class Total(NamedTuple):
+    """What flips in one direction: how many questions and events, the first and the last day.
+
+    ``only_filtering``: how many of the questions were only asked to filter an answer.
+    """
+
+    questions: int = 0
+    events: int = 0
+    only_filtering: int = 0
+    first_day: str = ""
+    last_day: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Flips:
     """What `find_flips` found.
 
     ``table``: the flips, as they were written. ``usage``: the rows of usage behind them, with
     ``direction`` and ``flipped_events``; each time it is used, the usage is read again.
-    ``questions`` and ``events``: how many were decided. ``drift_denied`` and ``drift_allowed``: how
-    many events were recorded as allowed which the rules before deny, and the other way round; of
-    them, ``drift_mixed`` are of questions that were decided both ways within the log.
+    ``questions`` and ``events``: how many were decided. ``totals``: what flips in each direction,
+    if anything does. ``drift_denied`` and ``drift_allowed``: how many events were recorded as
+    allowed which the rules before deny, and the other way round; of them, ``drift_mixed`` are of
+    questions that were decided both ways within the log.
     """
 
     table: DataFrame
     usage: DataFrame
     questions: int
     events: int
+    totals: Mapping[str, Total]
     drift_denied: int
     drift_allowed: int
     drift_mixed: int
@@ -93,8 +109,18 @@ def find_flips(
     compared = replay.in_workers(questions, sets, _Comparer(), added)
     observed = compared.observe(totals, *_totals())
     table = output.table(name, observed.where(F.col("flipped_events") > 0))
-    counts = {key: value or 0 for key, value in totals.get.items()}
-    return Flips(table, _usage_of(table, replay.keyed(covered, sets)), **counts)
+    found = totals.get
+    drift = {name: found[name] or 0 for name in _COUNTS}
+    by_direction = {each: Total(**found[each].asDict()) for each in DIRECTIONS}
+    return Flips(
+        table,
+        _usage_of(table, replay.keyed(covered, sets)),
+        totals={each: total for each, total in by_direction.items() if total.questions},
+        **drift,
+    )
+
+
+_COUNTS: Final = ("questions", "events", "drift_denied", "drift_allowed", "drift_mixed")
 
 
 def _totals() -> list[Column]:
@@ -109,7 +135,24 @@ def _totals() -> list[Column]:
         F.sum(denied_now).alias("drift_denied"),
         F.sum(allowed_now).alias("drift_allowed"),
         F.sum(F.when(mixed, denied_now + allowed_now).otherwise(0)).alias("drift_mixed"),
+        *(_total(direction).alias(direction) for direction in DIRECTIONS),
     ]
+
+
+def _total(direction: str) -> Column:
+    """The columns of `Total`."""
+    flips = F.col("direction") == direction
+
+    def day(of: Column) -> Column:
+        return F.coalesce(F.date_format(of, "yyyy-MM-dd"), F.lit(""))
+
+    return F.struct(
+        F.count_if(flips).alias("questions"),
+        F.coalesce(F.sum(F.when(flips, F.col("flipped_events"))), F.lit(0)).alias("events"),
+        F.count_if(flips & (F.col("loud_events") == 0)).alias("only_filtering"),
+        day(F.min(F.when(flips, F.col("first_seen")))).alias("first_day"),
+        day(F.max(F.when(flips, F.col("last_seen")))).alias("last_day"),
+    )
 
 
 def _usage_of(flips: DataFrame, keyed: DataFrame) -> DataFrame:

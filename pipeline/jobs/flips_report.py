@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
 from pipeline.analysis.acl_text import resource_text
-from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips
+from pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
 from pipeline.jobs.ranking import Ranking, rankings
 from pipeline.output import Output
 from pipeline.result import Cell, Chart, Figure, Table
@@ -21,21 +22,10 @@ if TYPE_CHECKING:
 _EVENTS: Final = {NEWLY_DENIED: "denied_events", NEWLY_ALLOWED: "allowed_events"}
 
 
-class Total(NamedTuple):
-    """What flips in one direction: questions, their events, of whom, and from when to when."""
-
-    questions: int = 0
-    events: int = 0
-    only_filtering: int = 0
-    principals: int = 0
-    first: str = ""
-    last: str = ""
-
-
 class FlipsReport(NamedTuple):
-    """All that can be shown of flips."""
+    """All that can be shown of flips. ``principals``: how many there are, by direction."""
 
-    totals: Mapping[str, Total]
+    principals: Mapping[str, int]
     figures: Sequence[Figure]
     tables: Sequence[Table]
     charts: Sequence[Chart]
@@ -46,62 +36,40 @@ def report_flips(
     flips: Flips, output: Output, job: str, days: Sequence[date], top: int
 ) -> FlipsReport:
     """Sum up flips; write the table ``JOB/causes``. ``days``: all those of the log."""
-    totals = _totals(flips.table)
     outputs = {f"{job}/flips": "every question whose decision flips, with the ACLs of both sides"}
-    figures = _figures(flips, totals)
-    if not totals:
-        none = {NEWLY_DENIED: Total(), NEWLY_ALLOWED: Total()}
-        return FlipsReport(none, figures, [], [], outputs)
-    causes = output.table(f"{job}/causes", _causes(flips.table))
+    if not flips.totals:
+        principals = dict.fromkeys(DIRECTIONS, 0)
+        return FlipsReport(principals, _figures(flips, principals), [], [], outputs)
     outputs[f"{job}/causes"] = "every change that makes decisions flip, with how many"
     tops = _tops(flips.table, top)
     by_day, hosts = _days_and_hosts(flips.usage, len(days), top)
+    affected = tops["principals"].above_zero
+    principals = {direction: affected[name] for direction, name in _EVENTS.items()}
     tables = [
-        *(
-            _examples(flips.table, direction, totals[direction].questions, top)
-            for direction in (NEWLY_DENIED, NEWLY_ALLOWED)
-            if direction in totals
-        ),
-        _causes_table(causes, top),
+        *_examples(flips, top),
+        _causes_table(flips.table, output, f"{job}/causes", top),
         _ranking("Principals whose decisions flip", "Principal", tops["principals"]),
         _ranking("Resources whose decisions flip", "Resource", tops["resources"]),
         _ranking("Operations whose decisions flip", "Operation", tops["operations"]),
         _ranking("Hosts they come from", "Host", hosts),
     ]
     charts = [_day_chart(days, by_day), _principal_chart(tops["principals"])]
-    full = {each: totals.get(each, Total()) for each in (NEWLY_DENIED, NEWLY_ALLOWED)}
-    return FlipsReport(full, figures, tables, charts, outputs)
+    return FlipsReport(principals, _figures(flips, principals), tables, charts, outputs)
 
 
-def _totals(flips: DataFrame) -> dict[str, Total]:
-    rows = (
-        flips.groupBy("direction")
-        .agg(
-            F.count("*").alias("questions"),
-            F.sum("flipped_events").alias("events"),
-            F.count_if(F.col("loud_events") == 0).alias("only_filtering"),
-            F.count_distinct("cluster", "principal").alias("principals"),
-            F.date_format(F.min("first_seen"), "yyyy-MM-dd").alias("first"),
-            F.date_format(F.max("last_seen"), "yyyy-MM-dd").alias("last"),
-        )
-        .collect()
-    )
-    return {row["direction"]: Total(*(row[name] for name in Total._fields)) for row in rows}
-
-
-def _figures(flips: Flips, totals: Mapping[str, Total]) -> list[Figure]:
+def _figures(flips: Flips, principals: Mapping[str, int]) -> list[Figure]:
     found = [
         Figure("Events replayed", flips.events),
         Figure("Questions", flips.questions, "that differ to an authorizer"),
     ]
-    for direction in (NEWLY_DENIED, NEWLY_ALLOWED):
-        total = totals.get(direction, Total())
+    for direction in DIRECTIONS:
+        total = flips.totals.get(direction, Total())
         label = direction.capitalize()
-        note = f"from {total.first} to {total.last}" if total.questions else ""
+        note = f"from {total.first_day} to {total.last_day}" if total.questions else ""
         found += [
             Figure(f"{label}: events", total.events, note),
             Figure(f"{label}: questions", total.questions, _filtering_note(total)),
-            Figure(f"{label}: principals", total.principals),
+            Figure(f"{label}: principals", principals[direction]),
         ]
     return found
 
@@ -163,21 +131,31 @@ def _days_and_hosts(usage: DataFrame, days: int, top: int) -> tuple[dict[date, A
         count=max(top, days),
     )
     by_day = {row["day"]: row for row in found["days"].rows}
-    return by_day, Ranking(found["hosts"].rows[:top], found["hosts"].total)
+    hosts = found["hosts"]
+    return by_day, hosts._replace(rows=hosts.rows[:top])
 
 
-def _examples(flips: DataFrame, direction: str, total: int, top: int) -> Table:
+def _examples(flips: Flips, top: int) -> list[Table]:
+    largest = Window.partitionBy("direction").orderBy(
+        F.desc("flipped_events"), "cluster", "principal", "operation", "resource_name"
+    )
     rows = (
-        flips.where(F.col("direction") == direction)
-        .orderBy(F.desc("flipped_events"), "cluster", "principal", "operation", "resource_name")
-        .limit(top)
+        flips.table.withColumn("rank", F.row_number().over(largest))
+        .where(F.col("rank") <= top)
         .withColumn("last_day", F.date_format("last_seen", "yyyy-MM-dd"))
+        .orderBy("rank")
         .collect()
     )
-    columns = ("Cluster", "Principal", "Operation", "Resource", "Host", "Events", "Last", "Before")
-    return Table(
-        direction.capitalize(), [*columns, "After"], [_example(row) for row in rows], total
-    )
+    columns = ["Cluster", "Principal", "Operation", "Resource", "Host", "Events", "Last"]
+    return [
+        Table(
+            direction.capitalize(),
+            [*columns, "Before", "After"],
+            [_example(row) for row in rows if row["direction"] == direction],
+            total.questions,
+        )
+        for direction, total in flips.totals.items()
+    ]
 
 
 def _example(row: Any) -> list[Cell]:
@@ -205,15 +183,16 @@ def _decided_by(row: Any, name: str) -> str:
     return f"{first} and {len(others)} more" if others else str(first)
 
 
-def _causes_table(causes: DataFrame, top: int) -> Table:
-    names = ("cluster", "change", "what", "questions", "denied_events", "allowed_events")
+def _causes_table(flips: DataFrame, output: Output, name: str, top: int) -> Table:
+    counted = Observation()
+    causes = output.table(name, _causes(flips).observe(counted, F.count(F.lit(1)).alias("causes")))
+    columns = ("cluster", "change", "what", "questions", "denied_events", "allowed_events")
     rows = causes.orderBy(
         F.desc(F.col("denied_events") + F.col("allowed_events")), "cluster", "change", "what"
     )
-    first = [[row[name] for name in names] for row in rows.limit(top).collect()]
+    first = [[row[column] for column in columns] for row in rows.limit(top).collect()]
     headings = ["Cluster", "Change", "ACL or setting", "Questions", "Newly denied", "Newly allowed"]
-    total = len(first) if len(first) < top else causes.count()
-    return Table("What makes decisions flip", headings, first, total)
+    return Table("What makes decisions flip", headings, first, counted.get["causes"])
 
 
 def _ranking(title: str, heading: str, ranking: Ranking) -> Table:

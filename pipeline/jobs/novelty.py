@@ -14,8 +14,11 @@ from pyspark.sql import functions as F
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-NEW_SHARE: Final = 0.8
+_NEW_SHARE: Final = 0.8
 """The share of new items from which on a day counts as all new; also the share of such days."""
+
+_LEAST_ITEMS: Final = 10
+"""The least number of items of such an owner: fewer are easily listed."""
 
 _LEAST_DAYS: Final = 2
 """The least number of such days that make a habit: one may be an attack from many hosts."""
@@ -40,18 +43,21 @@ def habits_of(items: DataFrame, owner: Sequence[str]) -> DataFrame:
     """Return a row for each owner of `items_of`: how it comes to new items.
 
     ``changing`` tells that nearly all of its items are new each day, as pods' addresses and
-    generated names are: on four of five of its days after the first, and on at least two, four of
-    five of the items of that day were never there before. ``since`` is its first day.
+    generated names are: it has at least ten, and on four of five of its days after the first, and
+    on at least two, four of five of the items of that day were never there before. ``since`` is its
+    first day.
     """
     daily = (
         items.select(*owner, "first_day", F.explode("days").alias("day"))
         .groupBy(*owner, "day")
-        .agg(F.avg((F.col("first_day") == F.col("day")).cast("int")).alias("new_share"))
+        .agg(F.count_if(F.col("first_day") == F.col("day")).alias("new"), F.count("*").alias("all"))
     )
     # On its first day everything is new, and tells nothing.
-    new_days = F.count_if(F.col("new_share") >= NEW_SHARE) - 1
+    new_days = F.count_if(F.col("new") >= _NEW_SHARE * F.col("all")) - 1
     later_days = F.count("*") - 1
-    return daily.groupBy(*owner).agg(
-        F.min("day").alias("since"),
-        ((new_days >= _LEAST_DAYS) & (new_days >= NEW_SHARE * later_days)).alias("changing"),
+    changing = (
+        (F.sum("new") >= _LEAST_ITEMS)
+        & (new_days >= _LEAST_DAYS)
+        & (new_days >= _NEW_SHARE * later_days)
     )
+    return daily.groupBy(*owner).agg(F.min("day").alias("since"), changing.alias("changing"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import Window
@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 
 class Ranking(NamedTuple):
-    """The first groups, as rows of their columns and measures, and how many there are in all."""
+    """The first groups, as rows of their columns and measures, and how many there are in all.
+
+    ``above_zero``: by measure, in how many of all groups it is above 0.
+    """
 
     rows: Sequence[Any]
     total: int
+    above_zero: Mapping[str, int]
 
 
 def rankings(
@@ -37,10 +41,15 @@ def rankings(
     grouped = rows.groupingSets(
         [[F.col(name) for name in group] for group in dimensions.values()], *columns
     ).agg(F.grouping_id().alias("_set"), *sizes.values())
-    largest = Window.partitionBy("_set").orderBy(F.desc(next(iter(measures))), *columns)
+    of_set = Window.partitionBy("_set")
+    largest = of_set.orderBy(F.desc(next(iter(measures))), *columns)
+    counts = [
+        F.count_if(F.col(name) > 0).over(of_set).alias(counted)
+        for name, counted in zip(measures, _counted(measures), strict=True)
+    ]
     found = (
-        grouped.withColumn("_rank", F.row_number().over(largest))
-        .withColumn("_total", F.count("*").over(Window.partitionBy("_set")))
+        grouped.select("*", F.count("*").over(of_set).alias("_total"), *counts)
+        .withColumn("_rank", F.row_number().over(largest))
         .where(F.col("_rank") <= count)
         .orderBy("_set", "_rank")
         .collect()
@@ -48,8 +57,16 @@ def rankings(
     result = {}
     for name, group in dimensions.items():
         of_group = [row for row in found if row["_set"] == _grouping_id(columns, group)]
-        result[name] = Ranking(of_group, of_group[0]["_total"] if of_group else 0)
+        first = of_group[0] if of_group else {"_total": 0, **dict.fromkeys(_counted(measures), 0)}
+        above_zero = {
+            name: first[counted] for name, counted in zip(measures, _counted(measures), strict=True)
+        }
+        result[name] = Ranking(of_group, first["_total"], above_zero)
     return result
+
+
+def _counted(measures: Iterable[str]) -> list[str]:
+    return [f"_{name}" for name in measures]
 
 
 def _grouping_id(columns: Sequence[str], group: Sequence[str]) -> int:

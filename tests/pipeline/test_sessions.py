@@ -52,8 +52,8 @@ ALLOWED_THEN_DENIED = [
 ]
 ONLY_LISTED = [used(day=4, operation="DESCRIBE", resource_name="listed", quiet=True)]
 
-ADMIN = [used(day=day, principal="User:ops", operation="ALTER", events=2) for day in DAYS] + [
-    used(day=4, principal="User:ops", operation="DELETE", events=38),
+ADMIN = [used(day=day, principal="User:ops", operation="ALTER", events=4) for day in DAYS] + [
+    used(day=4, principal="User:ops", operation="DELETE", events=36),
     used(day=5, principal="User:ops", operation="READ", allowed=False, events=36),
 ]
 
@@ -165,8 +165,8 @@ def test_spikes_of_administrative_events_and_of_denials(result):
             "Day": "2026-03-05",
             "Kind": "administrative",
             "Events": 40,
-            "Usual": 2.0,
-            "Limit": 8.0,
+            "Usual": 4.0,
+            "Limit": 16.0,
         },
     ]
 
