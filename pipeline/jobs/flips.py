@@ -55,11 +55,11 @@ class Flips:
     """What `find_flips` found.
 
     ``table``: the flips, as they were written. ``usage``: the rows of usage behind them, with
-    ``direction`` and ``flipped_events``; each time it is used, the usage is read again.
-    ``questions`` and ``events``: how many were decided. ``totals``: what flips in each direction,
-    if anything does. ``drift_denied`` and ``drift_allowed``: how many events were recorded as
-    allowed which the rules before deny, and the other way round; of them, ``drift_mixed`` are of
-    questions that were decided both ways within the log.
+    ``direction``, ``flipped_events`` and the ``host`` itself; each time it is used, the usage is
+    read again. ``questions`` and ``events``: how many were decided. ``totals``: what flips in each
+    direction, if anything does. ``drift_denied`` and ``drift_allowed``: how many events were
+    recorded as allowed which the rules before deny, and the other way round; of them,
+    ``drift_mixed`` are of questions that were decided both ways within the log.
     """
 
     table: DataFrame
@@ -167,7 +167,9 @@ def _usage_of(flips: DataFrame, keyed: DataFrame) -> DataFrame:
     joined = keyed.join(marks, same)
     flipped = ~F.col("_is_recorded") | (F.col("allowed") != F.col("_after_allowed"))
     return joined.where(flipped).select(
-        *("cluster", "day", "principal", "example_host", "direction"),
+        *("cluster", "day", "principal", "operation", "resource_type", "resource_name"),
+        F.col("example_host").alias("host"),
+        "direction",
         F.col("events").alias("flipped_events"),
     )
 

@@ -19,6 +19,14 @@ from pipeline.result import Cell, Chart, Figure, Table
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+_DIMENSIONS: Final = {
+    "principals": ("cluster", "principal"),
+    "resources": ("cluster", "resource_type", "resource_name"),
+    "operations": ("cluster", "operation"),
+    "hosts": ("cluster", "host"),
+    "days": ("day",),
+}
+
 _EVENTS: Final = {NEWLY_DENIED: "denied_events", NEWLY_ALLOWED: "allowed_events"}
 
 
@@ -41,8 +49,9 @@ def report_flips(
         principals = dict.fromkeys(DIRECTIONS, 0)
         return FlipsReport(principals, _figures(flips, principals), [], [], outputs)
     outputs[f"{job}/causes"] = "every change that makes decisions flip, with how many"
-    tops = _tops(flips.table, top)
-    by_day, hosts = _days_and_hosts(flips.usage, len(days), top)
+    tops = rankings(flips.usage, _DIMENSIONS, _flipped(), count=max(top, len(days)))
+    by_day = {row["day"]: row for row in tops.pop("days").rows}
+    tops = {name: ranking._replace(rows=ranking.rows[:top]) for name, ranking in tops.items()}
     affected = tops["principals"].above_zero
     principals = {direction: affected[name] for direction, name in _EVENTS.items()}
     tables = [
@@ -51,7 +60,7 @@ def report_flips(
         _ranking("Principals whose decisions flip", "Principal", tops["principals"]),
         _ranking("Resources whose decisions flip", "Resource", tops["resources"]),
         _ranking("Operations whose decisions flip", "Operation", tops["operations"]),
-        _ranking("Hosts they come from", "Host", hosts),
+        _ranking("Hosts they come from", "Host", tops["hosts"]),
     ]
     charts = [_day_chart(days, by_day), _principal_chart(tops["principals"])]
     return FlipsReport(principals, _figures(flips, principals), tables, charts, outputs)
@@ -112,27 +121,6 @@ def _flipped() -> dict[str, Column]:
     events = F.col("flipped_events")
     by_direction = {name: _sum_where(each, events) for each, name in _EVENTS.items()}
     return {"events": F.sum(events), **by_direction}
-
-
-def _tops(flips: DataFrame, top: int) -> dict[str, Ranking]:
-    dimensions = {
-        "principals": ("cluster", "principal"),
-        "resources": ("cluster", "resource_type", "resource_name"),
-        "operations": ("cluster", "operation"),
-    }
-    return rankings(flips, dimensions, _flipped(), count=top)
-
-
-def _days_and_hosts(usage: DataFrame, days: int, top: int) -> tuple[dict[date, Any], Ranking]:
-    found = rankings(
-        usage.withColumnRenamed("example_host", "host"),
-        {"hosts": ("cluster", "host"), "days": ("day",)},
-        _flipped(),
-        count=max(top, days),
-    )
-    by_day = {row["day"]: row for row in found["days"].rows}
-    hosts = found["hosts"]
-    return by_day, hosts._replace(rows=hosts.rows[:top])
 
 
 def _examples(flips: Flips, top: int) -> list[Table]:
