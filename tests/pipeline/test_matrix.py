@@ -7,7 +7,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from pipeline.jobs.matrix import run  # noqa: E402
-from tests.pipeline.use import FIRST_DAY, figures_of, inputs_of, table_of, used  # noqa: E402
+from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
 
 ROWS = [
     used(events=5),
@@ -33,10 +33,11 @@ def result(inputs):
 def test_the_table_has_a_row_for_each_use_of_a_day(inputs, result):
     table = inputs.spark.read.parquet(f"{inputs.output.place}/matrix/use")
     rows = table.where("principal = 'User:alice'").orderBy("day", "operation").collect()
-    assert [(r.day, r.operation, r.events, r.allowed_events, r.quiet_events) for r in rows] == [
-        (FIRST_DAY, "READ", 12, 12, 0),
-        (FIRST_DAY.replace(day=3), "DESCRIBE", 2, 2, 2),
-        (FIRST_DAY.replace(day=3), "READ", 1, 0, 0),
+    found = [(str(r.day), r.operation, r.events, r.allowed_events, r.quiet_events) for r in rows]
+    assert found == [
+        ("2026-03-01", "READ", 12, 12, 0),
+        ("2026-03-03", "DESCRIBE", 2, 2, 2),
+        ("2026-03-03", "READ", 1, 0, 0),
     ]
     assert (f"{inputs.output.place}/matrix/use/cluster=7/day=2026-03-01") in {
         path.rpartition("/")[0].removeprefix("file:").replace("///", "/")
