@@ -3,6 +3,8 @@
 Where both have the same settings and the default is to deny, the causes are complete: with the
 removed ACLs put back and the added ones taken away, the decision is as it was before. Otherwise one
 cause can hide another, such as the name of a super user the ACLs that this principal has as well.
+There may be none for what any topic suffices for: then a DENY on part of the topics can be at
+fault, which is no ACL that decides.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class Decided(NamedTuple):
 
     ``allows`` and ``denies``: its ACLs that allow and deny it. ``on_resource``: all of its ACLs on
     the resource, or None if the default without ACLs is to deny. ``acls``: all that it has.
+    ``cidr``: whether hosts may be subnets (see `Ruleset`).
     """
 
     rule: RuleKind
@@ -35,6 +38,7 @@ class Decided(NamedTuple):
     denies: Sequence[AclBinding]
     on_resource: Sequence[AclBinding] | None
     acls: Container[AclBinding]
+    cidr: bool = False
 
 
 class Causes(NamedTuple):
@@ -56,7 +60,8 @@ def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
     granted, refused, settings = _why_denied(allowing, denying)
     lost = [acl for acl in granted if acl not in denying.acls]
     imposed = [acl for acl in refused if acl not in allowing.acls]
-    if len(lost) + len(imposed) < len(granted) + len(refused):
+    is_shared = len(lost) + len(imposed) < len(granted) + len(refused)
+    if is_shared and before.cidr != after.cidr:
         # The same ACL is in both, and only one of them takes its host for a subnet.
         settings.append(Setting.SUBNETS)
     removed, added = (lost, imposed) if allowed_before else (imposed, lost)

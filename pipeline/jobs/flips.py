@@ -245,7 +245,8 @@ class _Explainer:
 
         on_resource = None if row[f"{name}_on_resource"] is None else bindings("on_resource")
         rule, acls = RuleKind(row[f"{name}_rule"]), self._acls_of(name, row["cluster"], ruleset)
-        return Decided(rule, bindings("allows"), bindings("denies"), on_resource, acls)
+        lists = bindings("allows"), bindings("denies"), on_resource
+        return Decided(rule, *lists, acls, ruleset.cidr)
 
     def _acls_of(self, name: str, cluster: str, ruleset: Ruleset) -> Container[AclBinding]:
         if (name, cluster) not in self._acls:

@@ -165,9 +165,10 @@ def _decided_by(row: Any, name: str) -> str:
     rule = row[f"{name}_rule"]
     if rule is None:
         return "recorded in the log"
-    if rule != RuleKind.MATCHING_ACL.value:
+    acls = row[f"{name}_allows" if row[f"{name}_allowed"] else f"{name}_denies"]
+    if rule != RuleKind.MATCHING_ACL.value or not acls:
         return str(rule)
-    first, *others = row[f"{name}_allows" if row[f"{name}_allowed"] else f"{name}_denies"]
+    first, *others = acls
     return f"{first} and {len(others)} more" if others else str(first)
 
 

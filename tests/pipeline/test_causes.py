@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, Session
+from broker.acl.authorizer import Action, RuleKind, Session
 from broker.acl.bindings import AclPermission
 from broker.acl.operations import GRANTED_BY, NAMED_BY
 from pipeline.analysis.causes import Causes, Decided, Setting, causes
@@ -56,6 +56,7 @@ def decided(rules, session, action):
         with_bits(AclPermission.DENY, NAMED_BY[action.operation]),
         on_resource if rules.allow_everyone_if_no_acl_found else None,
         frozenset(rules.acls),
+        rules.cidr,
     )
 
 
@@ -133,6 +134,13 @@ def test_a_first_acl_on_a_resource_closes_it_to_others():
     will = acls(first, allow_everyone_if_no_acl_found=True)
     assert flip(open_to_all, will, ALICE, READS) == (True, Causes([], [first], []))
     assert flip(will, open_to_all, ALICE, READS) == (False, Causes([first], [], []))
+
+
+def test_an_acl_that_stays_is_no_cause_where_any_topic_suffices():
+    stays, denies = allow(operation=WRITE, name="a"), deny(operation=WRITE, name="*")
+    was = Decided(RuleKind.MATCHING_ACL, [stays], [], None, {stays})
+    will = Decided(RuleKind.MATCHING_ACL, [], [denies], None, {stays, denies})
+    assert causes(was, will, allowed_before=True) == Causes([], [denies], [])
 
 
 def test_settings_are_causes():

@@ -10,7 +10,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.authorizer import Action, Session  # noqa: E402
+from broker.acl.authorizer import ANY_RESOURCE, Action, Session  # noqa: E402
 from broker.acl.bindings import AclOperation, AclPermission, ResourceType  # noqa: E402
 from broker.acl.decisions import BrokerUsers  # noqa: E402
 from pipeline.inputs import InputError  # noqa: E402
@@ -234,7 +234,7 @@ def test_flips_are_those_that_brute_force_finds(spark, tmp_path):
             other_principals=random.choice([None, None, json.dumps(["Group:staff"])]),
             host=random.choice(["10.0.0.1", "10.0.7.7", "::1", "2001:db8::1"]),
             operation=random.choice(["READ", "WRITE", "DESCRIBE"]),
-            resource_name=random.choice(["a", "abc", "b", None]),
+            resource_name=random.choice(["a", "abc", "b", None, ANY_RESOURCE]),
         )
         for _ in range(600)
     ]
@@ -260,13 +260,18 @@ def _direction(current, proposed, row):
         row["host"],
         row["listener"],
     )
-    action = Action(
-        AclOperation[row["operation"]], ResourceType[row["resource_type"]], row["resource_name"]
-    )
     before, after = (
-        rules[row["cluster"]].authorizer().decide(session, action).allowed
-        for rules in (current, proposed)
+        _allowed(rules[row["cluster"]].authorizer(), session, row) for rules in (current, proposed)
     )
     if before == after:
         return None
     return "newly allowed" if after else "newly denied"
+
+
+def _allowed(authorizer, session, row):
+    operation, resource_type = AclOperation[row["operation"]], ResourceType[row["resource_type"]]
+    if row["resource_name"] == ANY_RESOURCE:
+        return authorizer.authorize_by_resource_type(session, operation, resource_type).allowed
+    return authorizer.decide(
+        session, Action(operation, resource_type, row["resource_name"])
+    ).allowed
