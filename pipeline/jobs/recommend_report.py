@@ -207,6 +207,7 @@ class _Report:
 
     def _prefixes(self) -> Table:
         columns = (
+            "Cluster",
             "Principal",
             "Resource type",
             "Operation",
@@ -226,6 +227,7 @@ class _Report:
         )
         rows = [
             (
+                each.cluster,
                 each.candidate.grantee.principal,
                 each.candidate.grantee.resource_type.name,
                 each.candidate.operation.name,
@@ -265,18 +267,23 @@ class _Report:
         return self.inputs.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=_PREFIX_TABLE))
 
     def _unmet(self) -> Table:
-        unmet = [each for draft in self.found.drafts.values() for each in draft.grants.unmet]
+        unmet = [
+            (cluster, each)
+            for cluster, draft in self.found.drafts.items()
+            for each in draft.grants.unmet
+        ]
         rows = [
             (
+                cluster,
                 each.principals[0],
                 each.operation.name,
                 each.resource_type.name,
                 each.name,
                 each.reason,
             )
-            for each in unmet[:_SHOWN]
+            for cluster, each in unmet[:_SHOWN]
         ]
-        columns = ("Principal", "Operation", "Resource type", "Resource", "Reason")
+        columns = ("Cluster", "Principal", "Operation", "Resource type", "Resource", "Reason")
         return Table("Used, but no ACL can be recommended", columns, rows, len(unmet))
 
     def _chart(self) -> Chart:

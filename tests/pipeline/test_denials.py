@@ -1,0 +1,174 @@
+"""The job `denials`: what was denied, what is noise, and what would allow the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from pipeline.jobs import denials  # noqa: E402
+from pipeline.jobs.denials import DenialsOptions  # noqa: E402
+from pipeline.policy import parse_policy  # noqa: E402
+from pipeline.ruleset import Ruleset, ordered  # noqa: E402
+from tests.pipeline.test_least_privilege import acls  # noqa: E402
+from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+
+RULES = Ruleset(
+    ordered(
+        acls(
+            "allow ALL topic * literal User:carol",
+            "deny WRITE topic pay. prefixed User:*",
+            "deny READ topic orders literal User:alice 10.0.0.66",
+            "allow READ topic new literal User:dan",
+        )
+    )
+)
+
+
+def denied(**values):
+    return used(allowed=False, **values)
+
+
+ROWS = [
+    denied(events=30),
+    denied(events=20, day=2, host="10.0.0.2", hour=7, api="OffsetFetch"),
+    denied(events=1, day=2, host="10.0.0.66"),
+    used(events=4, day=1),
+    denied(events=9, quiet=True),
+    denied(operation="DESCRIBE", events=3),
+    denied(principal="User:carol", operation="WRITE", resource_name="pay.x", events=40,
+           rule="MatchingAcl"),
+    denied(principal="User:dan", resource_name="new", events=10),
+    denied(principal="User:eve", resource_name=None, events=8),
+    denied(principal="User:eve", resource_name="(any)", operation="WRITE", events=7),
+    denied(principal="User:frank", resource_name="vault", other_principals='["Group:g"]', events=6),
+    denied(principal="User:frank", operation="DESCRIBE", resource_name="vault"),
+    denied(principal="User:lister", operation="DESCRIBE", resource_name="x", quiet=True, events=99),
+    denied(principal="User:once", resource_name="y"),
+    denied(cluster="c2", events=5, rule="MatchingAcl"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def inputs(spark, tmp_path_factory):
+    place = tmp_path_factory.mktemp("denials")
+    return inputs_of(spark, place, ROWS, days=4, current={"c1": RULES})
+
+
+@pytest.fixture(scope="module")
+def result(inputs):
+    return denials.run(inputs)
+
+
+def test_the_most_frequent_come_first_with_what_is_known_of_them(result):
+    rows = table_of(result, "Top denied")
+    assert [row["Events"] for row in rows] == [51, 40, 10, 8, 7, 6, 5, 3]
+    assert rows[0] == {
+        "Cluster": "c1",
+        "Principal": "User:alice",
+        "Operation": "READ",
+        "Resource type": "TOPIC",
+        "Resource": "orders",
+        "Events": 51,
+        "Days": 2,
+        "Hosts": 3,
+        "APIs": "Fetch, OffsetFetch",
+        "First seen": "2026-03-01 12:00",
+        "Last seen": "2026-03-03 12:00",
+        "Allowed events": 4,
+        "Remedy": "an ACL would allow it; from some hosts a DENY blocks it",
+        "By which ACL": "ALLOW READ on TOPIC LITERAL orders to User:alice from *; "
+        "DENY READ on TOPIC LITERAL orders to User:alice from 10.0.0.66",
+    }
+
+
+def test_each_has_its_remedy(result):
+    remedies = {
+        (row["Principal"], row["Resource"], row["Operation"]): row["Remedy"]
+        for row in table_of(result, "Top denied")
+        if row["Cluster"] == "c1"
+    }
+    assert remedies["User:carol", "pay.x", "WRITE"] == "a DENY ACL blocks it"
+    assert remedies["User:dan", "new", "READ"] == "allowed by now"
+    assert remedies["User:eve", None, "READ"].startswith("no resource was named")
+    assert remedies["User:eve", "(any)", "WRITE"].startswith("no ACL can be made; asked of any")
+    assert remedies["User:frank", "vault", "READ"] == "an ACL would allow it"
+
+
+def test_the_suggestions_are_a_policy_to_choose_from(inputs, result):
+    (file,) = (name for name in result.outputs if name.endswith(".yaml"))
+    assert "not to be applied as it is" in result.outputs[file]
+    policy = parse_policy(Path(inputs.output.place, file).read_text())
+    assert policy.cluster == "c1"
+    assert sorted(policy.acls) == acls(
+        "allow READ topic orders literal User:alice",
+        "allow DESCRIBE topic orders literal User:alice",
+        "allow READ topic vault literal User:frank",
+    )
+
+
+def test_each_suggestion_is_proven(inputs, result):
+    figures = figures_of(result)
+    assert figures["suggested ACLs proven"] == 3
+    assert figures["denials allowed besides"] == 1
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/denials/remedies")
+    proven = {
+        (row["principal"], row["operation"]): row["proven_events"]
+        for row in table.where("proven_events is not null").collect()
+    }
+    # 9 quiet ones among them
+    assert proven == {
+        ("User:alice", "READ"): 59,
+        ("User:alice", "DESCRIBE"): 3,
+        ("User:frank", "READ"): 6,
+    }
+
+
+def test_noise_is_counted(result):
+    figures = figures_of(result)
+    assert figures["denied events"] == 132
+    assert figures["quiet events left out"] == 108
+    assert figures["rare denials left out"] == 2
+    assert figures["denials told"] == 8
+
+
+def test_what_cannot_be_told_is_said(result):
+    assert any("the ACLs of cluster c2 are not given" in each for each in result.warnings)
+    (row,) = (each for each in table_of(result, "Top denied") if each["Cluster"] == "c2")
+    assert row["Remedy"] == "the current ACLs are not given; a DENY ACL blocked it"
+
+
+def test_days_without_denials_are_drawn_too(result):
+    by_day, by_principal = result.charts
+    assert by_day.labels == ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"]
+    assert by_day.series == {"denied": [111, 0, 21, 0], "quiet": [108, 0, 0, 0]}
+    assert by_principal.labels[:2] == ["User:alice", "User:carol"]
+    assert by_principal.series["denied events"][:2] == [59, 40]
+
+
+def test_what_a_suggestion_allows_besides_is_told(result):
+    assert table_of(result, "Denied, and allowed besides by the suggested ACLs") == [
+        {
+            "Cluster": "c1",
+            "Principal": "User:frank",
+            "Operation": "DESCRIBE",
+            "Resource type": "TOPIC",
+            "Resource": "vault",
+            "Events": 1,
+        }
+    ]
+    assert any("would allow 1 other denials besides" in each for each in result.warnings)
+
+
+def test_a_log_without_denials_is_no_error(spark, tmp_path):
+    inputs = inputs_of(spark, tmp_path, [used()], days=1, current={"c1": RULES})
+    result = denials.run(inputs)
+    assert result.summary == "Nothing was denied from 2026-03-01 to 2026-03-01."
+    assert not any(name.endswith(".yaml") for name in result.outputs)
+
+
+def test_options_are_checked():
+    with pytest.raises(ValueError, match="min_events must be at least 1, not 0"):
+        DenialsOptions(min_events=0)
