@@ -40,6 +40,17 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def _several(text: str) -> int:
+    number = _whole(text)
+    if number < 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 1")
+    return number
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _whole(text)
+
+
 def _positive(text: str) -> float:
     try:
         number = float(text)
@@ -86,6 +97,53 @@ _SESSIONS: Final = (
     ),
     _TOP,
 )
+_DENIALS: Final = (
+    Option(
+        "min-events",
+        "min_events",
+        "leave out what was asked less often (default: 2)",
+        _whole,
+        "N",
+    ),
+    Option(
+        "most",
+        "most",
+        "look for what would allow the N most frequent denials (default: 1000)",
+        _whole,
+        "N",
+    ),
+    _TOP,
+)
+_RECOMMEND: Final = (
+    Option("no-prefixes", "prefixes", "write no PREFIXED ACLs, only LITERAL ones", flag=False),
+    Option(
+        "prefix-names",
+        "minimum_names",
+        "how many names a PREFIXED ACL must stand for (default: 3)",
+        _several,
+        "N",
+    ),
+    Option(
+        "prefix-length",
+        "minimum_length",
+        "how many characters a prefix must have (default: 4)",
+        _whole,
+        "N",
+    ),
+    Option(
+        "prefix-price",
+        "maximum_price",
+        "how many existing names a PREFIXED ACL may newly allow (default: 0)",
+        _count,
+        "N",
+    ),
+    Option(
+        "any-prefix", "any_prefix", "also take prefixes that end at none of the characters . - _"
+    ),
+    Option("hosts", "hosts", "name the hosts of principals that came from few"),
+    Option("most-hosts", "most_hosts", "how many hosts are few (default: 3)", _whole, "N"),
+    _TOP,
+)
 
 JOBS: Final[dict[str, Job]] = {
     "ingest": Job(
@@ -98,9 +156,13 @@ JOBS: Final[dict[str, Job]] = {
     "redundant": Job(
         "find ACLs that others cover, duplicates and contradictions", ("acls",), (_TOP,)
     ),
-    "denials": Job("tell what was denied, and the smallest ACL that would allow it", ("acls",)),
+    "denials": Job(
+        "tell what was denied, and the smallest ACL that would allow it", ("acls",), _DENIALS
+    ),
     "what-if": Job("replay the log under a proposed set of ACLs", ("proposed",), (_TOP,)),
-    "recommend": Job("find the smallest set of ACLs that allows what was used", ("acls",)),
+    "recommend": Job(
+        "find the smallest set of ACLs that allows what was used", ("acls",), _RECOMMEND
+    ),
     "diff": Job("compare two sets of ACLs, and replay the log under both", ("acls", "other")),
     "sessions": Job("find new principals and hosts, first uses and sudden peaks", (), _SESSIONS),
     ALL: Job("run every job that the given files allow, with one report"),

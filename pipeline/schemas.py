@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
+
+ANY_TOPIC: Final = "(any)"
+"""What our audit log names the resource of a question about any topic (KIP-679). No topic has that
+name, so that ACLs of single topics do not decide it."""
 
 
 def events() -> StructType:
@@ -18,7 +22,7 @@ def events() -> StructType:
       array; null if none
     - ``host``: the address in canonical form (`broker.acl.hosts`)
     - ``operation``, ``resource_type``: names of `broker.acl.bindings`
-    - ``resource_name``: null if the request named none
+    - ``resource_name``: null if the request named none; see `ANY_TOPIC`
     - ``reference_count``: how often the request names the resource; 1 in logs before Kafka 2.4
     - ``api``: the request, such as ``CreateAcls``; null in logs before Kafka 2.4
     - ``listener``, ``client_id``: null in Kafka's log, which does not have them

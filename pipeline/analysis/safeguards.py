@@ -21,6 +21,7 @@ from broker.acl.bindings import (
 )
 from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
 from broker.acl.operations import supported_operations
+from pipeline.analysis.coverage import covered
 from pipeline.analysis.least_privilege import Principals, effective
 from pipeline.ruleset import Ruleset
 
@@ -56,8 +57,9 @@ def denials(
         for principal in principals if len(principals) > 1 else ():
             companions.setdefault(principal, set()).update(principals)
     holdings = _Holdings(allows, rules)
-    found = (acl for acl in denying if holdings.meet(acl, companions.get(acl.principal, ())))
-    return _uncovered(found, rules.cidr)
+    found = [acl for acl in denying if holdings.meet(acl, companions.get(acl.principal, ()))]
+    needless = {each.acl for each in covered(Ruleset(cidr=rules.cidr).with_acls(found))}
+    return [acl for acl in found if acl not in needless]
 
 
 class _Holding:
@@ -153,55 +155,6 @@ def _subnet_covers(wide: Subnet, narrow: Subnet) -> bool:
         return False
     longer = narrow.size.prefix_length - wide.size.prefix_length
     return longer >= 0 and narrow.prefix >> longer == wide.prefix
-
-
-def _uncovered(acls: Iterable[AclBinding], cidr: bool) -> list[AclBinding]:
-    """Return those of some ACLs of one permission that no other of them makes needless."""
-    kept: list[AclBinding] = []
-    by_principal: dict[tuple[ResourceType, str], list[AclBinding]] = {}
-    for acl in sorted(acls, key=_width):
-        wider = chain(
-            by_principal.get((acl.resource_type, acl.principal), ()),
-            by_principal.get((acl.resource_type, WILDCARD_PRINCIPAL), ()),
-        )
-        if not any(_denial_covers(each, acl, cidr) for each in wider):
-            kept.append(acl)
-            by_principal.setdefault((acl.resource_type, acl.principal), []).append(acl)
-    return kept
-
-
-def _width(acl: AclBinding) -> tuple[object, ...]:
-    """A key that sorts an ACL behind those that may cover it."""
-    around = subnet(acl.host)
-    return (
-        acl.principal != WILDCARD_PRINCIPAL,
-        acl.operation is not AclOperation.ALL,
-        acl.host != WILDCARD,
-        around is None,
-        0 if around is None else around.size.prefix_length,
-        not (acl.pattern_type is PatternType.LITERAL and acl.resource_name == WILDCARD),
-        acl.pattern_type is not PatternType.PREFIXED,
-        len(acl.resource_name),
-        acl,
-    )
-
-
-def _denial_covers(wide: AclBinding, narrow: AclBinding, cidr: bool) -> bool:
-    return (
-        wide.operation in (AclOperation.ALL, narrow.operation)
-        and pattern_covers(wide.pattern_type, wide.resource_name, narrow)
-        and host_covers(wide.host, narrow.host, cidr=cidr)
-    )
-
-
-def pattern_covers(pattern_type: PatternType, name: str, narrow: AclBinding) -> bool:
-    """Tell whether a pattern matches every resource that an ACL's pattern matches."""
-    if pattern_type is PatternType.PREFIXED:
-        is_any = narrow.pattern_type is PatternType.LITERAL and narrow.resource_name == WILDCARD
-        return not is_any and narrow.resource_name.startswith(name)
-    if name == WILDCARD:
-        return True
-    return (narrow.pattern_type, narrow.resource_name) == (pattern_type, name)
 
 
 def closings(acls: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:

@@ -23,15 +23,13 @@ from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
 from pipeline.inputs import Inputs
 from pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
 from pipeline.result import Result
+from pipeline.schemas import ANY_TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _KEY: Final = ("cluster", "principal", "operation", "resource_type", "resource_name")
 _KEY_TYPES: Final = ", ".join(f"{name} string" for name in _KEY)
-
-ANY_TOPIC: Final = "(any)"
-"""What our audit log names the resource of a question about any topic; no topic's name."""
 
 _MOST_PRINCIPALS: Final = 10
 
@@ -42,12 +40,14 @@ class DenialsOptions:
 
     - ``min_events``: leave out what was asked less often
     - ``most``: look for what would allow so many, the most frequent ones
+    - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below 1.
     """
 
     min_events: int = 2
     most: int = 1000
+    top: int = 20
 
     def __post_init__(self) -> None:
         for name in ("min_events", "most"):
@@ -72,7 +72,7 @@ def run(inputs: Inputs, options: DenialsOptions | None = None) -> Result:
     proof = _proof(inputs, suggestions)
     days = _by_day(inputs.usage)
     principals = _by_principal(table)
-    return report(inputs, Found(counts, suggestions, proof, days, principals))
+    return report(inputs, Found(counts, suggestions, proof, days, principals), options.top)
 
 
 def _grouped(usage: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -21,8 +21,6 @@ Key = tuple[str, str, str, str, str | None]
 
 POLICY: Final = "denials/allow-after-review"
 """The name says what to do with the file before it is used."""
-
-_SHOWN: Final = 20
 
 _REMEDY_TABLE: Final = pa.schema(
     [
@@ -90,8 +88,8 @@ class Found:
     principals: Sequence[tuple[str, int]]
 
 
-def report(inputs: Inputs, found: Found) -> Result:
-    """Write the files, and return what was found."""
+def report(inputs: Inputs, found: Found, top: int) -> Result:
+    """Write the files, and return what was found, with the first ``top`` rows of each table."""
     outputs = {"denials/denied": "what was denied, without what is left out"}
     _write_remedies(inputs, found)
     outputs["denials/remedies"] = "what would allow the most frequent ones"
@@ -109,7 +107,7 @@ def report(inputs: Inputs, found: Found) -> Result:
         "Denied: what was refused most, and what would allow it",
         _summary(inputs, found, kinds),
         figures=_figures(found, kinds),
-        tables=[table for table in _tables(found) if table.rows],
+        tables=[table for table in _tables(found, top) if table.rows],
         charts=_charts(inputs, found),
         warnings=list(_warnings(inputs, found, kinds)),
         outputs=outputs,
@@ -178,7 +176,7 @@ def _figures(found: Found, kinds: Counter[Kind]) -> list[Figure]:
     ]
 
 
-def _tables(found: Found) -> Iterator[Table]:
+def _tables(found: Found, top: int) -> Iterator[Table]:
     columns = (
         *("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events", "Days"),
         *("Hosts", "APIs", "First seen", "Last seen", "Allowed events", "Remedy", "By which ACL"),
@@ -196,7 +194,7 @@ def _tables(found: Found) -> Iterator[Table]:
             "; ".join(filter(None, (each.remedy.kind.value, each.remedy.note))),
             "; ".join(map(acl_text, filter(None, (each.remedy.acl, *each.remedy.denies)))),
         )
-        for each in found.suggestions[:_SHOWN]
+        for each in found.suggestions[:top]
     ]
     note = "Allowed events: the same principal, operation and resource, allowed at another time."
     yield Table("Top denied", columns, rows, found.counts.told, note)
@@ -204,15 +202,13 @@ def _tables(found: Found) -> Iterator[Table]:
     yield Table(
         "Denied, and allowed besides by the suggested ACLs",
         ("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events"),
-        [(*key, events) for key, events in besides[:_SHOWN]],
+        [(*key, events) for key, events in besides[:top]],
         len(besides),
     )
 
 
 def _charts(inputs: Inputs, found: Found) -> list[Chart]:
-    window = inputs.window
-    count = (window.last_day - window.first_day).days + 1
-    days = [window.first_day + timedelta(days=each) for each in range(count)]
+    days = inputs.window.days
     of_days = [found.days.get(day, (0, 0)) for day in days]
     by_day = Chart(
         "Denied events by day",

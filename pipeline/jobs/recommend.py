@@ -34,10 +34,11 @@ from broker.acl.bindings import (
 from pipeline.analysis.prefixes import PrefixOptions
 from pipeline.analysis.recommendation import Draft
 from pipeline.inputs import InputError, Inputs
-from pipeline.jobs.recommend_questions import ANY_TOPIC, SESSION, Questions, session_of
+from pipeline.jobs.recommend_questions import SESSION, Questions, session_of
 from pipeline.jobs.recommend_report import Found, report
 from pipeline.result import Result
 from pipeline.ruleset import Ruleset
+from pipeline.schemas import ANY_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class RecommendOptions:
     - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
       `pipeline.analysis.prefixes.PrefixOptions`
     - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
+    - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below what is sensible.
     """
@@ -59,6 +61,7 @@ class RecommendOptions:
     any_prefix: bool = False
     hosts: bool = False
     most_hosts: int = 3
+    top: int = 20
 
     def __post_init__(self) -> None:
         self.of_prefixes()
@@ -100,7 +103,7 @@ def run(inputs: Inputs, options: RecommendOptions | None = None) -> Result:
         }
         proof = questions.proof(rules)
         found = Found(drafts, evidence, forbidden, rules, proof, _any_topic_lost(inputs, rules))
-        return report(inputs, found, options.maximum_price)
+        return report(inputs, found, maximum_price=options.maximum_price, top=options.top)
     finally:
         questions.close()
 

@@ -17,12 +17,10 @@ from pipeline.analysis.prefixes import PREFIXABLE
 from pipeline.analysis.recommendation import Evidence
 from pipeline.inputs import Inputs
 from pipeline.ruleset import Ruleset
+from pipeline.schemas import ANY_TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-ANY_TOPIC: Final = "(any)"
-"""What our audit log names the resource of a question about any topic; no topic's name."""
 
 SESSION: Final = ("cluster", "principal", "other_principals")
 """The columns that tell a session's principals."""

@@ -27,7 +27,6 @@ from pipeline.ruleset import Ruleset
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SHOWN: Final = 20
 _NAMED: Final = 5
 
 _PREFIX_TABLE: Final = pa.schema(
@@ -61,9 +60,9 @@ class Found:
     any_topic_lost: Sequence[tuple[str, str]]
 
 
-def report(inputs: Inputs, found: Found, maximum_price: int) -> Result:
-    """Write the files, and return what was found."""
-    return _Report(inputs, found, maximum_price).result()
+def report(inputs: Inputs, found: Found, *, maximum_price: int, top: int) -> Result:
+    """Write the files, and return what was found, with the first ``top`` rows of each table."""
+    return _Report(inputs, found, maximum_price, top).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +77,7 @@ class _Report:
     inputs: Inputs
     found: Found
     maximum_price: int
+    top: int
     reductions: dict[str, Reduction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -178,7 +178,7 @@ class _Report:
         yield self._prefixes()
         yield self._unmet()
         if self.found.proof.flips is not None:
-            yield _flips(self.found.proof.flips, self.found.proof)
+            yield self._flips(self.found.proof.flips)
 
     def _clusters(self) -> Table:
         columns = ("Cluster", "ACLs now", "Recommended", "Kept", "Narrowed", "Gone", "Events")
@@ -192,7 +192,7 @@ class _Report:
             )
             for cluster, rules in self.found.rules.items()
         ]
-        return Table("Clusters", columns, rows[:_SHOWN], len(rows))
+        return Table("Clusters", columns, rows[: self.top], len(rows))
 
     def _principals(self) -> Table:
         before: Counter[tuple[str, str]] = Counter()
@@ -201,7 +201,7 @@ class _Report:
             before.update((cluster, acl.principal) for acl in self._now(cluster))
             after.update((cluster, acl.principal) for acl in rules.acls)
         everyone = sorted({*before, *after}, key=lambda who: (-abs(after[who] - before[who]), who))
-        rows = [(*who, before[who], after[who]) for who in everyone[:_SHOWN]]
+        rows = [(*who, before[who], after[who]) for who in everyone[: self.top]]
         columns = ("Cluster", "Principal", "ACLs now", "Recommended")
         return Table("Principals whose ACLs change in number most", columns, rows, len(everyone))
 
@@ -237,7 +237,7 @@ class _Report:
                 ", ".join(each.candidate.examples[:_NAMED]),
                 each.why_not or "",
             )
-            for each in best[:_SHOWN]
+            for each in best[: self.top]
         ]
         note = "The price is how many existing names the principal would newly be allowed."
         return Table("Prefixes considered", columns, rows, len(best), note)
@@ -281,7 +281,7 @@ class _Report:
                 each.name,
                 each.reason,
             )
-            for cluster, each in unmet[:_SHOWN]
+            for cluster, each in unmet[: self.top]
         ]
         columns = ("Cluster", "Principal", "Operation", "Resource type", "Resource", "Reason")
         return Table("Used, but no ACL can be recommended", columns, rows, len(unmet))
@@ -354,19 +354,18 @@ class _Report:
                 "all of them; what runs more seldom than that is not known"
             )
 
-
-def _flips(flips: DataFrame, proof: Proof) -> Table:
-    columns = {
-        "cluster": "Cluster",
-        "principal": "Principal",
-        "example_host": "Host",
-        "operation": "Operation",
-        "resource_type": "Resource type",
-        "resource_name": "Resource",
-        "events": "Events",
-        "allowed_now": "Allowed now",
-    }
-    found = flips.orderBy("events", ascending=False).limit(_SHOWN).select(*columns).collect()
-    rows: list[Sequence[Cell]] = [tuple(row) for row in found]
-    total = sum(each.flips for each in proof.counts.values())
-    return Table("What would be decided otherwise", list(columns.values()), rows, total)
+    def _flips(self, flips: DataFrame) -> Table:
+        columns = {
+            "cluster": "Cluster",
+            "principal": "Principal",
+            "example_host": "Host",
+            "operation": "Operation",
+            "resource_type": "Resource type",
+            "resource_name": "Resource",
+            "events": "Events",
+            "allowed_now": "Allowed now",
+        }
+        first = flips.orderBy("events", ascending=False).limit(self.top).select(*columns)
+        rows: list[Sequence[Cell]] = [tuple(row) for row in first.collect()]
+        total = sum(each.flips for each in self.found.proof.counts.values())
+        return Table("What would be decided otherwise", list(columns.values()), rows, total)

@@ -68,6 +68,8 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         "matrix": {"top": 5},
         "redundant": {"top": 5},
         "what-if": {"top": 5},
+        "denials": {"top": 5},
+        "recommend": {"top": 5},
         "sessions": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
         "unused": {"filtering": False},
     }
@@ -84,6 +86,9 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         (["audit", "what-if", *LEAST, "--acls", "a"], "what-if needs --proposed"),
         (["audit", "what-if", *LEAST, "--baseline-days", "2"], "unrecognized arguments"),
         (["audit", "sessions", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
+        (["audit", "recommend", *LEAST, "--prefix-names", "1"], "no whole number above 1"),
+        (["audit", "recommend", *LEAST, "--prefix-price", "-1"], "no whole number above 0"),
+        (["audit", "denials", *LEAST, "--min-events", "0"], "no whole number above 0"),
         (["audit", "sessions", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),
         (["audit", "matrix", *LEAST, "--acls", "x="], "expected FILE or CLUSTER=FILE"),
         (["audit", "matrix", *LEAST, "--super-user", "alice"], "Type:name"),
