@@ -33,8 +33,9 @@ class Counts(NamedTuple):
     """What a replay says of one cluster, in questions and in events.
 
     ``lost`` is allowed now and would not be, ``gained`` the other way round. ``exempt_events`` were
-    of super users and broker users. ``differing_events`` are recorded otherwise than is decided
-    now; where the rules are not known, those of questions that were answered in both ways.
+    of super users and broker users. ``denied_since`` were recorded as allowed, and are denied now,
+    ``allowed_since`` the other way round; ``mixed_events`` are those of them, or all where the
+    rules are not known, that are of questions that the log answers both ways.
     """
 
     questions: int
@@ -46,7 +47,9 @@ class Counts(NamedTuple):
     gained_questions: int
     gained_events: int
     exempt_events: int
-    differing_events: int
+    denied_since: int
+    allowed_since: int
+    mixed_events: int
 
     @property
     def flips(self) -> int:
@@ -206,17 +209,13 @@ class Questions:
 def _counts() -> dict[str, Column]:
     one, events = F.lit(1), F.col("events")
     wanted, allowed = F.col("wanted"), F.col("recommended_allowed")
-    recorded = F.col("allowed_events")
-    differing = (
-        F.when(F.col("current_allowed"), events - recorded)
-        .when(~F.col("current_allowed"), recorded)
-        .when((recorded > 0) & (recorded < events), events)
-        .otherwise(0)
-    )
+    now, recorded = F.col("current_allowed"), F.col("allowed_events")
 
     def where(condition: Column, what: Column) -> Column:
         return F.when(condition, what).otherwise(0)
 
+    denied_since, allowed_since = where(~now, recorded), where(now, events - recorded)
+    is_mixed = (recorded > 0) & (recorded < events)
     columns = (
         one,
         events,
@@ -227,7 +226,9 @@ def _counts() -> dict[str, Column]:
         where(~wanted & allowed, one),
         where(~wanted & allowed, events),
         where(F.col("exempt"), events),
-        differing,
+        denied_since,
+        allowed_since,
+        where(is_mixed, F.when(now.isNull(), events).otherwise(denied_since + allowed_since)),
     )
     return dict(zip(Counts._fields, columns, strict=True))
 

@@ -20,6 +20,7 @@ from pipeline.analysis.prefixes import Candidate
 from pipeline.analysis.recommendation import Draft, Evidence, why_not
 from pipeline.analysis.reduction import Reduction, reduction
 from pipeline.inputs import Inputs
+from pipeline.jobs.drift import Drift, drift_warnings
 from pipeline.jobs.recommend_questions import Proof
 from pipeline.result import Cell, Chart, Figure, Result, Table
 from pipeline.ruleset import Ruleset
@@ -315,22 +316,28 @@ class _Report:
             yield self._about_any_topic()
         yield from self._about_silent()
         known = self.inputs.current
-        differing = sum(each.differing_events for name, each in counts.items() if name in known)
-        if differing:
-            yield (
-                f"{differing:,} events were decided otherwise than the current rules decide; what "
-                "these allow now is taken for used"
-            )
+        yield from self._about_drift()
         for cluster in counts:
             if cluster not in known:
                 yield (
                     f"the ACLs of cluster {cluster} are not given: what the log says was allowed "
-                    f"is taken for used ({counts[cluster].differing_events:,} events are of "
+                    f"is taken for used ({counts[cluster].mixed_events:,} events are of "
                     "questions that it answers both ways), and no DENY is kept"
                 )
         missing = sorted(set(known) - set(counts))
         if missing:
             yield f"no recommendation for {', '.join(missing)}: the log has nothing of it"
+
+    def _about_drift(self) -> Iterator[str]:
+        known = [
+            each for name, each in self.found.proof.counts.items() if name in self.inputs.current
+        ]
+        drift = Drift(
+            sum(each.denied_since for each in known),
+            sum(each.allowed_since for each in known),
+            sum(each.mixed_events for each in known),
+        )
+        yield from drift_warnings(drift, self.inputs.usage, self.inputs.current)
 
     def _about_any_topic(self) -> str:
         names = [principal for _, principal in self.found.any_topic_lost]

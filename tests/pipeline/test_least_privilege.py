@@ -366,7 +366,7 @@ def as_uses(used) -> list[Use]:
     return [Use(*rest, (name,)) for *rest, name in used]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(histories(), st.sets(st.sampled_from([each for session in SESSIONS for each in session])))
 def test_all_uses_stay_allowed_and_nothing_denied_becomes_allowed(history, host_bound):
     rules, sessions, used = history
