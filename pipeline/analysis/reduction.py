@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from broker.acl.bindings import (
@@ -33,11 +33,10 @@ class Reduction(NamedTuple):
 def reduction(before: Iterable[AclBinding], after: Iterable[AclBinding]) -> Reduction:
     """Compare two sets of ACLs; hosts are left out of account, and DENYs too."""
     old, new = _Grants(before), _Grants(after)
-    kept = {grant for grant in old if next(new.around(grant), None) is not None}
-    left = {wider for grant in new for wider in old.around(grant)}
-    total = sum(1 for _ in old)
+    kept = {grant for grant, _ in new.enclosing(old)}
+    left = {wider for _, wider in old.enclosing(new)}
     narrowed = len(left - kept)
-    return Reduction(len(kept), narrowed, total - len(kept) - narrowed)
+    return Reduction(len(kept), narrowed, len(old) - len(kept) - narrowed)
 
 
 _Pattern = tuple[ResourceType, PatternType, str]
@@ -59,21 +58,20 @@ class _Grants:
             if acl.pattern_type is PatternType.PREFIXED:
                 self._lengths.setdefault(acl.resource_type, set()).add(len(acl.resource_name))
 
-    def __iter__(self) -> Iterator[_Grant]:
-        for pattern, principals in self._bits.items():
-            for principal, bits in principals.items():
-                for operation in operations_of(bits):
-                    yield pattern, principal, operation
+    def __len__(self) -> int:
+        return sum(
+            bits.bit_count() for principals in self._bits.values() for bits in principals.values()
+        )
 
-    def around(self, grant: _Grant) -> Iterator[_Grant]:
-        """Return the grants that allow all that another one allows."""
-        own, principal, operation = grant
-        for pattern in self._patterns_around(*own):
-            principals = self._bits.get(pattern)
-            if principals is not None:
-                for each in {principal, WILDCARD_PRINCIPAL}:
-                    for source in operations_of(principals.get(each, 0) & GRANTED_BY[operation]):
-                        yield pattern, each, source
+    def enclosing(self, others: _Grants) -> Iterator[tuple[_Grant, _Grant]]:
+        """Return each of some other grants with each of these that allows all that it allows."""
+        for own, principals in others._bits.items():
+            for pattern in self._patterns_around(*own):
+                here = self._bits.get(pattern)
+                if here is not None:
+                    for principal, bits in principals.items():
+                        for operation, who, source in _sources(principal, bits, here):
+                            yield (own, principal, operation), (pattern, who, source)
 
     def _patterns_around(
         self, resource_type: ResourceType, pattern_type: PatternType, name: str
@@ -86,3 +84,14 @@ class _Grants:
         for length in self._lengths.get(resource_type, ()):
             if length <= len(name):
                 yield resource_type, PatternType.PREFIXED, name[:length]
+
+
+def _sources(
+    principal: str, bits: int, here: Mapping[str, int]
+) -> Iterator[tuple[AclOperation, str, AclOperation]]:
+    """Return each operation of a principal with whom and what allows it on another pattern."""
+    for who in {principal, WILDCARD_PRINCIPAL}:
+        if who in here:
+            for operation in operations_of(bits):
+                for source in operations_of(here[who] & GRANTED_BY[operation]):
+                    yield operation, who, source
