@@ -9,7 +9,7 @@ That something was denied is no reason to allow it: the suggestions are for a pe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclBinding, AclOperation, ResourceType
+from broker.acl.bindings import WILDCARD, AclBinding, AclOperation, ResourceType
 from pipeline import replay
 from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
 from pipeline.inputs import Inputs
@@ -195,7 +195,7 @@ def _proof(inputs: Inputs, suggestions: Sequence[Suggestion]) -> Proof:
         for cluster, rules in current.items()
     }
     sets = {"current": current, "suggested": suggested}
-    denied = inputs.usage.where(~F.col("allowed") & F.col("cluster").isin(list(added)))
+    denied = _about_resources(inputs, inputs.usage.where("not allowed"), added)
     events = F.col("events")
     becomes_allowed = ~F.col("current_allowed") & F.col("suggested_allowed")
     # What a DENY decides no suggestion is for.
@@ -219,6 +219,27 @@ def _proof(inputs: Inputs, suggestions: Sequence[Suggestion]) -> Proof:
         elif not row["denied"]:
             proven[key] = row["allowed"]
     return Proof(proven, besides)
+
+
+def _about_resources(
+    inputs: Inputs, usage: DataFrame, acls: Mapping[str, Iterable[AclBinding]]
+) -> DataFrame:
+    """Return the usage of resources that some ACLs match, and maybe some more."""
+    names = {
+        (cluster, acl.resource_type.name, acl.resource_name)
+        for cluster, of_cluster in acls.items()
+        for acl in of_cluster
+    }
+    columns = ("cluster", "resource_type", "resource_name")
+    schema = ", ".join(f"{name} string" for name in columns)
+    literal = F.broadcast(inputs.spark.createDataFrame(sorted(names), schema))
+    found = usage.join(literal, list(columns), "left_semi")
+    # Those alone may be PREFIXED: see `pipeline.analysis.grant`.
+    if not any(name == WILDCARD for *_, name in names):
+        return found
+    begin_so = F.col("cluster").isin(list(acls)) & F.col("resource_name").startswith(WILDCARD)
+    others = usage.where(begin_so & (F.col("resource_name") != WILDCARD))
+    return found.unionByName(others)
 
 
 def _by_day(usage: DataFrame) -> dict[date, tuple[int, int]]:

@@ -70,6 +70,7 @@ ROWS = [
     used(cluster="c2", resource_name="t", allowed=False, events=2),
     used(cluster="c2", resource_name="u", principal="User:root", rule="SuperUser"),
     used(cluster="c2", resource_name="v", allowed=False),
+    used(cluster="c2", resource_name="t", operation="DESCRIBE", allowed=False, events=3),
 ]  # fmt: skip
 
 EXPECTED = [
@@ -130,10 +131,17 @@ def test_everything_that_was_asked_is_proven(result):
     asked = [row for row in ROWS if row["resource_name"] != "(any)" and row["resource_name"] != "u"]
     assert figures["events replayed"] == sum(row["events"] for row in asked)
     assert figures["allowed events that would be denied"] == 0
-    assert figures["denied events that would be allowed"] == 0
     assert figures["events of super users"] == 13
-    assert "recommend/flips" not in result.outputs
-    assert "decides all of them as now" in result.summary
+
+
+def test_what_cannot_be_mended_is_listed(result):
+    """READ implies the DESCRIBE that was denied; which DENY did so is not known there."""
+    assert figures_of(result)["denied events that would be allowed"] == 3
+    assert "decides all but 1 of them as now" in result.summary
+    assert any(each.startswith("1 questions would be decided") for each in result.warnings)
+    (flip,) = table_of(result, "What would be decided otherwise")
+    assert (flip["Cluster"], flip["Resource"], flip["Allowed now"]) == ("c2", "t", False)
+    assert "recommend/flips" in result.outputs
 
 
 def test_the_current_set_is_compared(result):
@@ -192,6 +200,7 @@ def test_hosts_open_resources_and_dear_prefixes(spark, tmp_path):
     result = recommend.run(inputs, options)
     assert figures_of(result)["allowed events that would be denied"] == 0
     assert figures_of(result)["denied events that would be allowed"] == 0
+    assert "recommend/flips" not in result.outputs
     # c- would be dear enough, but one of its names is denied
     assert policy_of(inputs, "recommend/acls.yaml") == acls(
         "allow READ topic c-0 literal User:alice 10.0.0.1",
