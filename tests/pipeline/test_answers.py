@@ -1,0 +1,126 @@
+"""From options to answers: what is read, what is written, and what is said of it."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from pipeline.answers import answered, job_options  # noqa: E402
+from pipeline.arguments import add_jobs, audit_options  # noqa: E402
+from pipeline.command import DONE, FAILED, REFUSED  # noqa: E402
+from pipeline.ingest.read import IngestError  # noqa: E402
+from pipeline.inputs import InputError  # noqa: E402
+from pipeline.known_jobs import ALL, JOBS  # noqa: E402
+from pipeline.progress import Progress  # noqa: E402
+from pipeline.report.content import Report  # noqa: E402
+from pipeline.rule_files import read_rules  # noqa: E402
+from tests.pipeline.small_log import CLUSTER, SmallLog, small_log  # noqa: E402
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Ask = Callable[..., Report]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> SmallLog:
+    return small_log(tmp_path)
+
+
+@pytest.fixture
+def ask(spark: "SparkSession", tmp_path: Path) -> Ask:
+    """Runs a job with arguments as a user gives them; the output is tmp_path/out."""
+
+    def run(*words: str | Path, told: io.StringIO | None = None) -> Report:
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        add_jobs(parser)
+        arguments = [*map(str, words), "--output", str(tmp_path / "out")]
+        options = audit_options(parser.parse_args(arguments), arguments)
+        progress = Progress(told or io.StringIO())
+        return answered(spark, options, read_rules(options, None), progress)
+
+    return run
+
+
+def test_ingest_writes_tables_that_all_jobs_read_instead_of_the_log(
+    ask: Ask, files: SmallLog, tmp_path: Path
+):
+    told = io.StringIO()
+    report = ask("ingest", "--input", files.log, told=told)
+    assert report.window is not None
+    assert (report.window.events, report.window.allowed, report.window.denied) == (12, 9, 3)
+    assert report.quarantined == {"no JSON object, or something beside it": 1}
+    assert [(each.name, each.events) for each in report.clusters] == [(CLUSTER, 12)]
+    assert "batch 0: 13 lines" in told.getvalue()
+    out = tmp_path / "out"
+    assert {path.name for path in out.iterdir()} >= {"usage_daily", "quarantine", "ingest.html"}
+    page = (out / "ingest.html").read_text()
+    assert "12" in page
+    assert "\u202e" not in page
+    again = ask("matrix", "--input", out, "--days", "2026-01-02..2026-01-31")
+    assert again.window is not None
+    assert (str(again.window.first_day), again.window.events) == ("2026-01-02", 7)
+
+
+def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
+    ask: Ask, files: SmallLog, tmp_path: Path
+):
+    told = io.StringIO()
+    report = ask(
+        "all", "--input", files.log, "--acls", files.acls, "--proposed", files.proposed, told=told
+    )
+    assert {each.job for each in report.results} | set(report.unanswered) == (
+        set(JOBS) - {ALL, "ingest"}
+    )
+    assert report.unanswered["diff"] == "it needs --other"
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert all(f'id="job-{each.job}"' in page for each in report.results)
+    assert "User:bob\\u202e\\n&lt;b&gt;" in page.replace('<span class="esc">', "").replace(
+        "</span>", ""
+    )
+    assert "log: " in told.getvalue()
+    assert "13 lines, " in told.getvalue()
+
+
+def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
+    ask: Ask, files: SmallLog, tmp_path: Path
+):
+    with pytest.raises(InputError, match=f"of cluster x, .* it is of {CLUSTER}|.* of {CLUSTER}"):
+        ask("redundant", "--input", files.log, "--acls", f"x={files.acls}")
+    with pytest.raises(InputError, match="holds no events in these days, and 1 line"):
+        ask("matrix", "--input", files.log, "--until", "2025-12-31")
+    with pytest.raises(InputError, match="--output .* lies within --input"):
+        ask("matrix", "--input", tmp_path)
+    with pytest.raises(IngestError, match="cannot be read"):
+        ask("matrix", "--input", tmp_path / "nothing")
+
+
+def test_every_option_of_a_job_is_a_field_of_its_options_with_the_default_that_is_told():
+    samples: dict[str, Any] = {}
+    for name, job in JOBS.items():
+        if name in (ALL, "ingest"):
+            continue
+        defaults = job_options(name, {})
+        for option in job.options:
+            value = option.flag if option.read is None else option.read("3")
+            outer, _, inner = option.field.partition(".")
+            found = getattr(job_options(name, {option.field: value}), outer)
+            assert (getattr(found, inner) if inner else found) == value
+            default = getattr(defaults, outer)
+            default = getattr(default, inner) if inner else default
+            if "default: " in option.does and default is not None:
+                samples[option.name] = default
+                assert f"(default: {default:g})" in option.does
+    assert "top" in samples
+
+
+def test_the_exit_statuses_are_those_of_other_commands():
+    assert (DONE, REFUSED, FAILED) == (0, 1, 2)
