@@ -34,21 +34,13 @@ class Job(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
-def _whole(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
-    return int(text)
+def _whole(least: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isascii() or not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
+        return int(text)
 
-
-def _several(text: str) -> int:
-    number = _whole(text)
-    if number < 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 1")
-    return number
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else _whole(text)
+    return read
 
 
 def _positive(text: str) -> float:
@@ -62,7 +54,7 @@ def _positive(text: str) -> float:
 
 
 _TOP: Final = Option(
-    "top", "top", "how many rows the tables of the report have (default: 20)", _whole, "N"
+    "top", "top", "how many rows the tables of the report have (default: 20)", _whole(1), "N"
 )
 _UNUSED: Final = (
     Option(
@@ -78,14 +70,14 @@ _SESSIONS: Final = (
         "baseline-days",
         "baseline_days",
         "how many days at the beginning of the log are taken for normal (default: half of them)",
-        _whole,
+        _whole(1),
         "N",
     ),
     Option(
         "spike-minimum",
         "spike.minimum",
         "how many on a day can be a peak at all (default: 10)",
-        _whole,
+        _whole(1),
         "N",
     ),
     Option(
@@ -101,48 +93,46 @@ _DENIALS: Final = (
     Option(
         "min-events",
         "min_events",
-        "leave out what was asked less often (default: 2)",
-        _whole,
+        "leave out what was denied less often (default: 2)",
+        _whole(1),
         "N",
     ),
     Option(
         "most",
         "most",
-        "look for what would allow the N most frequent denials (default: 1000)",
-        _whole,
+        "look for the ACL that would allow it for so many, the most frequent (default: 1000)",
+        _whole(1),
         "N",
     ),
-    _TOP,
 )
 _RECOMMEND: Final = (
-    Option("no-prefixes", "prefixes", "write no PREFIXED ACLs, only LITERAL ones", flag=False),
+    Option("no-prefixes", "prefixes", "recommend LITERAL ACLs alone", flag=False),
     Option(
-        "prefix-names",
+        "min-names",
         "minimum_names",
-        "how many names a PREFIXED ACL must stand for (default: 3)",
-        _several,
+        "how many LITERAL ACLs a PREFIXED one must stand for (default: 3)",
+        _whole(2),
         "N",
     ),
     Option(
-        "prefix-length",
+        "min-length",
         "minimum_length",
-        "how many characters a prefix must have (default: 4)",
-        _whole,
+        "how many characters a prefix has at least (default: 4)",
+        _whole(1),
         "N",
     ),
     Option(
-        "prefix-price",
+        "max-price",
         "maximum_price",
-        "how many existing names a PREFIXED ACL may newly allow (default: 0)",
-        _count,
+        "how many existing names a prefix may newly allow (default: 0)",
+        _whole(0),
         "N",
     ),
-    Option(
-        "any-prefix", "any_prefix", "also take prefixes that end at none of the characters . - _"
-    ),
+    Option("any-prefix", "any_prefix", "also take prefixes that end within a word of a name"),
     Option("hosts", "hosts", "name the hosts of principals that came from few"),
-    Option("most-hosts", "most_hosts", "how many hosts are few (default: 3)", _whole, "N"),
-    _TOP,
+    Option(
+        "most-hosts", "most_hosts", "how many are few, with --hosts (default: 3)", _whole(1), "N"
+    ),
 )
 
 JOBS: Final[dict[str, Job]] = {
@@ -156,14 +146,12 @@ JOBS: Final[dict[str, Job]] = {
     "redundant": Job(
         "find ACLs that others cover, duplicates and contradictions", ("acls",), (_TOP,)
     ),
-    "denials": Job(
-        "tell what was denied, and the smallest ACL that would allow it", ("acls",), _DENIALS
-    ),
+    "denials": Job("tell what was denied, and the smallest ACL that would allow it", (), _DENIALS),
     "what-if": Job("replay the log under a proposed set of ACLs", ("proposed",), (_TOP,)),
-    "recommend": Job(
-        "find the smallest set of ACLs that allows what was used", ("acls",), _RECOMMEND
+    "recommend": Job("find the smallest set of ACLs that allows what was used", (), _RECOMMEND),
+    "diff": Job(
+        "compare two sets of ACLs, and replay the log under both", ("acls", "other"), (_TOP,)
     ),
-    "diff": Job("compare two sets of ACLs, and replay the log under both", ("acls", "other")),
     "sessions": Job("find new principals and hosts, first uses and sudden peaks", (), _SESSIONS),
     ALL: Job("run every job that the given files allow, with one report"),
 }

@@ -67,6 +67,7 @@ def open_session(
         raise SparkUnavailableError(
             f"Spark is not installed ({error}): install aclbroker[spark], or run make setup-spark"
         ) from error
+    settings = settings or {}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
         provide_java()
     # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
@@ -77,10 +78,13 @@ def open_session(
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
         # Otherwise Spark warns that it looks for an outer address, which it then does not use.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    elif "spark.pyspark.python" in settings:
+        # Spark itself looks at this setting in spark-submit alone.
+        os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
     builder = SparkSession.builder.appName("aclbroker audit")
     if chosen != _submitted_master():
         builder = builder.master(chosen)
-    for name, value in _settings(chosen, settings or {}).items():
+    for name, value in _settings(chosen, settings).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()

@@ -56,7 +56,14 @@ def small_log(directory: Path, cluster: str = CLUSTER) -> SmallLog:
 
 
 def event(
-    cluster: str, day: str, hour: int, name: str, operation: str, topic: str, *, allowed: bool = True
+    cluster: str,
+    day: str,
+    hour: int,
+    name: str,
+    operation: str,
+    topic: str,
+    *,
+    allowed: bool = True,
 ) -> str:
     """One line of our own audit log (docs/audit.md)."""
     acl = {

@@ -110,7 +110,7 @@ def test_every_option_of_a_job_is_a_field_of_its_options_with_the_default_that_i
             continue
         defaults = job_options(name, {})
         for option in job.options:
-            value = option.flag if option.read is None else option.read("3")
+            value = option.flag if option.read is None else option.read("4")
             outer, _, inner = option.field.partition(".")
             found = getattr(job_options(name, {option.field: value}), outer)
             assert (getattr(found, inner) if inner else found) == value
