@@ -37,7 +37,7 @@ def test_workers_need_no_more_than_pyarrow_and_answer_the_same(
     files = small_log(tmp_path)
     python = bare_python(tmp_path / "venv", "pyarrow", "numpy")
     for module in ("pipeline", "broker", "pandas"):
-        found = subprocess.run([python, "-c", f"import {module}"], stderr=subprocess.DEVNULL)
+        found = subprocess.run([python, "-I", "-c", f"import {module}"], stderr=subprocess.DEVNULL)
         assert found.returncode != 0
     settings = {
         "spark.pyspark.python": python,
