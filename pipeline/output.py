@@ -9,7 +9,6 @@ from urllib.parse import quote
 
 from broker.acl.bindings import AclBinding
 from pipeline.commands import script
-from pipeline.policy import Policy, dump_policy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,6 +68,9 @@ class Output:
         they add everything and remove nothing. If there are several clusters, the names are
         ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
         """
+        # Workers import this module with the jobs, and need not have what reads and writes YAML.
+        from pipeline.policy import Policy, dump_policy
+
         written: dict[str, str] = {}
         for cluster, wanted in acls.items():
             file = f"{name}-{quote(cluster, safe='')}" if len(acls) > 1 else name

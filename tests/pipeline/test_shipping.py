@@ -5,7 +5,10 @@ import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from pipeline.shipping import ARCHIVE, write_archive
+from tests.support.spark_cluster import bare_python
 
 
 def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: Path):
@@ -35,3 +38,21 @@ def test_a_python_without_any_package_decides_from_the_archive(tmp_path: Path):
     )
     # -I and -S: neither the directory nor what is installed is found.
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)
+
+
+def test_what_runs_in_workers_is_imported_with_pyarrow_alone(tmp_path: Path):
+    pytest.importorskip("pyspark")
+    write_archive(tmp_path / ARCHIVE)
+    # pyspark and py4j come with every Spark.
+    python = bare_python(tmp_path / "venv", "pyspark", "py4j", "pyarrow", "numpy")
+    with ZipFile(tmp_path / ARCHIVE) as archive:
+        modules = [
+            name.removesuffix(".py").replace("/", ".")
+            for name in archive.namelist()
+            if name.startswith(("pipeline/ingest/", "pipeline/jobs/", "pipeline/replay"))
+            and not name.endswith("__init__.py")
+        ]
+    assert "pipeline.replay" in modules
+    program = f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
+    program += "".join(f"import {module}\n" for module in modules)
+    subprocess.run([python, "-I", "-c", program], check=True)
