@@ -34,13 +34,10 @@ class Job(NamedTuple):
     options: tuple[Option, ...] = ()
 
 
-def _whole(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} on")
-        return int(text)
-
-    return read
+def _whole(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
 
 
 def _positive(text: str) -> float:
@@ -54,7 +51,7 @@ def _positive(text: str) -> float:
 
 
 _TOP: Final = Option(
-    "top", "top", "how many rows the tables of the report have (default: 20)", _whole(1), "N"
+    "top", "top", "how many rows the tables of the report have (default: 20)", _whole, "N"
 )
 _UNUSED: Final = (
     Option(
@@ -70,14 +67,14 @@ _SESSIONS: Final = (
         "baseline-days",
         "baseline_days",
         "how many days at the beginning of the log are taken for normal (default: half of them)",
-        _whole(1),
+        _whole,
         "N",
     ),
     Option(
         "spike-minimum",
         "spike.minimum",
         "how many on a day can be a peak at all (default: 10)",
-        _whole(1),
+        _whole,
         "N",
     ),
     Option(
@@ -88,51 +85,6 @@ _SESSIONS: Final = (
         "X",
     ),
     _TOP,
-)
-_DENIALS: Final = (
-    Option(
-        "min-events",
-        "min_events",
-        "leave out what was denied less often (default: 2)",
-        _whole(1),
-        "N",
-    ),
-    Option(
-        "most",
-        "most",
-        "look for the ACL that would allow it for so many, the most frequent (default: 1000)",
-        _whole(1),
-        "N",
-    ),
-)
-_RECOMMEND: Final = (
-    Option("no-prefixes", "prefixes", "recommend LITERAL ACLs alone", flag=False),
-    Option(
-        "min-names",
-        "minimum_names",
-        "how many LITERAL ACLs a PREFIXED one must stand for (default: 3)",
-        _whole(2),
-        "N",
-    ),
-    Option(
-        "min-length",
-        "minimum_length",
-        "how many characters a prefix has at least (default: 4)",
-        _whole(1),
-        "N",
-    ),
-    Option(
-        "max-price",
-        "maximum_price",
-        "how many existing names a prefix may newly allow (default: 0)",
-        _whole(0),
-        "N",
-    ),
-    Option("any-prefix", "any_prefix", "also take prefixes that end within a word of a name"),
-    Option("hosts", "hosts", "name the hosts of principals that came from few"),
-    Option(
-        "most-hosts", "most_hosts", "how many are few, with --hosts (default: 3)", _whole(1), "N"
-    ),
 )
 
 JOBS: Final[dict[str, Job]] = {
@@ -146,9 +98,9 @@ JOBS: Final[dict[str, Job]] = {
     "redundant": Job(
         "find ACLs that others cover, duplicates and contradictions", ("acls",), (_TOP,)
     ),
-    "denials": Job("tell what was denied, and the smallest ACL that would allow it", (), _DENIALS),
+    "denials": Job("tell what was denied, and the smallest ACL that would allow it", ("acls",)),
     "what-if": Job("replay the log under a proposed set of ACLs", ("proposed",), (_TOP,)),
-    "recommend": Job("find the smallest set of ACLs that allows what was used", (), _RECOMMEND),
+    "recommend": Job("find the smallest set of ACLs that allows what was used", ("acls",)),
     "diff": Job(
         "compare two sets of ACLs, and replay the log under both", ("acls", "other"), (_TOP,)
     ),
