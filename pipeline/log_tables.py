@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -74,7 +75,9 @@ def gather(
     how = reading(spark, options, named_cluster)
     place = options.output.rstrip("/")
     if options.job_options.get("ingest", {}).get("follow"):
-        follow(spark, options.inputs, how, place, told=told)
+        # Who ends it wants to see what was gathered.
+        with suppress(KeyboardInterrupt):
+            follow(spark, options.inputs, how, place, told=told)
     else:
         ingest(spark, options.inputs, how, place, told=told)
 

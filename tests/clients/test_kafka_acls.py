@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from broker.cli.acl_source import described
+from pipeline.acl_files import read_acls
+from pipeline.inputs import InputError
 from tests.clients.acl_command import (
     Commands,
     Printed,
@@ -181,3 +184,32 @@ def test_a_wrong_password_is_told_with_the_message_of_a_real_kafka(
         "Authentication failed: Invalid username or password"
     )
     assert printed.status == 1
+
+
+def test_the_audit_analysis_reads_what_the_script_lists_as_what_a_broker_describes(
+    broker: Broker, acl_commands: Commands, tmp_path: Path
+) -> None:
+    admin = command_config(tmp_path, "admin")
+    for example in EXAMPLES.strip().splitlines():
+        if example.startswith("--add"):
+            _run_on(broker, acl_commands, example, admin)
+    listed = tmp_path / "listed"
+    listed.write_text(_run_on(broker, acl_commands, "--list", admin).out)
+    acls = set(read_acls(str(listed)).acls)
+    assert len(acls) == listed.read_text().count("principal=") > 20
+    for listener, config in (("PLAINTEXT", None), ("SASL_PLAINTEXT", admin)):
+        found = described(broker.listeners[listener], config)
+        assert set(found.acls) == acls
+        assert found.cluster
+
+
+def test_a_broker_that_cannot_be_asked_is_named_with_the_reason(
+    broker: Broker, tmp_path: Path
+) -> None:
+    alice = command_config(tmp_path, "alice")
+    with pytest.raises(InputError, match=r"kafka://.*the ACLs cannot be described: 31"):
+        described(broker.listeners["SASL_PLAINTEXT"], alice)
+    with pytest.raises(InputError, match="kafka://nowhere: 'nowhere' is not HOST:PORT"):
+        described("nowhere", None)
+    with pytest.raises(InputError, match=r"kafka://127.0.0.1:1: .*refused"):
+        described("127.0.0.1:1", None)
