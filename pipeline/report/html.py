@@ -13,7 +13,7 @@ from importlib import resources
 
 from pipeline.report import charts
 from pipeline.report.content import Report
-from pipeline.report.markup import Markup, document, element, joined, name_of, style
+from pipeline.report.markup import Markup, breakable, document, element, joined, name_of, style
 from pipeline.report.words import (
     cell,
     counted,
@@ -26,7 +26,7 @@ from pipeline.result import Cell, Chart, Figure, Result, Table
 _LONGEST_NAME = 240
 """How many characters of a name are shown: a client may use a name of 32 thousand."""
 
-_SHORT = 22
+_SHORT = 26
 """How many characters of a cell stay on one line."""
 
 _WARNING_SIGN = (
@@ -287,7 +287,7 @@ def _grid(names: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> M
             )
 
     head = (
-        element("th", name, scope="col", class_="number" if kind == "number" else None)
+        element("th", breakable(name), scope="col", class_="number" if kind == "number" else None)
         for name, kind in zip(names, kinds, strict=True)
     )
     grid = element(

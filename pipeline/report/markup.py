@@ -7,7 +7,7 @@ from typing import Final
 
 from pipeline.report.words import ESCAPE, shortened, shown
 
-_VOID: Final = frozenset(["meta", "br", "hr"])
+_VOID: Final = frozenset(["meta", "br", "hr", "wbr"])
 
 
 class Markup(str):
@@ -42,6 +42,11 @@ def name_of(content: str, room: int | None = None) -> Markup:
         parts += [escape(safe[last : match.start()]), f'<span class="esc">{match[0]}</span>']
         last = match.end()
     return Markup("".join([*parts, escape(safe[last:])]))
+
+
+def breakable(content: str) -> Markup:
+    """Return `text` that may go on in a new line behind each underscore."""
+    return Markup(text(content).replace("_", "_<wbr>"))
 
 
 def style(css: str) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -23,6 +22,7 @@ LEAST_WIDTH: Final = 40
 
 _MOST_ROWS: Final = 10
 _MOST_LINES: Final = 3
+_MOST_RECORDS: Final = 5
 _NARROWEST: Final = 10
 _PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
@@ -39,7 +39,7 @@ def summary(report: Report, columns: int = 100) -> str:
     if report.unanswered:
         lines = ["Not answered"]
         for job, reason in report.unanswered.items():
-            lines += _wrapped(f"{job}: {reason}", columns, "  ", "    ")
+            lines += _wrapped(f"{job}: {reason}", columns, "  ", "  ")
         parts.append(lines)
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
@@ -85,7 +85,7 @@ def _result(result: Result, report: Report, columns: int) -> list[str]:
     if result.outputs:
         lines += ["", "Written:"]
         for name, holds in result.outputs.items():
-            lines += _wrapped(f"{name}  {holds}", columns, "  ", "    ")
+            lines += _wrapped(f"{name}  {holds}", columns, "  ", "  ")
     return lines
 
 
@@ -104,15 +104,25 @@ def _table(table: Table, columns: int) -> list[str]:
     if not rows:
         return _wrapped(f"{table.title}: none", columns)
     grid = _Grid(table.columns, rows, columns)
-    notes = []
-    if len(rows) < table.total:
-        notes.append(f"{len(rows):,} of {table.total:,}")
-    if grid.left_out:
-        notes.append(f"too wide for {', '.join(grid.left_out)}")
-    lines = _wrapped(f"{table.title} ({'; '.join(notes)})" if notes else table.title, columns)
+    if not grid.fits:
+        rows = rows[:_MOST_RECORDS]
+    rest = f" ({len(rows):,} of {table.total:,})" if len(rows) < table.total else ""
+    lines = _wrapped(f"{table.title}{rest}", columns)
     if table.note:
         lines += _wrapped(table.note, columns)
-    return [*lines, *grid.lines()]
+    return [*lines, *(grid.lines() if grid.fits else _records(table.columns, rows, columns))]
+
+
+def _records(names: Sequence[str], rows: Sequence[Sequence[Cell]], columns: int) -> Iterator[str]:
+    """Lines for a table with more columns than there is room for: a paragraph a row."""
+    for row in rows:
+        parts = [f"{name}: {_plain(value)}" for name, value in zip(names, row, strict=True)]
+        yield from _wrapped("; ".join(parts), columns, "- ", "  ")
+
+
+def _plain(value: Cell) -> str:
+    # Texts are made safe when the paragraph is.
+    return value if isinstance(value, str) else cell(value)
 
 
 class _Grid:
@@ -126,14 +136,16 @@ class _Grid:
         for at, name in enumerate(self._head):
             longest = max(width(row[at]) for row in self._cells)
             natural.append(min(max(longest, width(name)), columns))
-            # A number is never cut.
-            least.append(longest if self._right[at] else min(natural[at], _NARROWEST))
+            # A number is never cut, and words of a head only if they are long.
+            word = max(width(part) for part in (name or "-").split(" "))
+            needed = longest if self._right[at] else min(longest, _NARROWEST)
+            least.append(min(max(needed, min(word, _NARROWEST)), natural[at]))
         self._rooms = fitted(natural, least, columns)
 
     @property
-    def left_out(self) -> list[str]:
-        """The names of columns for which there is no room."""
-        return [name for name, room in zip(self._head, self._rooms, strict=True) if not room]
+    def fits(self) -> bool:
+        """Whether there is room for all columns."""
+        return bool(self._rooms)
 
     def lines(self) -> Iterator[str]:
         """The head, a rule and the rows."""
@@ -146,7 +158,6 @@ class _Grid:
         parts = [
             (broken(text, room, _MOST_LINES), room, right)
             for text, room, right in zip(cells, self._rooms, self._right, strict=True)
-            if room
         ]
         for at in range(max(len(part) for part, _, _ in parts)):
             line = "".join(
@@ -159,18 +170,14 @@ class _Grid:
 def fitted(natural: Sequence[int], least: Sequence[int], room: int) -> list[int]:
     """Return the widths that columns get in ``room``, which the gaps before them share.
 
-    The widest give way first, none below its ``least``. Columns for which there is no room at all
-    are left out, with width 0, the last ones first.
+    The widest give way first, none below its ``least``; nothing is returned if that is too much.
     """
-    count = len(natural)
-    if not count:
+    free = room - len(_GAP) * len(natural)
+    if not natural or sum(least) > free:
         return []
-    free = room - len(_GAP) * count
-    if sum(least) > free and count > 1:
-        return [*fitted(natural[:-1], least[:-1], room), 0]
     most = max(natural)
     found = list(natural)
-    while sum(found) > free and most > 1:
+    while sum(found) > free:
         most -= 1
         found = [min(size, max(most, low)) for size, low in zip(natural, least, strict=True)]
     return found
@@ -192,23 +199,20 @@ def broken(text: str, room: int, most: int) -> list[str]:
     return lines
 
 
-def _broken(text: str, room: int) -> list[str]:
+def _broken(text: str, room: int, ends: str = _PART_ENDS) -> list[str]:
     lines = []
     while width(text) > room:
         end = len(cut(text, room)) or 1
         if text[end] != " ":
-            end = max(_end_of_part(text, end), 0) or end
+            end = _end_of_part(text, end, ends) or end
         lines.append(text[:end].rstrip())
         text = text[end:].lstrip(" ")
     return [*lines, text]
 
 
-def _end_of_part(text: str, end: int) -> int:
+def _end_of_part(text: str, end: int, ends: str) -> int:
     """Where the last part of a name ends before ``end``, if beyond the middle; else 0."""
-    for at in range(end, end // 2, -1):
-        if text[at - 1] in _PART_ENDS:
-            return at
-    return 0
+    return next((at for at in range(end, end // 2, -1) if text[at - 1] in ends), 0)
 
 
 def _aligned(text: str, room: int, *, right: bool) -> str:
@@ -217,10 +221,8 @@ def _aligned(text: str, room: int, *, right: bool) -> str:
 
 
 def _wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[str]:
-    wrapper = textwrap.TextWrapper(
-        width=columns,
-        initial_indent=first,
-        subsequent_indent=later,
-        break_on_hyphens=False,
-    )
-    return wrapper.wrap(shown(text)) or [first.rstrip()]
+    """Return prose as lines, the first one behind ``first`` and each further one behind ``later``,
+    which are equally long.
+    """
+    lines = _broken(shown(text), columns - len(first), " ")
+    return [f"{first}{lines[0]}".rstrip(), *(f"{later}{line}" for line in lines[1:])]

@@ -12,7 +12,7 @@ from pipeline.report.html import page
 from pipeline.result import Chart, Result
 from tests.pipeline.report.examples import HOSTILE, MATRIX, REPORT, WHAT_IF
 
-VOID = {"meta", "br", "hr"}
+VOID = {"meta", "wbr"}
 
 
 class Node:

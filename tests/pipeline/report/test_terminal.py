@@ -64,15 +64,15 @@ def test_the_widest_columns_give_way_first_and_numbers_never():
     assert fitted([10, 10], [6, 6], 24) == [10, 10]
     assert fitted([10, 30, 3], [6, 6, 3], 36) == [10, 17, 3]
     assert fitted([30, 12], [6, 12], 24) == [8, 12]
-    assert fitted([], [], 13) == []
 
 
-def test_columns_without_any_room_are_left_out_and_named():
-    assert fitted([30, 30, 30], [6, 6, 6], 19) == [7, 7, 0]
+def test_a_table_with_too_many_columns_is_written_as_paragraphs():
+    assert fitted([30, 30, 30], [6, 6, 6], 23) == []
     names = [f"column {number}" for number in range(9)]
-    wide = Table("T", names, [["x" * 30] * 9], 30)
+    wide = Table("T", names, [["x" * 30, *range(7), "a\nb"]] * 9, 30)
     text = summary(replace(REPORT, results=[Result("j", "t", "s", tables=[wide])]), 60)
-    assert "T (1 of 30; too wide for column 5, column 6" in text
+    assert "T (5 of 30)\n- column 0: xxx" in text
+    assert "column 7: 6; column 8: a\\nb\n- column 0" in text.replace("\n  ", " ")
 
 
 def test_long_texts_take_several_lines_which_end_where_a_part_of_a_name_ends():
