@@ -13,7 +13,7 @@ from pipeline.policy import PolicyError
 from pipeline.progress import Progress
 from pipeline.report.terminal import summary
 from pipeline.rule_files import Describe, RuleFiles, read_rules
-from pipeline.session import LOCAL_MASTER, SparkUnavailableError, open_session
+from pipeline.session import SparkUnavailableError, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +47,9 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
 
 
 def _answered(options: AuditOptions, rules: RuleFiles, progress: Progress) -> Report:
-    with progress.step(f"Spark, {options.master or LOCAL_MASTER}"):
+    with progress.step("Spark") as step:
         spark = open_session(options.master, options.spark)
+        step.name += f" on {spark.sparkContext.master}"
     from pipeline.answers import answered
     from pipeline.shipping import ship
 

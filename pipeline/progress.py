@@ -48,7 +48,7 @@ class Progress:
             if self._is_terminal:
                 ticker.join()
                 self._stream.write(_CLEAR_LINE)
-        self.note(f"{name}: {step.told()}")
+        self.note(f"{step.name}: {step.told()}")
 
     def _tick(self, step: Step, done: threading.Event) -> None:
         while not done.wait(_REFRESHED_EVERY):
@@ -67,7 +67,10 @@ class Progress:
 
 
 class Step:
-    """A step that runs. ``lines`` is how many lines of the log it has read, if it reads any."""
+    """A step that runs. ``lines`` is how many lines of the log it has read, if it reads any.
+
+    ``name`` may be made more precise until it ends.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
