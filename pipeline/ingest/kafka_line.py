@@ -12,15 +12,13 @@ the broken lines around it can be seen. That is why our own JSON Lines are to be
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from broker.acl.authorizer import RuleKind
-from broker.acl.hosts import canonical
-from pipeline.ingest.record import ASKED, PRINCIPAL_FORM, RESOURCES, Record
+from pipeline.ingest.record import ASKED, PRINCIPAL_FORM, RESOURCES, Record, canonical_host
 
 
 class Dialect(StrEnum):
@@ -42,9 +40,9 @@ class Dialect(StrEnum):
 class Reason(StrEnum):
     """Why a line is quarantined, in the order in which it is asked."""
 
-    ENCODING = "bytes that are not UTF-8"
     HEAD = "does not begin as a record of the authorizer"
     CUT_OFF = "begins as a record and is cut off: the lines beside it may be forged"
+    ENCODING = "bytes that are not UTF-8"
     WORDS = "the words of a record are missing, repeated or out of order"
     TIME = "no such time"
     PRINCIPAL = "no principal of the form Type:name"
@@ -68,6 +66,9 @@ WORDS: Final = (
 )
 """The fixed words. No two can overlap: none begins with the end of another."""
 
+CUTS: Final = (HOST, RESOURCE, REQUEST, RULE)
+"""The words at which a line is cut. The last two are not in the logs of old versions."""
+
 # Kafka is younger than the century. Bounding the year keeps every zone's time within the tables'.
 TIME: Final = r"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}\] "
 """How a line begins: with the broker's local time."""
@@ -79,8 +80,12 @@ LEVELS: Final = frozenset(["TRACE", "DEBUG", "INFO", "WARN"])
 
 TAIL: Final = " (kafka.authorizer.logger)"
 
+_LITERAL: Final = "LITERAL:"
+
+_HEAD: Final = re.compile(f"(?:{'|'.join(sorted(LEVELS))}){PRINCIPAL} ".encode())
+_TAILS: Final = (TAIL.encode(), f"{TAIL}\r".encode())
 _PRINCIPAL: Final = re.compile(PRINCIPAL_FORM)
-HOST_FORM: Final = r"[0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?"
+_HOST: Final = re.compile(r" [0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?")
 
 
 def pascal(name: str) -> str:
@@ -155,139 +160,217 @@ def second_of(text: str, zone: tzinfo) -> datetime | None:
 
 
 def parse_rest(rest: bytes, cluster: str) -> Record | Reason:
-    """Return what a line says behind its time, or the reason to quarantine it.
-
-    It is the same for many lines of a log.
-    """
-    try:
-        text = rest.decode()
-    except UnicodeDecodeError:
-        return Reason.ENCODING
-    level = text.partition(" ")[0]
-    if level not in LEVELS or not text.startswith(f"{PRINCIPAL} ", len(level)):
+    """Return what a line says behind its time, or the reason to quarantine it."""
+    if not _HEAD.match(rest):
         return Reason.HEAD
-    text = text.removesuffix("\r")
-    if not text.endswith(TAIL):
+    if not ends_as_record(rest):
         return Reason.CUT_OFF
-    body = text[len(level) : -len(TAIL)]
-    form = _FORMS.get(tuple(map(body.count, WORDS)))
-    fields = _fields(body, form.words) if form else None
-    if form is None or fields is None:
+    if _decoded(rest) is None:
+        return Reason.ENCODING
+    parts = _parted(rest.removesuffix(b"\r").removesuffix(TAIL.encode()))
+    found = [read(part) for (read, _), part in zip(PARTS, parts, strict=True)]
+    reasons = [each for each in found if isinstance(each, Reason)]
+    if reasons:
+        return min(reasons, key=list(Reason).index)
+    return _together(cluster, *found)
+
+
+def _together(
+    cluster: str, asker: Asker, host: Host, resource: Resource, request: Request, rule: Rule
+) -> Record | Reason:
+    if asker.is_old != rule.is_missing:
         return Reason.WORDS
-    return _record(fields, form, level == "TRACE", cluster)
-
-
-class _Form(NamedTuple):
-    """The fixed words of a line in their order, and what they tell."""
-
-    words: tuple[str, ...]
-    allowed: bool
-    is_old: bool
-
-
-def _forms() -> Iterator[_Form]:
-    for verdict in (ALLOWED, DENIED, ALLOWED_OLD, DENIED_OLD):
-        is_old = verdict in (ALLOWED_OLD, DENIED_OLD)
-        base = (PRINCIPAL, verdict, HOST, RESOURCE)
-        ends = [(), (REQUEST, COUNT)] if is_old else [(REQUEST, COUNT, RULE)]
-        for end in ends:
-            yield _Form((*base, *end), verdict in (ALLOWED, ALLOWED_OLD), is_old)
-
-
-_FORMS: Final = {tuple(int(word in form.words) for word in WORDS): form for form in _forms()}
-"""The forms of a line by how often each of `WORDS` occurs."""
-
-
-def _fields(text: str, words: tuple[str, ...]) -> list[str] | None:
-    """Return what stands behind each word, or None if they are in another order."""
-    fields = []
-    for word in reversed(words):
-        text, found, field = text.rpartition(word)
-        if not found or not field.startswith(" "):
-            return None
-        fields.append(field[1:])
-    return fields[::-1]
-
-
-def _record(fields: list[str], form: _Form, quiet: bool, cluster: str) -> Record | Reason:
-    principal, operation, host, resource, *request = fields
-    if not _PRINCIPAL.match(principal):
-        return Reason.PRINCIPAL
-    asked = (OLD_OPERATIONS if form.is_old else OPERATIONS).get(operation)
-    if asked is None:
-        return Reason.OPERATION
-    address = _address(host)
-    if address is None:
-        return Reason.HOST
-    named = _resource(resource, has_pattern=bool(request))
-    if named is None:
+    if not (resource.has_pattern or request.is_missing):
         return Reason.RESOURCE
-    api, count, rule = (*request, None, None, None)[:3]
-    wrong = _wrong(api, count)
-    if wrong is not None:
-        return wrong
-    decided = None if rule is None else _rule(rule, form.allowed)
-    if isinstance(decided, Reason):
-        return decided
-    kind, source = decided or (None, Dialect.ZOOKEEPER)
+    if not (rule.may_allow if asker.allowed else rule.may_deny):
+        return Reason.CONTRADICTION
     return Record(
         cluster=cluster,
         listener=None,
-        principal=principal,
+        principal=asker.principal,
         other_principals=None,
-        host=address,
-        operation=asked,
-        resource_type=named[0],
-        resource_name=named[1],
-        api=api,
-        allowed=form.allowed,
-        rule=kind,
-        quiet=quiet,
-        reference_count=1 if count is None else int(count),
+        host=host.host,
+        operation=asker.operation,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+        api=request.api,
+        allowed=asker.allowed,
+        rule=rule.rule,
+        quiet=asker.quiet,
+        reference_count=request.reference_count,
         client_id=None,
-        source=source.value,
+        source=rule.source,
     )
 
 
-@lru_cache(maxsize=100_000)
-def _address(host: str) -> str | None:
-    """Return a host in canonical form, None for what Java prints for no address."""
-    return canonical(host) if re.fullmatch(HOST_FORM, host) else None
+def ends_as_record(line: bytes) -> bool:
+    """Tell whether a line, or what stands behind its time, ends as one of the authorizer's does."""
+    return line.endswith(_TAILS)
 
 
-def _resource(text: str, has_pattern: bool) -> tuple[str, str] | None:
-    """Return type and name. Before Kafka 2.0 no pattern type stands between them."""
-    printed, _, name = text.partition(":")
+def _parted(body: bytes) -> list[bytes | None]:
+    """Return what stands before and behind the first of each of `CUTS`; None without the word."""
+    parts: list[bytes | None] = []
+    behind: bytes | None = body
+    for word in CUTS:
+        before, found, after = (behind or b"").partition(word.encode())
+        parts.append(None if behind is None else before)
+        behind = after if found else None
+    return [*parts, behind]
+
+
+# A log has many lines, and few different parts of them, so each part is read once. No fixed word
+# begins with the end of another, so that none goes over a cut. So a line holds each of them once,
+# and in order, if no part has one but those that belong there.
+
+
+class Asker(NamedTuple):
+    """What a line says before `HOST`. ``is_old``: in the words of ZooKeeper's time."""
+
+    quiet: bool
+    principal: str
+    allowed: bool
+    operation: str
+    is_old: bool
+
+
+def asker_of(part: bytes | None) -> Asker | Reason:
+    """Return what a part before `HOST` says, or the reason to quarantine the line."""
+    text = _decoded(part)
+    if part is None or text is None or not _HEAD.match(part):
+        return Reason.WORDS
+    verdict = _VERDICTS.get(tuple(map(text.count, WORDS)))
+    principal, found, operation = text.partition(f"{verdict} ")
+    if verdict is None or not found:
+        return Reason.WORDS
+    level, _, principal = principal.partition(f"{PRINCIPAL} ")
+    if not _PRINCIPAL.match(principal):
+        return Reason.PRINCIPAL
+    is_old = verdict in (ALLOWED_OLD, DENIED_OLD)
+    asked = (OLD_OPERATIONS if is_old else OPERATIONS).get(operation)
+    if asked is None:
+        return Reason.OPERATION
+    return Asker(level == "TRACE", principal, verdict in (ALLOWED, ALLOWED_OLD), asked, is_old)
+
+
+_VERDICTS: Final = {
+    tuple(map(f"{PRINCIPAL}{verdict}".count, WORDS)): verdict
+    for verdict in (ALLOWED, DENIED, ALLOWED_OLD, DENIED_OLD)
+}
+"""The verdict in the part before `HOST`, by how often each of `WORDS` occurs there."""
+
+
+class Host(NamedTuple):
+    """What a line says behind `HOST`, in canonical form."""
+
+    host: str
+
+
+def host_of(part: bytes | None) -> Host | Reason:
+    """Return what a part behind `HOST` says, or the reason to quarantine the line."""
+    text = _decoded(part)
+    if text is None or _has_word(text) or not text.startswith(" "):
+        return Reason.WORDS
+    return Host(canonical_host(text[1:])) if _HOST.fullmatch(text) else Reason.HOST
+
+
+class Resource(NamedTuple):
+    """What a line says behind `RESOURCE`. Before Kafka 2.0 it has no pattern type."""
+
+    resource_type: str
+    resource_name: str
+    has_pattern: bool
+
+
+def resource_of(part: bytes | None) -> Resource | Reason:
+    """Return what a part behind `RESOURCE` says, or the reason to quarantine the line."""
+    text = _decoded(part)
+    if text is None or _has_word(text) or not text.startswith(" "):
+        return Reason.WORDS
+    printed, colon, name = text[1:].partition(":")
     resource_type = RESOURCE_TYPES.get(printed)
-    if resource_type is None:
-        return None
-    if name.startswith("LITERAL:"):
-        return resource_type, name.removeprefix("LITERAL:")
-    if has_pattern or not text.startswith(f"{printed}:"):
-        return None
-    return resource_type, name
+    if resource_type is None or not colon:
+        return Reason.RESOURCE
+    return Resource(resource_type, name.removeprefix(_LITERAL), name.startswith(_LITERAL))
 
 
-def _wrong(api: str | None, count: str | None) -> Reason | None:
-    if api is not None and api not in APIS:
+class Request(NamedTuple):
+    """What a line says behind `REQUEST`, which Kafka has there since 2.4."""
+
+    api: str | None
+    reference_count: int
+    is_missing: bool
+
+
+def request_of(part: bytes | None) -> Request | Reason:
+    """Return what a part behind `REQUEST` says, or the reason to quarantine the line."""
+    if part is None:
+        return Request(None, 1, is_missing=True)
+    text = _decoded(part)
+    api, found, count = (text or "").partition(f"{COUNT} ")
+    if not found or _has_word(api) or _has_word(count) or not api.startswith(" "):
+        return Reason.WORDS
+    if api[1:] not in APIS:
         return Reason.API
-    if count is not None and not (count.isascii() and count.isdigit() and len(count) < 10):
+    if not (count.isascii() and count.isdigit() and len(count) < 10):
         return Reason.COUNT
-    return None
+    return Request(api[1:], int(count), is_missing=False)
 
 
-def _rule(rule: str, allowed: bool) -> tuple[str, Dialect] | Reason:
+class Rule(NamedTuple):
+    """What a line says behind `RULE`, which Kafka has there since 3.3, and what that can decide."""
+
+    rule: str | None
+    source: str
+    may_allow: bool
+    may_deny: bool
+    is_missing: bool
+
+
+def rule_of(part: bytes | None) -> Rule | Reason:
+    """Return what a part behind `RULE` says, or the reason to quarantine the line."""
+    if part is None:
+        return Rule(None, Dialect.ZOOKEEPER.value, True, True, is_missing=True)
+    text = _decoded(part)
+    if text is None or _has_word(text) or not text.startswith(" "):
+        return Reason.WORDS
+    rule = text[1:]
     if rule in SIMPLE_RULES:
-        return (rule, Dialect.ROUND) if SIMPLE_RULES[rule] == allowed else Reason.CONTRADICTION
+        return _rule(rule, Dialect.ROUND, SIMPLE_RULES[rule])
     if rule == REMOVED_ACL:
-        return MATCHING_ACL, Dialect.SQUARE
+        return Rule(MATCHING_ACL, Dialect.SQUARE.value, True, True, is_missing=False)
     for dialect, head, tails in _ACL_RULES:
         if rule.startswith(head):
             for tail, permits in tails.items():
                 if rule.endswith(tail):
-                    agrees = permits == allowed
-                    return (MATCHING_ACL, dialect) if agrees else Reason.CONTRADICTION
+                    return _rule(MATCHING_ACL, dialect, permits)
     return Reason.RULE
+
+
+def _rule(rule: str, dialect: Dialect, permits: bool) -> Rule:
+    return Rule(rule, dialect.value, permits, not permits, is_missing=False)
+
+
+PARTS: Final[Sequence[tuple[Callable[[bytes | None], Any], tuple[str, ...]]]] = (
+    (asker_of, Asker._fields),
+    (host_of, Host._fields),
+    (resource_of, Resource._fields),
+    (request_of, Request._fields),
+    (rule_of, Rule._fields),
+)
+"""What reads each of the parts of a line, in their order, and which fields it finds."""
+
+
+def _decoded(part: bytes | None) -> str | None:
+    try:
+        return None if part is None else part.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _has_word(text: str) -> bool:
+    # All fixed words but one end so, which nearly no other text has.
+    return (" =" in text and any(map(text.__contains__, WORDS))) or RULE in text
 
 
 def _acl_rule(dialect: Dialect, opening: str, closing: str) -> tuple[Dialect, str, dict[str, bool]]:

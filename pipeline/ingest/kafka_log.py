@@ -5,6 +5,7 @@ What stands behind the time is the same in many lines, so each such text is read
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import date, tzinfo
 from typing import Final, NamedTuple
@@ -16,10 +17,9 @@ from numpy.typing import NDArray
 
 from pipeline.ingest import kafka_line
 from pipeline.ingest.kafka_line import Reason
-from pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds, records_table
-from pipeline.ingest.record import Record
+from pipeline.ingest.kafka_records import said
+from pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 
-_MOST_REMEMBERED: Final = 300_000
 _LINE_END: Final = 1 << 31
 
 _LONGEST_RECORD: Final = 1 << 16
@@ -27,11 +27,10 @@ _LONGEST_RECORD: Final = 1 << 16
 
 
 class Piece(NamedTuple):
-    """A part of a file: the byte at which it starts, and whether it is the last part."""
+    """A part of a file, and the byte at which it starts."""
 
     source_file: str
     start: int
-    is_last: bool
 
 
 class KafkaLog:
@@ -39,71 +38,64 @@ class KafkaLog:
 
     ``zone``: that of the brokers' clocks. A line that is cut off was broken by a line break in what
     a client asked for, as a rule, and the lines after it are that client's text until the rest of
-    the record comes: all these are quarantined. So lines are held back until that is settled.
+    the record comes: a line that is no record, and ends as one. All lines before it are
+    quarantined. If it does not come where it could, one of the next lines has the rest of the
+    record behind a text that looks like one, and nothing tells which: all of them are quarantined.
     """
 
     def __init__(self, cluster: str, zone: tzinfo) -> None:
         self._cluster = cluster
         self._zone = zone
-        self._known: dict[bytes, Record | Reason] = {}
         self._piece: Piece | None = None
         self._held = pa.array([], pa.binary())
-        self._unsettled = 0
-        """How many bytes ago the piece began, if it may begin within a broken record."""
+        self._unsettled = False
+        """Whether the piece may begin within a broken record: its lines are held back till then."""
+        self._broken = -1
+        """Up to how many bytes from here a broken record can go on; negative if there is none."""
 
     def parse(self, lines: pa.Array, piece: Piece) -> Iterator[Parsed]:
-        """Yield what is settled of binary ``lines`` and of those before them."""
+        """Yield what binary ``lines`` say, and those before them that were held back."""
         if piece != self._piece:
             yield from self.finish()
             self._piece = piece
-            self._unsettled = 0 if piece.start == 0 else _LONGEST_RECORD
+            self._unsettled = piece.start > 0
+            self._broken = -1
         yield from self._settle(pa.concat_arrays([self._held, lines]), at_end=False)
 
     def finish(self) -> Iterator[Parsed]:
         """Yield what is left of the last piece."""
-        if self._piece is not None:
-            yield from self._settle(self._held, at_end=True)
+        yield from self._settle(self._held, at_end=True)
         self._piece = None
 
     def _settle(self, lines: pa.Array, at_end: bool) -> Iterator[Parsed]:
         if not len(lines):
             return
         found = self._read(lines)
-        until = len(lines)
-        if found.rejected or self._unsettled:
-            until = self._quarantine_between(lines, found.rejected, at_end)
-        self._held = lines[until:]
-        if until:
-            yield self._parsed(lines, found, until)
+        self._held = lines[:0]
+        if found.rejected or self._unsettled or self._broken >= 0:
+            marks = _marks(lines, found.rejected)
+            if self._unsettled and not (at_end or marks.settle):
+                self._held = lines
+                return
+            for between in self._between(marks):
+                for line in between:
+                    found.rejected.setdefault(line, Reason.BETWEEN)
+        yield self._parsed(lines, found)
 
     def _read(self, lines: pa.Array) -> _Read:
         heads = pc.binary_slice(lines, 0, kafka_line.TIME_LENGTH)
         has_time = pc.match_substring_regex(heads, f"^{kafka_line.TIME}$")
         rests = pc.binary_slice(lines, kafka_line.TIME_LENGTH, _LINE_END).dictionary_encode()
-        says = [self._says(rest) for rest in rests.dictionary.to_pylist()]
-        rows = np.cumsum([isinstance(each, Record) for each in says]) - 1
+        records, rows, wrong = said(rests.dictionary, self._cluster)
         codes = rests.indices.to_numpy()
         micros = self._microseconds(pc.if_else(has_time, heads, None))
-        wrong = {code: each for code, each in enumerate(says) if isinstance(each, Reason)}
         suspects = np.flatnonzero(np.isin(codes, list(wrong)) | np.isnat(micros))
         is_timed = has_time.to_numpy(zero_copy_only=False)
-        return _Read(
-            records_table(each for each in says if isinstance(each, Record)),
-            rows[codes] if len(rows) else codes,
-            micros,
-            {
-                int(line): wrong.get(codes[line], Reason.TIME) if is_timed[line] else Reason.HEAD
-                for line in suspects
-            },
-        )
-
-    def _says(self, rest: bytes) -> Record | Reason:
-        known = self._known.get(rest)
-        if known is None:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            known = self._known[rest] = kafka_line.parse_rest(rest, self._cluster)
-        return known
+        rejected = {
+            line: wrong.get(codes[line], Reason.TIME) if is_timed[line] else Reason.HEAD
+            for line in suspects.tolist()
+        }
+        return _Read(records, rows[codes], micros, rejected)
 
     def _microseconds(self, heads: pa.Array) -> NDArray[np.datetime64]:
         """Return the times in UTC; NaT where there is none."""
@@ -113,53 +105,35 @@ class KafkaLog:
         ).to_numpy(zero_copy_only=False)
         return times
 
-    def _quarantine_between(
-        self, lines: pa.Array, rejected: dict[int, Reason], at_end: bool
-    ) -> int:
-        """Reject the lines between the pieces of broken records; return how many are settled."""
-        starts = np.cumsum(pc.binary_length(lines).to_numpy()) + np.arange(1, len(lines) + 1)
-        size = int(starts[-1])
-        starts = np.concatenate(([0], starts[:-1]))
-        ends = [n for n in sorted(rejected) if _ends_as_record(lines[n].as_py())]
-        cuts = [n for n in sorted(rejected) if rejected[n] is Reason.CUT_OFF]
-        if self._unsettled:
-            first = next(iter(ends), len(lines))
-            if (
-                first < len(lines)
-                and starts[first] <= self._unsettled
-                and not any(cut < first for cut in cuts)
-            ):
-                _reject(rejected, range(first))
-            elif size < self._unsettled and not cuts and not at_end:
-                return 0
-            self._unsettled = 0
-        after = -1
-        for cut in cuts:
-            if cut <= after:
-                continue
-            limit = starts[cut] + _LONGEST_RECORD
-            end = next((n for n in ends if n > cut), len(lines))
-            if end < len(lines) and starts[end] <= limit:
-                _reject(rejected, range(cut + 1, end))
-                after = end
-            elif size <= limit and not at_end:
-                return cut
-            elif size <= limit and self._piece is not None and not self._piece.is_last:
-                _reject(rejected, range(cut + 1, len(lines)))
-                break
-        return len(lines)
+    def _between(self, marks: _Marks) -> Iterator[range]:
+        """Yield the lines that may stand between the pieces of broken records, in their order."""
+        reaches = [(cut + 1, int(marks.starts[cut]) + _LONGEST_RECORD) for cut in marks.cuts]
+        if self._broken >= 0:
+            reaches.insert(0, (0, self._broken))
+        if self._unsettled and marks.begin_broken:
+            yield range(marks.ends[0])
+        self._unsettled, self._broken = False, -1
+        done = 0
+        for first, reach in reaches:
+            next_end = bisect_left(marks.ends, first)
+            if next_end < len(marks.ends) and marks.starts[marks.ends[next_end]] <= reach:
+                until = marks.ends[next_end]
+            else:
+                until = int(np.searchsorted(marks.starts, reach, "right"))
+                self._broken = reach - marks.size
+            yield range(max(done, first), until)
+            done = until
 
-    def _parsed(self, lines: pa.Array, found: _Read, until: int) -> Parsed:
+    def _parsed(self, lines: pa.Array, found: _Read) -> Parsed:
         source_file = self._piece.source_file if self._piece else ""
         rejected = [
-            Rejected(source_file, lines[n].as_py(), reason.value, _day(found.micros[n]))
-            for n, reason in found.rejected.items()
-            if n < until
+            Rejected(source_file, lines[line].as_py(), reason.value, _day(found.micros[line]))
+            for line, reason in found.rejected.items()
         ]
-        good = np.ones(until, dtype=bool)
-        good[[n for n in found.rejected if n < until]] = False
-        index = pa.array(found.rows[:until][good], pa.int64())
-        timestamp = pa.array(found.micros[:until][good]).cast(pa.int64()).cast(MICROSECOND)
+        good = np.ones(len(lines), dtype=bool)
+        good[list(found.rejected)] = False
+        index = pa.array(found.rows[good], pa.int64())
+        timestamp = pa.array(found.micros[good]).cast(pa.int64()).cast(MICROSECOND)
         return Parsed(found.records, index, timestamp, rejected)
 
 
@@ -172,13 +146,38 @@ class _Read(NamedTuple):
     rejected: dict[int, Reason]
 
 
-def _ends_as_record(line: bytes) -> bool:
-    return line.removesuffix(b"\r").endswith(kafka_line.TAIL.encode())
+class _Marks(NamedTuple):
+    """What tells where records are broken: the byte at which each line starts, and their ``size``,
+    the lines that begin a record and are cut off, and those that are no record and end as one.
+    """
+
+    starts: NDArray[np.int64]
+    size: int
+    cuts: list[int]
+    ends: list[int]
+
+    @property
+    def begin_broken(self) -> bool:
+        """Whether the lines may begin between the pieces of a record, if a piece begins here."""
+        if not self.ends or self.starts[self.ends[0]] > _LONGEST_RECORD:
+            return False
+        return not self.cuts or self.ends[0] < self.cuts[0]
+
+    @property
+    def settle(self) -> bool:
+        """Whether no line after these can change that."""
+        return bool(self.ends or self.cuts) or self.size > _LONGEST_RECORD
 
 
-def _reject(rejected: dict[int, Reason], lines: range) -> None:
-    for line in lines:
-        rejected.setdefault(line, Reason.BETWEEN)
+def _marks(lines: pa.Array, rejected: dict[int, Reason]) -> _Marks:
+    sizes = pc.binary_length(lines).to_numpy().astype(np.int64) + 1
+    after = np.cumsum(sizes)
+    return _Marks(
+        after - sizes,
+        int(after[-1]),
+        [line for line, reason in rejected.items() if reason is Reason.CUT_OFF],
+        [line for line in rejected if kafka_line.ends_as_record(lines[line].as_py())],
+    )
 
 
 def _day(time: np.datetime64) -> date | None:

@@ -101,13 +101,10 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 
 def lines_of(text: DataFrame) -> DataFrame:
     """Return the columns that are needed of files that were read as text with READER_OPTIONS."""
-    start = F.col("_metadata.file_block_start")
-    end = start + F.col("_metadata.file_block_length")
     return text.select(
         F.col("value").alias("line"),
         F.col("_metadata.file_path").alias("source_file"),
-        start.alias("start"),
-        (end >= F.col("_metadata.file_size")).alias("is_last"),
+        F.col("_metadata.file_block_start").alias("start"),
     )
 
 
@@ -244,5 +241,4 @@ def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[Piece, int, int]]:
     bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
     for first, end in pairwise(bounds):
         if end > first:
-            is_last = batch.column("is_last")[first].as_py()
-            yield Piece(source_file[first].as_py(), start[first].as_py(), is_last), first, end
+            yield Piece(source_file[first].as_py(), start[first].as_py()), first, end

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from broker.acl.bindings import AclOperation, ResourceType
+from broker.acl.hosts import canonical
 
 
 class Record(NamedTuple):
@@ -43,3 +46,12 @@ RESOURCES: Final = tuple(
 
 MOST_REFERENCES: Final = 2**31 - 1
 """The greatest count of references that a table takes."""
+
+_BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+_IPV4: Final = re.compile(rf"(?:{_BYTE}\.){{3}}{_BYTE}")
+
+
+@lru_cache(maxsize=100_000)
+def canonical_host(host: str) -> str:
+    """Return what `broker.acl.hosts.canonical` does; sooner, since a log can have many hosts."""
+    return host if _IPV4.fullmatch(host) else canonical(host)

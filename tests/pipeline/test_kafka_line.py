@@ -6,9 +6,11 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pipeline.ingest import kafka_line as kafka
-from pipeline.ingest.kafka_line import Dialect, Reason, Record, parse
+from pipeline.ingest.kafka_line import Dialect, Reason, parse
+from pipeline.ingest.record import Record
 from protocol.messages import APIS
 from tests.pipeline.kafka_lines import (
+    CLOCK,
     NOT_RECORDS,
     RECORDS,
     allowed_line,
@@ -18,26 +20,36 @@ from tests.pipeline.kafka_lines import (
 )
 
 
-def read(text: str, **options: ZoneInfo) -> Record:
-    record = parse(text.encode(), **options)
-    assert isinstance(record, Record), record
-    return record
+def timed(text: str, zone: ZoneInfo | None = None) -> tuple[datetime, Record]:
+    found = parse(text.encode(), "eu", zone or UTC)
+    assert not isinstance(found, Reason), found
+    return found
+
+
+def read(text: str) -> Record:
+    return timed(text)[1]
 
 
 def test_every_field_of_a_record() -> None:
-    assert read(line()) == Record(
-        timestamp=datetime(2026, 11, 21, 7, 48, 42, 328_000, UTC),
-        principal="User:alice",
-        host="127.0.0.1",
-        operation="DESCRIBE",
-        resource_type="TOPIC",
-        pattern_type="LITERAL",
-        resource_name="orders.eu",
-        allowed=False,
-        reference_count=1,
-        api="Metadata",
-        rule="DefaultDeny",
-        source=Dialect.ROUND,
+    assert timed(line()) == (
+        datetime(2026, 11, 21, 7, 48, 42, 328_000, UTC),
+        Record(
+            cluster="eu",
+            listener=None,
+            principal="User:alice",
+            other_principals=None,
+            host="127.0.0.1",
+            operation="DESCRIBE",
+            resource_type="TOPIC",
+            resource_name="orders.eu",
+            api="Metadata",
+            allowed=False,
+            rule="DefaultDeny",
+            quiet=False,
+            reference_count=1,
+            client_id=None,
+            source="kafka-3.3",
+        ),
     )
 
 
@@ -48,7 +60,7 @@ def test_records_are_read(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "reason"), NOT_RECORDS.items())
 def test_what_is_no_record_has_a_reason(text: str, reason: Reason) -> None:
-    assert parse(text.encode()) is reason
+    assert parse(text.encode(), "eu") is reason
 
 
 @pytest.mark.parametrize(
@@ -67,7 +79,17 @@ def test_the_dialects_are_told_apart(text: str, source: Dialect, rule: str | Non
 
 def test_logs_before_kafka_2_4_name_no_request() -> None:
     record = read(simple_line(resource="Group:a:b"))
-    assert (record.api, record.reference_count, record.resource_name) == (None, None, "a:b")
+    assert (record.api, record.reference_count, record.resource_name) == (None, 1, "a:b")
+
+
+def test_references_are_counted() -> None:
+    record = read(line(request=" for request = Produce with resourceRefCount = 12"))
+    assert (record.api, record.reference_count) == ("Produce", 12)
+
+
+@pytest.mark.parametrize(("level", "quiet"), [("TRACE", True), ("DEBUG", False), ("WARN", False)])
+def test_what_only_filters_an_answer_is_quiet(level: str, quiet: bool) -> None:
+    assert read(line(head=f"[{CLOCK}] {level}")).quiet is quiet
 
 
 def test_operations_of_zookeepers_time_get_todays_names() -> None:
@@ -81,13 +103,42 @@ def test_a_principal_is_read_whole(principal: str) -> None:
     assert read(line(principal=principal)).principal == principal
 
 
-def test_the_clock_is_that_of_the_brokers_zone() -> None:
-    record = read(line(), zone=ZoneInfo("Europe/Berlin"))
-    assert record.timestamp == datetime(2026, 11, 21, 6, 48, 42, 328_000, UTC)
+@pytest.mark.parametrize(
+    ("printed", "host"),
+    [
+        ("10.0.0.1", "10.0.0.1"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+        ("fe80:0:0:0:0:0:0:1%eth0", "fe80::1%eth0"),
+        ("0:0:0:0:0:ffff:a00:1", "10.0.0.1"),
+        ("010.0.0.1", "010.0.0.1"),
+    ],
+)
+def test_addresses_have_one_form(printed: str, host: str) -> None:
+    assert read(line(host=printed)).host == host
+
+
+@pytest.mark.parametrize(
+    ("zone", "clock", "utc"),
+    [
+        ("Europe/Berlin", "2026-11-21 07:48:42,328", "2026-11-21 06:48:42.328"),
+        ("Asia/Kathmandu", "2026-01-01 05:00:59,999", "2025-12-31 23:15:59.999"),
+        # The hour that occurs twice, and the one that does not.
+        ("Europe/Berlin", "2026-10-25 02:30:00,000", "2026-10-25 00:30:00"),
+        ("Europe/Berlin", "2026-03-29 02:30:00,000", "2026-03-29 01:30:00"),
+    ],
+)
+def test_the_clock_is_that_of_the_brokers_zone(zone: str, clock: str, utc: str) -> None:
+    time, _ = timed(line(head=f"[{clock}] INFO"), ZoneInfo(zone))
+    assert time == datetime.fromisoformat(f"{utc}+00:00")
 
 
 def test_bytes_that_are_not_utf8_are_no_record() -> None:
-    assert parse(line().encode().replace(b"orders", b"ord\xffers")) is Reason.ENCODING
+    assert parse(line().encode().replace(b"orders", b"ord\xffers"), "eu") is Reason.ENCODING
+
+
+def test_a_line_that_is_cut_off_is_one_whatever_its_bytes() -> None:
+    text = line(resource="Group:LITERAL:x", request="", rule="", tail="")
+    assert parse(text.encode() + b"\xff", "eu") is Reason.CUT_OFF
 
 
 def test_a_replaced_character_is_one_that_kafka_wrote() -> None:

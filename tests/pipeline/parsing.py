@@ -1,0 +1,50 @@
+"""What many lines say, in the form in which what a single one says can be compared with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from pipeline.ingest.parsed import Parsed, Rejected
+from pipeline.ingest.record import Record
+
+Event = tuple[datetime, Record]
+
+
+class Result(NamedTuple):
+    """Events and lines that are none, in their order."""
+
+    events: list[Event]
+    rejected: list[Rejected]
+
+    @property
+    def days(self) -> dict[bytes, date | None]:
+        """The day that each quarantined line claims."""
+        return {each.line: each.day for each in self.rejected}
+
+    @property
+    def reasons(self) -> list[tuple[bytes, str]]:
+        return [(each.line, each.reason) for each in self.rejected]
+
+
+def collected(batches: Iterable[Parsed]) -> Result:
+    """Return what is found in batches together."""
+    result = Result([], [])
+    for parsed in batches:
+        rows = parsed.records.to_pylist()
+        index = range(len(rows)) if parsed.index is None else parsed.index.to_pylist()
+        times = parsed.timestamp.to_pylist()
+        assert len(index) == len(times)
+        result.events.extend(
+            (time.astimezone(UTC), Record(**rows[row]))
+            for row, time in zip(index, times, strict=True)
+        )
+        result.rejected.extend(parsed.rejected)
+    return result
+
+
+def binary(lines: Iterable[bytes]) -> pa.Array:
+    return pa.array(list(lines), pa.binary())
