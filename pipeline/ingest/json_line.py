@@ -14,8 +14,14 @@ from typing import Any, Final
 
 from broker.acl.authorizer import RuleKind
 from broker.acl.bindings import PatternType
-from broker.acl.hosts import canonical
-from pipeline.ingest.record import ASKED, MOST_REFERENCES, PRINCIPAL_FORM, RESOURCES, Record
+from pipeline.ingest.record import (
+    ASKED,
+    MOST_REFERENCES,
+    PRINCIPAL_FORM,
+    RESOURCES,
+    Record,
+    canonical_host,
+)
 
 SOURCE: Final = "jsonl"
 
@@ -27,12 +33,19 @@ RULES: Final = frozenset(kind.value for kind in RuleKind)
 ALLOWING: Final = frozenset([RuleKind.SUPER_USER.value, RuleKind.DEFAULT_ALLOW.value])
 """The rules that only allow; DefaultDeny only denies."""
 
+TEXTS: Final = (
+    *("event", "timestamp", "level", "cluster_id", "listener", "principal", "host", "operation"),
+    *("resource_type", "pattern_type", "resource_name", "api_name", "client_id", "rule"),
+)
+_KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "allowed"])
+"""The keys that are read; others may hold anything, and stand there twice."""
+
 
 class Reason(StrEnum):
     """Why a line is quarantined, in the order in which it is asked."""
 
     ENCODING = "bytes or escapes that are not UTF-8"
-    JSON = "no JSON object, or something beside it"
+    JSON = "no JSON object, or something beside it, or a key twice"
     EVENT = "another event than authorization"
     TIMESTAMP = "timestamp: missing, or no time in UTC"
     LEVEL = "level: missing or unknown"
@@ -55,9 +68,9 @@ class Reason(StrEnum):
 
 def parse(line: bytes) -> tuple[datetime, Record] | Reason:
     r"""Return what a line, without its ``\n``, says, or the reason to quarantine it."""
-    pairs: list[list[tuple[str, Any]]] = []
+    keys: list[list[str]] = []
     try:
-        found = json.loads(line.decode(), object_pairs_hook=lambda each: _noted(pairs, each))
+        found = json.loads(line.decode(), object_pairs_hook=lambda each: _noted(keys, each))
         # A lone surrogate is an escape that JSON allows, and no character.
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeError:
@@ -65,7 +78,7 @@ def parse(line: bytes) -> tuple[datetime, Record] | Reason:
     except (ValueError, RecursionError):
         return Reason.JSON
     # Objects are made from the inside out. Of a key that stands twice readers take either value.
-    if not isinstance(found, dict) or len(found) != len(pairs[-1]):
+    if not isinstance(found, dict) or len(keys[-1]) != len(set(keys[-1])):
         return Reason.JSON
     timestamp = time_of(found.get("timestamp"))
     reason = _wrong_origin(found, timestamp) or _wrong_request(found) or _wrong_rule(found)
@@ -74,9 +87,9 @@ def parse(line: bytes) -> tuple[datetime, Record] | Reason:
     return timestamp, _record(found)
 
 
-def _noted(pairs: list[list[tuple[str, Any]]], each: list[tuple[str, Any]]) -> dict[str, Any]:
-    pairs.append(each)
-    return dict(each)
+def _noted(keys: list[list[str]], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys.append([key for key, _ in pairs if key in _KEYS])
+    return dict(pairs)
 
 
 def time_of(text: Any) -> datetime | None:
@@ -183,7 +196,7 @@ def _record(found: dict[str, Any]) -> Record:
         listener=found["listener"],
         principal=found["principal"],
         other_principals=others(found.get("principals"), found["principal"]),
-        host=canonical(found["host"]),
+        host=canonical_host(found["host"]),
         operation=found["operation"],
         resource_type=found["resource_type"],
         resource_name=found["resource_name"],

@@ -11,13 +11,13 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
 from broker.acl.authorizer import RuleKind
 from broker.acl.bindings import PatternType
-from broker.acl.hosts import canonical
 from pipeline.ingest import json_line
 from pipeline.ingest.parsed import (
     MICROSECOND,
@@ -28,15 +28,11 @@ from pipeline.ingest.parsed import (
     records_table,
     timestamps,
 )
-from pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM, Record
+from pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM, Record, canonical_host
 
-_TEXTS: Final = (
-    *("event", "timestamp", "level", "cluster_id", "listener", "principal", "host", "operation"),
-    *("resource_type", "pattern_type", "resource_name", "api_name", "client_id", "rule"),
-)
 _SCHEMA: Final = pa.schema(
     [
-        *((name, pa.string()) for name in _TEXTS),
+        *((name, pa.string()) for name in json_line.TEXTS),
         ("principals", pa.list_(pa.string())),
         ("resource_ref_count", pa.int64()),
         ("allowed", pa.bool_()),
@@ -48,8 +44,14 @@ _OPTIONS: Final = arrow_json.ParseOptions(
 _FEW: Final = 32
 """Of so many lines, one of which is not read, each is read on its own."""
 
+_LONGEST: Final = 1_800
+"""Longer lines, in bytes, are read on their own, as `json_line` does not read all nested values."""
+
 # The reader takes a key that is missing for null. Of these, null is a value and a missing key none.
 _NULLABLE: Final = ("resource_name", "client_id")
+
+_BETWEEN: Final = "\0"
+"""Joins texts of which none holds it."""
 
 
 class JsonLog:
@@ -58,6 +60,7 @@ class JsonLog:
     def parse(self, lines: pa.Array, source_files: pa.Array) -> Iterator[Parsed]:
         """Yield what binary ``lines`` say, with the reasons of those that say nothing."""
         whole = pc.and_(pc.starts_with(lines, b"{"), pc.ends_with(lines, b"}"))
+        whole = pc.and_(whole, pc.less_equal(pc.binary_length(lines), _LONGEST))
         if not pc.all(whole).as_py():
             broken = pc.invert(whole)
             yield _one_by_one(lines.filter(broken), source_files.filter(broken))
@@ -76,13 +79,14 @@ def _together(lines: pa.Array, source_files: pa.Array) -> Iterator[Parsed]:
             yield from _together(lines[start:end], source_files[start:end])
         return
     times = _times(table["timestamp"])
-    good = _is_good(table, times, lines)
+    others = _others(table)
+    good = pc.and_(_is_good(table, times, lines), pc.not_equal(pc.fill_null(others, "[]"), _WRONG))
     if not pc.all(good).as_py():
         bad = pc.invert(good)
         yield _one_by_one(lines.filter(bad), source_files.filter(bad))
-        table, times = table.filter(good), times.filter(good)
+        table, times, others = table.filter(good), times.filter(good), others.filter(good)
     timestamp = times.cast(pa.int64()).cast(MICROSECOND)
-    yield Parsed(_records(table), None, timestamp, ())
+    yield Parsed(_records(table, others), None, timestamp, ())
 
 
 def _one_by_one(lines: pa.Array, source_files: pa.Array) -> Parsed:
@@ -101,12 +105,16 @@ def _table(lines: pa.Array) -> pa.Table | None:
     """Return the lines as a table, None if one of them is not exactly one object.
 
     Each begins with ``{`` and ends with ``}``, so that no object can go on in the next line: there
-    would have to be a comma. One that holds two objects makes more rows than lines.
+    would have to be a comma. One that holds two objects makes more rows than lines. The reader does
+    not look whether texts are UTF-8, and a NUL ends what it reads.
     """
     offsets = pa.array([0, len(lines)], pa.int32())
     text = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), b"\n")[0].as_buffer()
+    if np.frombuffer(text, np.uint8).min() == 0:
+        return None
     options = arrow_json.ReadOptions(use_threads=False, block_size=text.size + 1)
     try:
+        lines.cast(pa.string())
         table = arrow_json.read_json(pa.BufferReader(text), options, _OPTIONS)
     except pa.ArrowInvalid:
         return None
@@ -153,12 +161,11 @@ def _is_good(table: pa.Table, times: pa.Array, lines: pa.Array) -> pa.Array:
         pc.or_(allowed, pc.invert(_is_in(rule, json_line.ALLOWING))),
         pc.or_(pc.invert(allowed), pc.not_equal(rule, RuleKind.DEFAULT_DENY.value)),
         *(_is_there(table[key], key, lines) for key in _NULLABLE),
-        *([pc.is_null(table["principals"])] if _has_others(table) else []),
     ]
     good = checks[0]
     for check in checks[1:]:
         good = pc.and_(good, _array(check))
-    return pc.fill_null(good, False)
+    return pc.fill_null(_array(good), False)
 
 
 _FILLED: Final = ("cluster_id", "listener", "host", "api_name")
@@ -168,29 +175,54 @@ def _is_in(column: pa.ChunkedArray, values: frozenset[str]) -> pa.ChunkedArray:
     return pc.is_in(column, value_set=pa.array(sorted(values)))
 
 
-def _is_there(column: pa.ChunkedArray, key: str, lines: pa.Array) -> pa.ChunkedArray:
-    if not column.null_count:
-        return pc.is_valid(column)
-    # Within a text a quotation mark has a backslash before it: this can only be the key.
-    null = pc.match_substring(lines, f'"{key}":null'.encode())
-    return pc.or_(pc.is_valid(column), null)
+def _is_there(column: pa.ChunkedArray, key: str, lines: pa.Array) -> pa.Array:
+    """Tell where a key is, as the reader takes one that is missing for null."""
+    there = pc.is_valid(_array(column))
+    if column.null_count:
+        # Within a text, a quotation mark has a backslash before it. So this is a key, and of the
+        # outermost object. What looks otherwise is read on its own.
+        null = f'^{{(?:[^{{]*[, ])?"{key}":null[,}}]'.encode()
+        found = pc.match_substring_regex(lines.filter(pc.invert(there)), null)
+        there = pc.replace_with_mask(there, pc.invert(there), found)
+    return there
 
 
-def _has_others(table: pa.Table) -> bool:
-    return bool(table["principals"].null_count < table.num_rows)
+def _others(table: pa.Table) -> pa.Array:
+    """Return the principals after the first as `json_line.others` does, or `_WRONG`."""
+    principals = _array(table["principals"])
+    if principals.null_count == len(principals):
+        return pa.nulls(len(principals), pa.string())
+    joined = pc.binary_join(principals, _BETWEEN)
+    joined = pc.binary_join_element_wise(_array(table["principal"]), joined, _BETWEEN)
+    is_whole = pc.equal(pc.count_substring(joined, _BETWEEN), pc.list_value_length(principals))
+    joined = pc.if_else(pc.fill_null(is_whole, False), joined, "")
+    return _array(
+        _mapped(pc.if_else(pc.is_valid(principals), joined, None), _others_of, pa.string())
+    )
 
 
-def _records(table: pa.Table) -> pa.Table:
+@lru_cache(maxsize=100_000)
+def _others_of(joined: str) -> str | None:
+    principal, *principals = joined.split(_BETWEEN)
+    try:
+        return json_line.others(principals, principal)
+    except ValueError:
+        return _WRONG
+
+
+_WRONG: Final = ""
+
+
+def _records(table: pa.Table, others: pa.Array) -> pa.Table:
     same = {"operation", "resource_type", "resource_name", "listener", "principal", "client_id"}
     renamed = {
         "cluster": "cluster_id",
         "api": "api_name",
         "reference_count": "resource_ref_count",
     }
-    others = pa.nulls(table.num_rows, pa.string())
     made = {
         "other_principals": pa.chunked_array([others]),
-        "host": _mapped(table["host"], _canonical, pa.string()),
+        "host": _mapped(table["host"], canonical_host, pa.string()),
         "quiet": pc.equal(table["level"], "trace"),
         "source": pa.chunked_array([pa.repeat(json_line.SOURCE, table.num_rows)]),
     }
@@ -199,6 +231,3 @@ def _records(table: pa.Table) -> pa.Table:
         for name in Record._fields
     ]
     return pa.Table.from_arrays(columns, schema=RECORD_SCHEMA)
-
-
-_canonical = lru_cache(maxsize=100_000)(canonical)
