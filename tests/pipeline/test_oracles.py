@@ -87,13 +87,17 @@ COUNTS = {"realistic": 1_000_000, "prefixes": 1_000_000, "open": 200_000, "every
 class Compared(NamedTuple):
     """The questions as a table of usage, with what Kafka decides, and the rules by cluster."""
 
-    questions: DataFrame
-    rules: dict[str, Ruleset]
+    usage: DataFrame
+    sets: dict[str, dict[str, Ruleset]]
 
-    def decided(self, every: int = 1, **options: Any) -> DataFrame:
-        """Return what the pipeline decides on every n-th question."""
-        chosen = self.questions.where(F.col("id") % every == 0)
-        return replay.decided(chosen, {"ours": self.rules}, **options)
+    def some(self, every: int) -> DataFrame:
+        """Return every n-th question."""
+        return self.usage.where(F.col("id") % every == 0)
+
+    def decided(self, every: int, **options: Any) -> DataFrame:
+        """Return what the pipeline decides on every n-th question, whatever its host means."""
+        questions = self.some(every).withColumn("example_host", F.col("host"))
+        return replay.decided(questions, self.sets, **options)
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +120,7 @@ def compared(
         answers = kafka_authorizer.decide(rules[cluster], questions)
         table = _usage(cluster, questions, answers)
         pq.write_table(table, directory / f"{cluster}.parquet", row_group_size=100_000)
-    return Compared(spark.read.parquet(str(directory)), rules)
+    return Compared(spark.read.parquet(str(directory)), {"ours": rules})
 
 
 def _usage(cluster: str, questions: Questions, answers: Answers) -> pa.Table:
@@ -125,9 +129,6 @@ def _usage(cluster: str, questions: Questions, answers: Answers) -> pa.Table:
     one = pa.repeat(pa.scalar(1, pa.int64()), count)
     texts = pa.array(questions.texts)
     hosts = pa.array([canonical(text) for text in questions.texts])
-    host = _chosen(questions.host, hosts)
-    allowed = pa.array(answers.allowed.astype(bool))
-    rule = pa.array(rule_kinds(answers.rule)).dictionary_encode()
     return pa.table(
         {
             "id": np.arange(count),
@@ -136,19 +137,18 @@ def _usage(cluster: str, questions: Questions, answers: Answers) -> pa.Table:
             "listener": pa.nulls(count, pa.string()),
             "principal": _chosen(questions.principal, texts),
             "other_principals": pa.nulls(count, pa.string()),
-            "host": host,
+            "host": _chosen(questions.host, hosts),
             "operation": _chosen(questions.operation, [each.name for each in AclOperation]),
             "resource_type": _chosen(questions.resource_type, [each.name for each in ResourceType]),
             "resource_name": _chosen(questions.resource_name, texts),
             "api": pa.repeat("Fetch", count),
-            "allowed": allowed,
-            "rule": rule,
+            "allowed": answers.allowed.astype(bool),
+            "rule": pa.array(rule_kinds(answers.rule)).dictionary_encode(),
             "quiet": pa.repeat(False, count),
             "events": one,
             "reference_count": one,
             "first_seen": pa.repeat(moment, count),
             "last_seen": pa.repeat(moment, count),
-            "example_host": host,
             "deciding_acl": answers.rule,
         }
     )
@@ -160,7 +160,7 @@ def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
 
 def test_2_400_000_decisions_are_those_of_kafkas_own_class(compared: Compared) -> None:
     """1,000,000 questions each of two sets of ACLs, and samples of 200,000 of two more."""
-    decided = compared.decided()
+    decided = replay.decided(replay.keyed(compared.usage, compared.sets), compared.sets)
     same = (F.col("ours_allowed") == F.col("allowed")) & (F.col("ours_rule") == F.col("rule"))
     found = {
         tuple(row) for row in decided.groupBy("cluster", "allowed", "rule", same).count().collect()
@@ -176,7 +176,7 @@ def test_2_400_000_decisions_are_those_of_kafkas_own_class(compared: Compared) -
 
 
 def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared) -> None:
-    decided = compared.decided(every=40, explain=True).where(F.col("rule") == "MatchingAcl")
+    decided = compared.decided(40, explain=True).where(F.col("rule") == "MatchingAcl")
     deciding = F.when(F.col("allowed"), F.col("ours_allows")).otherwise(F.col("ours_denies"))
     named = F.array_contains(deciding, F.col("deciding_acl"))
     counts = {row[0]: row[1] for row in decided.groupBy(named).count().collect()}
@@ -187,23 +187,26 @@ def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared)
 def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
     compared: Compared,
 ) -> None:
-    sets = {"ours": compared.rules}
-    usage = compared.questions.where(F.col("id") % 4 == 0).drop("example_host")
-    decided = replay.decided(replay.asked(usage, sets), sets)
+    """What `replay.asked` makes of the questions, and what is decided of each with its host."""
+    usage = compared.some(20)
+    asked = replay.decided(replay.asked(usage, compared.sets), compared.sets)
     allowed = F.when(F.col("ours_allowed"), F.col("events")).otherwise(0)
-    (found,) = decided.agg(
+    (found,) = asked.agg(
         F.sum("events").alias("events"),
         F.count("*").alias("questions"),
         F.sum((F.col("allowed_events") != allowed).cast("int")).alias("wrong"),
     ).collect()
-    assert found.events == sum(COUNTS.values()) // 4
+    assert found.events == sum(COUNTS.values()) // 20
     assert found.questions < found.events
     assert found.wrong == 0
+    same = F.col("ours_allowed") == F.col("allowed")
+    counts = {row[0]: row[1] for row in compared.decided(20).groupBy(same).count().collect()}
+    assert counts == {True: found.events}
 
 
 def test_the_same_is_decided_by_a_join_in_sql(compared: Compared) -> None:
-    decided = compared.decided(every=100)
-    by_sql = decided_by_sql(compared.questions.where(F.col("id") % 100 == 0), compared.rules)
+    decided = compared.decided(100)
+    by_sql = decided_by_sql(compared.some(100), compared.sets["ours"])
     same = (F.col("ours_allowed") == F.col("sql_allowed")) & (
         F.col("ours_rule") == F.col("sql_rule")
     )
