@@ -48,6 +48,9 @@ from tools.audit_data.world import Sizes, World, make_acls  # noqa: E402
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# A minute on two idle cores; a busy machine may take several.
+pytestmark = pytest.mark.timeout(1200)
+
 SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})
 
 
