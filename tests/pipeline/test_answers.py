@@ -93,11 +93,11 @@ def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
 def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
     ask: Ask, files: SmallLog, tmp_path: Path
 ):
-    with pytest.raises(InputError, match=f"of cluster x, .* it is of {CLUSTER}|.* of {CLUSTER}"):
+    with pytest.raises(InputError, match=f"is of cluster x, .* the log is of {CLUSTER}"):
         ask("redundant", "--input", files.log, "--acls", f"x={files.acls}")
     with pytest.raises(InputError, match="holds no events in these days, and 1 line"):
         ask("matrix", "--input", files.log, "--until", "2025-12-31")
-    with pytest.raises(InputError, match="--output .* lies within --input"):
+    with pytest.raises(InputError, match=r"--output .* lies within --input"):
         ask("matrix", "--input", tmp_path)
     with pytest.raises(IngestError, match="cannot be read"):
         ask("matrix", "--input", tmp_path / "nothing")
