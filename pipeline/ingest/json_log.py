@@ -1,7 +1,8 @@
 """Our own audit log, many lines at a time: what `json_line` says of one, at the speed of a library.
 
 pyarrow reads the JSON and compares columns. Lines that it does not read, or whose values are not as
-they should be, are given to `json_line`, which finds the reason or reads them.
+they should be, are given to `json_line`, which finds the reason or reads them. Of keys that nobody
+reads, pyarrow takes ``Inf`` and ``-NaN`` for values, which JSON does not have.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ NOISE = b"a line of nothing"
 KINDS = [CUT, END, GOOD, GOOD, GOOD, UNKNOWN, LONG, NOISE, b"", END + b"\r", GOOD + b"\r"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_file_means_the_same_however_it_comes_in_batches(data: st.DataObject) -> None:
     lines = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=30))
