@@ -1,8 +1,9 @@
-"""Small texts at any place that Spark has a connector for."""
+"""Files at any place that Spark has a connector for: their names, and small texts in them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -12,6 +13,19 @@ def exists(spark: SparkSession, url: str) -> bool:
     """Tell whether there is a file or directory."""
     filesystem, path = _located(spark, url)
     return bool(filesystem.exists(path))
+
+
+def as_pattern(spark: SparkSession, path: str) -> str:
+    """Return a path so that Spark finds what has this name, even if it holds signs of a pattern.
+
+    What is no name of anything stays a pattern, such as ``logs/*.gz``.
+    """
+    if _PATTERN_SIGN.search(path) and exists(spark, path):
+        return _PATTERN_SIGN.sub(r"\\\g<0>", path)
+    return path
+
+
+_PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
 
 
 def read_text(spark: SparkSession, url: str) -> str:

@@ -13,10 +13,12 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
+from pipeline.files import as_pattern
 from pipeline.ingest.json_log import JsonLog
 from pipeline.ingest.kafka_log import KafkaLog, Piece
 from pipeline.ingest.parsed import Parsed, Rejected
@@ -88,15 +90,20 @@ def form_of(spark: SparkSession, paths: Sequence[str]) -> Form:
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """Return the lines of files, as `events` and `usage` take them.
 
-    ``paths``: files, directories (with all below them) or URLs that Spark has a connector for;
-    what ends in ``.gz`` or ``.zst`` is decompressed. Raises IngestError if one does not exist.
+    ``paths``: files, directories (with all below them, but for names that begin with ``.`` or
+    ``_``), patterns of these, or URLs that Spark has a connector for; what ends in ``.gz`` or
+    ``.zst`` is decompressed. Raises IngestError if one does not exist.
     """
     if not paths:
         raise IngestError("no input was named")
     try:
-        return lines_of(spark.read.options(**READER_OPTIONS).text(list(paths)))
-    except AnalysisException as error:
+        found = [as_pattern(spark, path) for path in paths]
+        return lines_of(spark.read.options(**READER_OPTIONS).text(found))
+    except PySparkException as error:
         raise IngestError(f"the input cannot be read: {error.getMessage() or error}") from error
+    except Py4JJavaError as error:  # for one, of a pattern that is none
+        reason = error.java_exception.getMessage()
+        raise IngestError(f"the input cannot be read: {reason}") from error
 
 
 def lines_of(text: DataFrame) -> DataFrame:

@@ -18,7 +18,7 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.files import exists, read_text, write_text
+from pipeline.files import as_pattern, exists, read_text, write_text
 from pipeline.ingest.read import (
     READER_OPTIONS,
     IngestError,
@@ -129,7 +129,7 @@ def _query(
 ) -> StreamingQuery:
     source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
     _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
-    text = spark.readStream.options(**_STREAM_OPTIONS | options).text(path)
+    text = spark.readStream.options(**_STREAM_OPTIONS | options).text(as_pattern(spark, path))
 
     def write(found: DataFrame, number: int) -> None:
         told(Progress(number, _write(found, reading, place, f"{source}-{number:06}")))

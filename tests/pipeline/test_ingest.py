@@ -2,291 +2,222 @@
 
 import gzip
 import json
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
+import pyarrow as pa
 import pytest
 
 from tests.support import toolchain
 
 toolchain.require_spark()
 
+from pyspark.sql import functions as F  # noqa: E402
+
 from pipeline import schemas  # noqa: E402
-from pipeline.ingest.kafka_line import Reason, Record, parse  # noqa: E402
-from pipeline.ingest.read import Form, Ingested, IngestError, parsed, read, read_lines  # noqa: E402
+from pipeline.ingest.kafka_line import Reason  # noqa: E402
+from pipeline.ingest.read import (  # noqa: E402
+    Form,
+    IngestError,
+    Reading,
+    added_up,
+    events,
+    form_of,
+    lines,
+    usage,
+    usage_of,
+)
 from tests.pipeline.conftest import WriteLog  # noqa: E402
-from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, line, mangled  # noqa: E402
+from tests.pipeline.json_lines import record  # noqa: E402
+from tests.pipeline.kafka_lines import line, zookeeper_line  # noqa: E402
+from tools.audit_data.forgery import VICTIM  # noqa: E402
+from tools.generate_audit import main as generate_audit  # noqa: E402
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql.types import StructType
 
-RECORD: dict[str, Any] = {
-    "timestamp": "2026-11-21T07:48:42.328104Z",
-    "level": "debug",
-    "event": "authorization",
-    "cluster_id": "abc",
-    "node_id": 1,
-    "listener": "SASL",
-    "principal": "User:alice",
-    "host": "127.0.0.1",
-    "operation": "WRITE",
-    "resource_type": "TOPIC",
-    "pattern_type": "LITERAL",
-    "resource_name": "orders",
-    "resource_ref_count": 4,
-    "api_name": "Produce",
-    "api_version": 9,
-    "client_id": "app",
-    "correlation_id": 7,
-    "allowed": True,
-    "rule": "MatchingAcl",
-    "acl": {
-        "resource_type": "TOPIC",
-        "resource_name": "5",
-        "pattern_type": "LITERAL",
-        "principal": "User:alice",
-        "host": "*",
-        "operation": "WRITE",
-        "permission_type": "ALLOW",
-    },
-}
+JSONL = Reading(Form.JSONL, "named")
+KAFKA = Reading(Form.KAFKA, "named")
 
 
-def record(**values: Any) -> str:
-    return json.dumps(RECORD | values, separators=(",", ":"))
+def read(
+    spark: "SparkSession", paths: Sequence[str | Path], reading: Reading
+) -> tuple[list["Row"], list["Row"]]:
+    """The events and the quarantined lines of files."""
+    found = events(lines(spark, [str(path) for path in paths]), reading)
+    return found.events.collect(), found.quarantine.collect()
 
 
-def without(key: str) -> str:
-    return json.dumps({k: v for k, v in RECORD.items() if k != key})
+def dtypes(schema: "StructType") -> list[tuple[str, str]]:
+    return [(field.name, field.dataType.simpleString()) for field in schema.fields]
 
 
-@dataclass
-class Reader:
-    """Reads lines as a file of its own."""
-
-    spark: "SparkSession"
-    write: WriteLog
-
-    def read(self, *lines: str | bytes, **options: Any) -> Ingested:
-        return read(self.spark, [self.write(lines)], **{"cluster": "named"} | options)
-
-    def rows(self, lines: Sequence[str | bytes], form: Form, **options: Any) -> list[Any]:
-        """The rows of the lines, in their order."""
-        text = read_lines(self.spark, [self.write(lines)])
-        return parsed(text, cluster="named", form=form, **options).collect()
-
-
-@pytest.fixture
-def reader(spark: "SparkSession", write_log: WriteLog) -> Reader:
-    return Reader(spark, write_log)
-
-
-def test_an_event_of_our_own_log(reader: Reader) -> None:
-    events, quarantine = reader.read(record())
-    assert events.schema.simpleString() == schemas.events().simpleString()
-    assert quarantine.schema.simpleString() == schemas.quarantine().simpleString()
-    assert quarantine.count() == 0
-    (row,) = events.collect()
+def test_an_event_is_a_row(spark: "SparkSession", write_log: WriteLog) -> None:
+    principals = ["User:alice", "Group:a"]
+    found = events(lines(spark, [write_log([record(principals=principals)])]), JSONL)
+    assert found.events.dtypes == dtypes(schemas.events())
+    assert found.quarantine.dtypes == dtypes(schemas.quarantine())
+    (row,) = found.events.collect()
+    assert row.timestamp.astimezone(UTC) == datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC)
     assert row.asDict() == {
         "cluster": "abc",
         "day": date(2026, 11, 21),
         "timestamp": row.timestamp,
+        "listener": "SASL",
         "principal": "User:alice",
-        "principals": ["User:alice"],
+        "other_principals": '["Group:a"]',
         "host": "127.0.0.1",
         "operation": "WRITE",
         "resource_type": "TOPIC",
-        "pattern_type": "LITERAL",
         "resource_name": "orders",
-        "allowed": True,
-        "reference_count": 4,
         "api": "Produce",
-        "listener": "SASL",
-        "client_id": "app",
+        "allowed": True,
         "rule": "MatchingAcl",
+        "quiet": False,
+        "reference_count": 4,
+        "client_id": "app",
         "source": "jsonl",
     }
-    assert _utc(row.timestamp) == datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC)
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns"])
-def test_kafkas_lines_mean_what_the_reference_says(reader: Reader, zone: str) -> None:
-    randomly = random.Random(20261121)
-    honest = [text.encode() for text in (*RECORDS, *NOT_RECORDS)]
-    # The hour that occurs twice, and the one that does not, where clocks are set.
-    clocks = [
-        line(head=f"[{day} {hour:02}:{minute}:00,000] INFO").encode()
-        for day in ("2026-03-08", "2026-03-29", "2026-10-25", "2026-11-01")
-        for hour in range(4)
-        for minute in ("00", "30")
+def test_lines_that_are_no_events(spark: "SparkSession", write_log: WriteLog) -> None:
+    torn = b"\xff\x00"
+    log = write_log([line(), torn, line(rule=" based on rule Mine"), torn, f"{line()}\r", record()])
+    found, quarantine = read(spark, [log], KAFKA)
+    assert len(found) == 2
+    assert {row.source_file.rpartition("/")[2] for row in quarantine} == {Path(log).name}
+    said = {(row.cluster, row.line, row.reason, row.day) for row in quarantine}
+    assert said == {
+        ("named", "\ufffd\x00", Reason.HEAD.value, None),
+        ("named", line(rule=" based on rule Mine"), Reason.RULE.value, date(2026, 11, 21)),
+        ("named", record(), Reason.HEAD.value, None),
+    }
+    assert sum(row.lines for row in quarantine) == 4
+
+
+def test_usage_is_events_counted(spark: "SparkSession", write_log: WriteLog) -> None:
+    hours = [f"2026-11-{day}T{hour:02}:00:00.000001Z" for day in (21, 22) for hour in range(3)]
+    log = [
+        record(cluster_id=cluster, timestamp=time, client_id=client, allowed=allowed)
+        for cluster in ("a", "b")
+        for time in hours
+        for client in ("x", None)
+        for allowed in (True, False)
     ]
-    lines = [*honest, *clocks, *(mangled(randomly) for _ in range(6_000))]
-    rows = reader.rows(lines, Form.KAFKA, zone=ZoneInfo(zone))
-    assert len(rows) == len(lines)
-    for text, row in zip(lines, rows, strict=True):
-        meant = parse(text, ZoneInfo(zone))
-        if isinstance(meant, Reason):
-            assert row.reason == meant.value, text
-            continue
-        assert row.reason is None, text
-        found = row.asDict() | {"timestamp": _utc(row.timestamp)}
-        assert Record(**{key: found[key] for key in Record._fields}) == meant, text
-        assert row.day == meant.timestamp.date()
+    found = lines(spark, [write_log([*log, "x", "x", "x"])])
+    counted = usage(found, JSONL)
+    assert counted.events.dtypes == dtypes(schemas.usage())
+    at_once = rows(added_up(counted.events))
+    assert at_once == rows(usage_of(events(found, JSONL).events))
+    assert sum(row["events"] for row in at_once) == len(log)
+    assert {(row["cluster"], row["day"].day, row["allowed"], row["events"]) for row in at_once} == {
+        (cluster, day, allowed, 6)
+        for cluster in ("a", "b")
+        for day in (21, 22)
+        for allowed in (True, False)
+    }
+    first = {row["first_seen"].astimezone(UTC).hour for row in at_once}
+    last = {row["last_seen"].astimezone(UTC).hour for row in at_once}
+    assert (first, last) == ({0}, {2})
+    assert {row["reference_count"] for row in at_once} == {24}
+    (quarantined,) = counted.quarantine.collect()
+    assert (quarantined.line, quarantined.lines) == ("x", 3)
 
 
-def test_every_line_is_in_one_of_both_tables(reader: Reader) -> None:
-    events, quarantine = reader.read(*RECORDS, *NOT_RECORDS, form=Form.KAFKA)
-    assert events.count() == len(RECORDS)
-    kept = {row.line: row.reason for row in quarantine.collect()}
-    assert kept == {text: reason.value for text, reason in NOT_RECORDS.items()}
+def rows(found: "DataFrame") -> list[dict[str, Any]]:
+    return sorted((row.asDict() for row in found.collect()), key=repr)
 
 
-def test_a_quarantined_line_says_where_it_was(reader: Reader) -> None:
-    _, quarantine = reader.read(line(), line(rule=" based on rule Mine"), b"\xff")
-    torn, broken = sorted(quarantine.collect(), key=lambda row: row.line, reverse=True)
-    assert torn.source_file.endswith("/0.log")
-    assert (torn.cluster, torn.line, torn.day) == ("named", "\ufffd", None)
-    assert (broken.reason, broken.day) == ("unknown rule", date(2026, 11, 21))
+ODD_NAMES = ("a b [1] {x} *? 100%20 \u00fc.jsonl", "\\.jsonl", "#.jsonl", "x,y;z.jsonl")
 
 
-GOOD_JSON = [
-    record(),
-    record(allowed=False, rule="DefaultDeny", acl=None),
-    record(principals=["User:alice", "Group:a,b"]),
-    record(resource_name=None, client_id=None),
-    record(resource_name="5", client_id="true", listener="{}"),
-    record(resource_name='x","allowed":true}{"timestamp":"'),
-    record(resource_name='"client_id": 5 } x', client_id='"principals":[5]'),
-    record(resource_name="x\n[2026] \u2028\x00\x1b\x7f"),
-    record(resource_name="\u00fc\U0001f600"),
-    record(api_name="ApiKey99", unknown_key=[1, {"a": None}]),
-    json.dumps(RECORD, indent=None, separators=(" , ", " : ")),
-    f"  {record()}",
-]
-
-
-def test_our_own_log_keeps_every_text_as_it_was(reader: Reader) -> None:
-    rows = reader.rows(GOOD_JSON, Form.JSONL)
-    assert [row.reason for row in rows] == [None] * len(rows)
-    for text, row in zip(GOOD_JSON, rows, strict=True):
-        said = json.loads(text)
-        for key in ("principal", "resource_name", "client_id", "listener", "allowed", "rule"):
-            assert row[key] == said[key]
-        assert row.principals == said.get("principals", [said["principal"]])
-
-
-BAD_JSON = [
-    "",
-    "x",
-    "5",
-    "[]",
-    f"[{record()}]",
-    "{}",
-    "null",
-    record()[:-1],
-    record()[: len(record()) // 2],
-    record().replace('"', "'"),
-    f"{record()}{record()}",
-    f"{record()},{record()}",
-    f"{record()} {record()}",
-    f"{record()}}}",
-    f"{record()} x",
-    f"{record()[:90]}{record()}",
-    record(event="request"),
-    *(without(key) for key in ("timestamp", "cluster_id", "listener", "principal", "host")),
-    *(without(key) for key in ("operation", "resource_type", "pattern_type", "api_name")),
-    *(without(key) for key in ("resource_ref_count", "allowed", "rule", "event")),
-    record(timestamp="2026-11-21 07:48:42"),
-    record(timestamp="2026-02-30T07:48:42.328104Z"),
-    record(timestamp="2026-11-21T07:48:42.328104+01:00"),
-    record(timestamp=1795247322),
-    record(principal="alice"),
-    record(principal=5),
-    record(principal={"a": "b:c"}),
-    record(principals=[]),
-    record(principals=["User:bob"]),
-    record(principals=["User:alice", None]),
-    record(principals=["User:alice", 5]),
-    record(principals="User:alice"),
-    record(principals=None),
-    record(principals=["User:alice", {"a": 1}]),
-    record(principals=["User:alice", True]),
-    record(host=""),
-    record(host=127.5),
-    record(operation="Write"),
-    record(operation="ALL"),
-    record(resource_type="ANY"),
-    record(pattern_type="PREFIXED"),
-    record(resource_name=5),
-    record(resource_name=-5.5),
-    record(resource_name=True),
-    record(resource_name=["orders"]),
-    record(resource_name={"a": 1}),
-    record(client_id=5),
-    record(client_id=False),
-    record(listener=5),
-    record(cluster_id=5),
-    record(api_name=5),
-    record(resource_ref_count=-1),
-    record(resource_ref_count="4"),
-    record(resource_ref_count=4.5),
-    record(resource_ref_count=2**40),
-    record(allowed="true"),
-    record(allowed=1),
-    record(allowed=None),
-    record(rule="Mine"),
-    record(rule="DefaultDeny"),
-    record(rule="SuperUser", allowed=False),
-    line(),
-]
-
-
-def test_what_is_no_record_of_ours_is_quarantined(reader: Reader) -> None:
-    rows = reader.rows(BAD_JSON, Form.JSONL)
-    assert [text for text, row in zip(BAD_JSON, rows, strict=True) if row.reason is None] == []
-
-
-def test_the_reason_names_the_key(reader: Reader) -> None:
-    _, quarantine = reader.read(record(), without("host"), record(allowed="true"))
-    reasons = {row.reason for row in quarantine.collect()}
-    assert reasons == {"host: missing", "allowed: neither true nor false"}
-
-
-def test_a_line_of_our_form_in_a_kafkas_log_is_no_event(reader: Reader) -> None:
-    events, quarantine = reader.read(line(), record())
-    assert (events.count(), quarantine.count()) == (1, 1)
-
-
-def test_directories_and_compressed_files(reader: Reader, tmp_path: Path) -> None:
-    below = tmp_path / "logs" / "cluster=a"
+def test_files_of_all_kinds(spark: "SparkSession", tmp_path: Path) -> None:
+    below = tmp_path / "logs" / "cluster=a" / "day=1"
     below.mkdir(parents=True)
-    (below / "1.jsonl").write_text(f"{record()}\n")
-    (below / "2.jsonl.gz").write_bytes(gzip.compress(f"{record()}\n{record()}".encode()))
-    events, quarantine = read(reader.spark, [str(tmp_path / "logs")], cluster="named")
-    assert (events.count(), quarantine.count()) == (3, 0)
-    assert {row.cluster for row in events.collect()} == {"abc"}
+    two = f"{record()}\n{record()}".encode()
+    (below / "1.jsonl").write_bytes(two)
+    (below / "2.jsonl.gz").write_bytes(gzip.compress(two) + gzip.compress(b"\n" + two))
+    (below / "3.jsonl.zst").write_bytes(pa.Codec("zstd").compress(two, asbytes=True))
+    (below / "4.jsonl").write_bytes(b"")
+    for name in ODD_NAMES:
+        (tmp_path / name).write_bytes(two)
+    for directory in ("other [1-2]", "more 1"):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "a.jsonl").write_bytes(two)
+    names = ["logs", *ODD_NAMES, "other [1-2]", "m?r[e] [1-2]/*.jsonl", "more 1"]
+    found, quarantine = read(spark, [tmp_path / name for name in names], JSONL)
+    assert quarantine == []
+    # What two names are of is read once.
+    assert len(found) == 8 + 2 * len(ODD_NAMES) + 2 + 2
+    assert {row.cluster for row in found} == {"abc"}
 
 
-def test_a_path_that_does_not_exist(reader: Reader, tmp_path: Path) -> None:
-    with pytest.raises(IngestError, match="nowhere"):
-        read(reader.spark, [str(tmp_path / "nowhere")], cluster="named")
+def test_a_path_that_does_not_exist(spark: "SparkSession", tmp_path: Path) -> None:
+    for name, reason in {
+        "nowhere": "nowhere",
+        "no*": r"no\*",
+        "a[": "Unclosed",
+        "a:b/{": "",
+    }.items():
+        with pytest.raises(IngestError, match=f"the input cannot be read: .*{reason}"):
+            lines(spark, [str(tmp_path / name)])
 
 
-def test_no_path(reader: Reader) -> None:
-    with pytest.raises(IngestError, match="no input"):
-        read(reader.spark, [], cluster="named")
+def test_no_path(spark: "SparkSession") -> None:
+    with pytest.raises(IngestError, match="no input was named"):
+        lines(spark, [])
 
 
-def test_nothing_to_read(reader: Reader) -> None:
-    with pytest.raises(IngestError, match="nothing is in"):
-        reader.read()
+def test_the_form_is_that_of_the_first_line(spark: "SparkSession", write_log: WriteLog) -> None:
+    assert form_of(spark, [write_log(["", record(), line()])]) is Form.JSONL
+    assert form_of(spark, [write_log(["{", record()])]) is Form.JSONL
+    assert form_of(spark, [write_log([" ", zookeeper_line(), record()])]) is Form.KAFKA
+    with pytest.raises(IngestError, match=r"nothing is in .*\.log"):
+        form_of(spark, [write_log(["", " "])])
 
 
-def _utc(naive: datetime) -> datetime:
-    """A timestamp that pyspark returned, which is in this machine's zone."""
-    return naive.astimezone(UTC)
+@pytest.fixture
+def small_pieces(spark: "SparkSession") -> Iterator[None]:
+    """Has files read in pieces of a few hundred lines."""
+    name = "spark.sql.files.maxPartitionBytes"
+    before = spark.conf.get(name)
+    spark.conf.set(name, str(300_000))
+    yield
+    spark.conf.set(name, before)
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("form", Form)
+def test_what_is_true_of_generated_data_is_found(
+    spark: "SparkSession", tmp_path: Path, form: Form
+) -> None:
+    options = "--events 6000 --days 3 --principals 50 --topics 50 --groups 20 --acls 200 --forged 9"
+    generate_audit([str(tmp_path), "--files", "2", "--format", form.value, *options.split()])
+    truth = json.loads((tmp_path / "truth.json").read_text())
+    found = usage(lines(spark, [str(tmp_path / "log")]), Reading(form, "named"))
+    by = ["cluster", "day", "principal", "allowed", "rule", "resource_type"]
+    counts = found.events.groupBy(*by).agg(F.sum("events").alias("events")).collect()
+    quarantined = found.quarantine.collect()
+
+    def count(*names: str) -> Counter[Any]:
+        counted: Counter[Any] = Counter()
+        for row in counts:
+            counted[tuple(row[name] for name in names)] += row["events"]
+        return counted
+
+    assert count("principal")[VICTIM,] == 0
+    assert sum(count().values()) == truth["events"]
+    assert count("allowed") == {(True,): truth["allowed"], (False,): truth["denied"]}
+    assert count("rule") == {(rule,): n for rule, n in truth["by_rule"].items()}
+    types = truth["by_resource_type"]
+    assert count("resource_type") == {(each,): n for each, n in types.items()}
+    days = {(date.fromisoformat(day),): sum(n.values()) for day, n in truth["by_day"].items()}
+    assert count("day") == days
+    cluster = truth["cluster_id"] if form is Form.JSONL else "named"
+    assert count("cluster").keys() == {(cluster,)}
+    assert sum(row.lines for row in quarantined) == truth["unreliable_lines"]
+    assert any(VICTIM in row.line for row in quarantined) is (form is Form.KAFKA)
