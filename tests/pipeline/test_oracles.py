@@ -48,7 +48,7 @@ from tools.audit_data.world import Sizes, World, make_acls  # noqa: E402
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# A minute on two idle cores; a busy machine may take several.
+# 100 seconds of CPU time; a busy machine may take several minutes.
 pytestmark = pytest.mark.timeout(1200)
 
 SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})
@@ -87,6 +87,9 @@ COUNTS = {"realistic": 1_000_000, "prefixes": 1_000_000, "open": 200_000, "every
 """How many questions are asked of whom. Kafka's class reads all ACLs on ``*`` for each question."""
 
 
+SMALL_COUNT = sum(COUNTS.values()) - COUNTS["realistic"]
+
+
 class Compared(NamedTuple):
     """The questions as a table of usage, with what Kafka decides, and the rules by cluster."""
 
@@ -94,13 +97,22 @@ class Compared(NamedTuple):
     sets: dict[str, dict[str, Ruleset]]
 
     def some(self, every: int) -> DataFrame:
-        """Return every n-th question."""
-        return self.usage.where(F.col("id") % every == 0)
+        """Return every n-th question, without those of the set that takes long to index."""
+        return self.usage.where((F.col("id") % every == 0) & (F.col("cluster") != "realistic"))
+
+    @property
+    def small_sets(self) -> dict[str, dict[str, Ruleset]]:
+        """The rules of the clusters that `some` asks about."""
+        rules = self.sets["ours"]
+        return {"ours": {name: rules[name] for name in rules if name != "realistic"}}
 
     def decided(self, every: int, **options: Any) -> DataFrame:
         """Return what the pipeline decides on every n-th question, whatever its host means."""
-        questions = self.some(every).withColumn("example_host", F.col("host"))
-        return replay.decided(questions, self.sets, **options)
+        questions = self.some(every).select(
+            *("id", *replay.QUESTION, "allowed", "rule", "deciding_acl"),
+            F.col("host").alias("example_host"),
+        )
+        return replay.decided(questions, self.small_sets, **options)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +175,9 @@ def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
 
 def test_2_400_000_decisions_are_those_of_kafkas_own_class(compared: Compared) -> None:
     """1,000,000 questions each of two sets of ACLs, and samples of 200,000 of two more."""
-    decided = replay.decided(replay.keyed(compared.usage, compared.sets), compared.sets)
+    # The other columns of usage would only be carried along.
+    questions = compared.usage.select(*replay.QUESTION, "allowed", "rule")
+    decided = replay.decided(replay.keyed(questions, compared.sets), compared.sets)
     same = (F.col("ours_allowed") == F.col("allowed")) & (F.col("ours_rule") == F.col("rule"))
     found = {
         tuple(row) for row in decided.groupBy("cluster", "allowed", "rule", same).count().collect()
@@ -192,14 +206,15 @@ def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
 ) -> None:
     """What `replay.asked` makes of the questions, and what is decided of each with its host."""
     usage = compared.some(20)
-    asked = replay.decided(replay.asked(usage, compared.sets), compared.sets)
+    sets = compared.small_sets
+    asked = replay.decided(replay.asked(usage, sets), sets)
     allowed = F.when(F.col("ours_allowed"), F.col("events")).otherwise(0)
     (found,) = asked.agg(
         F.sum("events").alias("events"),
         F.count("*").alias("questions"),
         F.sum((F.col("allowed_events") != allowed).cast("int")).alias("wrong"),
     ).collect()
-    assert found.events == sum(COUNTS.values()) // 20
+    assert found.events == SMALL_COUNT // 20
     assert found.questions < found.events
     assert found.wrong == 0
     same = F.col("ours_allowed") == F.col("allowed")
@@ -209,12 +224,14 @@ def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
 
 def test_the_same_is_decided_by_a_join_in_sql(compared: Compared) -> None:
     decided = compared.decided(100)
-    by_sql = decided_by_sql(compared.some(100), compared.sets["ours"])
+    by_sql = decided_by_sql(compared.some(100), compared.small_sets["ours"])
     same = (F.col("ours_allowed") == F.col("sql_allowed")) & (
         F.col("ours_rule") == F.col("sql_rule")
     )
     joined = decided.join(by_sql, ["cluster", "id"])
-    assert {row[0]: row[1] for row in joined.groupBy(same).count().collect()} == {True: 24_000}
+    assert {row[0]: row[1] for row in joined.groupBy(same).count().collect()} == {
+        True: SMALL_COUNT // 100
+    }
 
 
 def test_kafka_thinks_otherwise_of_names_that_begin_with_a_star(
