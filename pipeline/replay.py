@@ -188,9 +188,9 @@ class _Asked:
         self.size = batch.num_rows
         self.names: Sequence[str | None] = batch.column("resource_name").to_pylist()
         self.peers: dict[tuple[str | None, ...], dict[_Action, list[int]]] = {}
-        # To no ACL does a host of no class mean anything: one name for all keeps the peers few.
+        # To no ACL does a host of no class mean anything: none for all of them keeps the peers few.
         has_class = pc.is_valid(batch.column("host"))
-        host = pc.if_else(has_class, batch.column("example_host"), _NOWHERE)
+        host = pc.if_else(has_class, batch.column("example_host"), None)
         columns = [batch.column(name).to_pylist() for name in _PEER[:-1]]
         peers = zip(*columns, host.to_pylist(), strict=True)
         actions = zip(
@@ -202,7 +202,8 @@ class _Asked:
             self.peers.setdefault(peer, {}).setdefault(action, []).append(row)
 
 
-_NOWHERE: Final = ""
+_NOWHERE: Final = "\ud800"
+"""A host that no ACL can name, as it is no text; the empty text is one."""
 
 
 class Rules:
@@ -262,7 +263,8 @@ def _session(
     listener: str | None, principal: str | None, others: str | None, host: str | None
 ) -> Session:
     further = () if others is None else json.loads(others)
-    return Session((principal or "", *further), host or _NOWHERE, listener or "")
+    address = _NOWHERE if host is None else host
+    return Session((principal or "", *further), address, listener or "")
 
 
 class _Decider:
