@@ -318,7 +318,8 @@ class _Decider:
         index = self.authorizer.index
         allows: list[int] = []
         denies: list[int] = []
-        for acl in index.bindings_for(session.peer, resource_type, name):
+        # A session may have one principal twice, and its ACLs come as often.
+        for acl in dict.fromkeys(index.bindings_for(session.peer, resource_type, name)):
             sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
             if sources[operation] >> acl.operation & 1:
                 found = allows if acl.permission is AclPermission.ALLOW else denies
