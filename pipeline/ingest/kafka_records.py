@@ -84,14 +84,15 @@ class _Known(dict[bytes | None, tuple[Any, ...]]):
         super().__init__()
         self.fields = ("is_good", *fields)
         self._read = read
+        self._nothing = (None,) * len(self.fields)
 
     def __missing__(self, part: bytes | None) -> tuple[Any, ...]:
         if len(self) >= _MOST_KNOWN:
             self.clear()
         found = self._read(part)
-        nothing = (None,) * len(self.fields)
-        self[part] = nothing if isinstance(found, Reason) else (True, *found)
-        return self[part]
+        said = self._nothing if isinstance(found, Reason) else (True, *found)
+        self[part] = said
+        return said
 
 
 _MOST_KNOWN: Final = 100_000
