@@ -30,11 +30,11 @@ class Dialect(StrEnum):
     ROUND = "kafka-3.3"
     """StandardAuthorizer since 3.3: ``operation = READ``, a rule, ``StandardAcl(...)``.
 
-    A line whose rule names no ACL is the same in 4.3, and has this value too.
+    A line whose rule names no ACL is the same since 4.2, and has this value too.
     """
 
-    SQUARE = "kafka-4.3"
-    """StandardAuthorizer of 4.3: ``StandardAcl[...]``."""
+    SQUARE = "kafka-4.2"
+    """StandardAuthorizer since 4.2: ``StandardAcl[...]``."""
 
 
 class Reason(StrEnum):

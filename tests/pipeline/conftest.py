@@ -20,7 +20,10 @@ def spark() -> Iterator["SparkSession"]:
     session = open_session(
         "local[2]",
         # C1 alone starts faster, and no test runs long enough to miss C2.
-        {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"},
+        {
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+            "spark.sql.shuffle.partitions": "2",
+        },
     )
     yield session
     session.stop()

@@ -11,16 +11,17 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.answers import answered, job_options  # noqa: E402
-from pipeline.arguments import add_jobs, audit_options  # noqa: E402
-from pipeline.command import DONE, FAILED, REFUSED  # noqa: E402
-from pipeline.ingest.read import IngestError  # noqa: E402
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.known_jobs import ALL, JOBS  # noqa: E402
-from pipeline.progress import Progress  # noqa: E402
-from pipeline.report.content import Report  # noqa: E402
-from pipeline.rule_files import read_rules  # noqa: E402
-from tests.pipeline.small_log import CLUSTER, SmallLog, small_log  # noqa: E402
+from pipeline.answers import answered, job_options
+from pipeline.arguments import add_jobs, audit_options
+from pipeline.command import DONE, FAILED, REFUSED
+from pipeline.ingest.json_line import Reason
+from pipeline.ingest.read import IngestError
+from pipeline.inputs import InputError
+from pipeline.known_jobs import ALL, JOBS
+from pipeline.progress import Progress
+from pipeline.report.content import Report
+from pipeline.rule_files import read_rules
+from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +58,7 @@ def test_ingest_writes_tables_that_all_jobs_read_instead_of_the_log(
     report = ask("ingest", "--input", files.log, told=told)
     assert report.window is not None
     assert (report.window.events, report.window.allowed, report.window.denied) == (12, 9, 3)
-    assert report.quarantined == {"no JSON object, or something beside it": 1}
+    assert report.quarantined == {Reason.JSON.value: 1}
     assert [(each.name, each.events) for each in report.clusters] == [(CLUSTER, 12)]
     assert "batch 0: 13 lines" in told.getvalue()
     out = tmp_path / "out"

@@ -13,8 +13,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from tests.pipeline.small_log import small_log  # noqa: E402
-from tests.support.spark_cluster import ADDRESS, SparkCluster, bare_python  # noqa: E402
+from tests.pipeline.small_log import small_log
+from tests.support.spark_cluster import ADDRESS, SparkCluster, bare_python
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

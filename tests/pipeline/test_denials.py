@@ -8,12 +8,12 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.jobs import denials  # noqa: E402
-from pipeline.jobs.denials import DenialsOptions  # noqa: E402
-from pipeline.policy import parse_policy  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from tests.pipeline.test_least_privilege import acls  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from pipeline.jobs import denials
+from pipeline.jobs.denials import DenialsOptions
+from pipeline.policy import parse_policy
+from pipeline.ruleset import Ruleset, ordered
+from tests.pipeline.test_least_privilege import acls
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 RULES = Ruleset(
     ordered(

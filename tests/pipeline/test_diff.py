@@ -9,12 +9,12 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.jobs.diff import run  # noqa: E402
-from pipeline.policy import read_policy  # noqa: E402
-from pipeline.ruleset import Ruleset  # noqa: E402
-from tests.acl.examples import WRITE, allow, deny  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from pipeline.inputs import InputError
+from pipeline.jobs.diff import run
+from pipeline.policy import read_policy
+from pipeline.ruleset import Ruleset
+from tests.acl.examples import WRITE, allow, deny
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 
 def acls(*given_acls, **settings):

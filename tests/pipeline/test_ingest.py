@@ -15,11 +15,11 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pyspark.sql import functions as F  # noqa: E402
+from pyspark.sql import functions as F
 
-from pipeline import schemas  # noqa: E402
-from pipeline.ingest.kafka_line import Reason  # noqa: E402
-from pipeline.ingest.read import (  # noqa: E402
+from pipeline import schemas
+from pipeline.ingest.kafka_line import Reason
+from pipeline.ingest.read import (
     Form,
     IngestError,
     Reading,
@@ -30,11 +30,11 @@ from pipeline.ingest.read import (  # noqa: E402
     usage,
     usage_of,
 )
-from tests.pipeline.conftest import WriteLog  # noqa: E402
-from tests.pipeline.json_lines import record  # noqa: E402
-from tests.pipeline.kafka_lines import line, zookeeper_line  # noqa: E402
-from tools.audit_data.forgery import VICTIM  # noqa: E402
-from tools.generate_audit import main as generate_audit  # noqa: E402
+from tests.pipeline.conftest import WriteLog
+from tests.pipeline.json_lines import record
+from tests.pipeline.kafka_lines import line, zookeeper_line
+from tools.audit_data.forgery import VICTIM
+from tools.generate_audit import main as generate_audit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -17,33 +17,33 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from confluent_kafka import Consumer, KafkaException, Producer  # noqa: E402
-from confluent_kafka.admin import (  # noqa: E402
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import (
     AdminClient,
     ScramCredentialInfo,
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from pyspark.sql import functions as F  # noqa: E402
+from pyspark.sql import functions as F
 
-from broker.acl.bindings import (  # noqa: E402
+from broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline import replay  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from protocol.messages import ApiKey  # noqa: E402
-from protocol.messages.find_coordinator import FindCoordinatorRequest  # noqa: E402
-from protocol.messages.init_producer_id import InitProducerIdRequest  # noqa: E402
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic  # noqa: E402
-from tests.clients.authorization.rights import RIGHTS, create_topics, replace_acls  # noqa: E402
-from tests.clients.drivers import WITH_PATTERN_TYPES, Driver  # noqa: E402
-from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes  # noqa: E402
-from tests.pipeline.audited_kafka import Asked, AuditedKafka  # noqa: E402
-from tests.pipeline.forgeries import (  # noqa: E402
+from pipeline import replay
+from pipeline.ruleset import Ruleset, ordered
+from protocol.messages import ApiKey
+from protocol.messages.find_coordinator import FindCoordinatorRequest
+from protocol.messages.init_producer_id import InitProducerIdRequest
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.clients.authorization.rights import RIGHTS, create_topics, replace_acls
+from tests.clients.drivers import WITH_PATTERN_TYPES, Driver
+from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes
+from tests.pipeline.audited_kafka import Asked, AuditedKafka
+from tests.pipeline.forgeries import (
     FORGER,
     FORGERIES,
     ODD_NAMES,
@@ -51,10 +51,10 @@ from tests.pipeline.forgeries import (  # noqa: E402
     SEAMLESS_VICTIM,
     VICTIM,
 )
-from tests.pipeline.ingesting import Found, found_in  # noqa: E402
-from tests.support.accounts import PASSWORDS, PLAIN_JAAS  # noqa: E402
-from tests.support.client import Client  # noqa: E402
-from tests.support.process import wait_for  # noqa: E402
+from tests.pipeline.ingesting import Found, found_in
+from tests.support.accounts import PASSWORDS, PLAIN_JAAS
+from tests.support.client import Client
+from tests.support.process import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

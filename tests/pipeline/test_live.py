@@ -12,27 +12,27 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pyspark.sql import functions as F  # noqa: E402
+from pyspark.sql import functions as F
 
-from broker.acl.bindings import (  # noqa: E402
+from broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline import replay  # noqa: E402
-from pipeline.ingest.read import Form, Reading, lines, usage  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from protocol.messages import ApiKey  # noqa: E402
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic  # noqa: E402
-from tests.clients.authorization.drivers import ATTEMPTING, AttemptDriver  # noqa: E402
-from tests.clients.authorization.rights import TOPICS, replace_acls  # noqa: E402
-from tests.clients.drivers import WITH_PATTERN_TYPES, Driver  # noqa: E402
-from tests.clients.story import connect, creates, deletes, tell  # noqa: E402
-from tests.support.broker import Broker  # noqa: E402
-from tests.support.client import ALL_ACLS, Client  # noqa: E402
-from tests.support.process import wait_for  # noqa: E402
+from pipeline import replay
+from pipeline.ingest.read import Form, Reading, lines, usage
+from pipeline.ruleset import Ruleset, ordered
+from protocol.messages import ApiKey
+from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.clients.authorization.drivers import ATTEMPTING, AttemptDriver
+from tests.clients.authorization.rights import TOPICS, replace_acls
+from tests.clients.drivers import WITH_PATTERN_TYPES, Driver
+from tests.clients.story import connect, creates, deletes, tell
+from tests.support.broker import Broker
+from tests.support.client import ALL_ACLS, Client
+from tests.support.process import wait_for
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

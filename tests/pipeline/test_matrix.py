@@ -6,8 +6,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.jobs.matrix import run  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from pipeline.jobs.matrix import run
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 ROWS = [
     used(events=5),

@@ -18,13 +18,13 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-import numpy as np  # noqa: E402
-import pyarrow as pa  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-from pyspark.sql import functions as F  # noqa: E402
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
 
-from broker.acl.authorizer import Session  # noqa: E402
-from broker.acl.bindings import (  # noqa: E402
+from broker.acl.authorizer import Session
+from broker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,
@@ -32,18 +32,18 @@ from broker.acl.bindings import (  # noqa: E402
     PatternType,
     ResourceType,
 )
-from broker.acl.hosts import canonical  # noqa: E402
-from pipeline import replay  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds  # noqa: E402
-from tests.pipeline.questions import (  # noqa: E402
+from broker.acl.hosts import canonical
+from pipeline import replay
+from pipeline.ruleset import Ruleset, ordered
+from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds
+from tests.pipeline.questions import (
     Column,
     Questions,
     random_acls,
     random_questions,
 )
-from tests.pipeline.sql_oracle import decided_by_sql  # noqa: E402
-from tools.audit_data.world import Sizes, World, make_acls  # noqa: E402
+from tests.pipeline.sql_oracle import decided_by_sql
+from tools.audit_data.world import Sizes, World, make_acls
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,15 +9,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.bindings import ResourceType  # noqa: E402
-from broker.acl.decisions import BrokerUsers  # noqa: E402
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.jobs import recommend  # noqa: E402
-from pipeline.jobs.recommend import RecommendOptions  # noqa: E402
-from pipeline.policy import parse_policy  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from tests.pipeline.test_least_privilege import acls  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from broker.acl.bindings import ResourceType
+from broker.acl.decisions import BrokerUsers
+from pipeline.inputs import InputError
+from pipeline.jobs import recommend
+from pipeline.jobs.recommend import RecommendOptions
+from pipeline.policy import parse_policy
+from pipeline.ruleset import Ruleset, ordered
+from tests.pipeline.test_least_privilege import acls
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 RULES = Ruleset(
     ordered(

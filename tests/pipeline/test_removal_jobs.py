@@ -10,14 +10,14 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.decisions import BrokerUsers  # noqa: E402
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.jobs import redundant, unused  # noqa: E402
-from pipeline.jobs.removal import proven  # noqa: E402
-from pipeline.policy import parse_policy  # noqa: E402
-from pipeline.ruleset import Ruleset, acl_id, ordered  # noqa: E402
-from tests.acl.examples import ALL, PREFIXED, READ, allow, deny  # noqa: E402
-from tests.pipeline.test_use import (  # noqa: E402
+from broker.acl.decisions import BrokerUsers
+from pipeline.inputs import InputError
+from pipeline.jobs import redundant, unused
+from pipeline.jobs.removal import proven
+from pipeline.policy import parse_policy
+from pipeline.ruleset import Ruleset, acl_id, ordered
+from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
+from tests.pipeline.test_use import (
     ALICE_DOES_ALL,
     ALICE_READS,
     ALICE_WRITES_PAY,
@@ -28,7 +28,7 @@ from tests.pipeline.test_use import (  # noqa: E402
     NOT_DAVE,
     PLANTED,
 )
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 YOUNG = allow("User:erin", READ, "new")
 ROWS = [

@@ -13,19 +13,19 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session  # noqa: E402
-from broker.acl.bindings import (  # noqa: E402
+from broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
+from broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import BrokerUsers  # noqa: E402
-from pipeline import replay, schemas  # noqa: E402
-from pipeline.hosts import Hosts  # noqa: E402
-from pipeline.ruleset import Ruleset, ordered  # noqa: E402
-from tests import model  # noqa: E402
+from broker.acl.decisions import BrokerUsers
+from pipeline import replay, schemas
+from pipeline.hosts import Hosts
+from pipeline.ruleset import Ruleset, ordered
+from tests import model
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

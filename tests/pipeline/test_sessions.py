@@ -6,9 +6,9 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.jobs.sessions import SessionsOptions, run  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from pipeline.inputs import InputError
+from pipeline.jobs.sessions import SessionsOptions, run
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 DAYS = range(6)
 

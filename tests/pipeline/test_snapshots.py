@@ -8,15 +8,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.bindings import (  # noqa: E402
+from broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.ruleset import Ruleset  # noqa: E402
-from pipeline.snapshots import earlier, take  # noqa: E402
+from pipeline.ruleset import Ruleset
+from pipeline.snapshots import earlier, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

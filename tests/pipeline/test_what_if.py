@@ -10,15 +10,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.authorizer import ANY_RESOURCE, Action, Session  # noqa: E402
-from broker.acl.bindings import AclOperation, AclPermission, ResourceType  # noqa: E402
-from broker.acl.decisions import BrokerUsers  # noqa: E402
-from pipeline.inputs import InputError  # noqa: E402
-from pipeline.jobs.what_if import run  # noqa: E402
-from pipeline.ruleset import Ruleset  # noqa: E402
-from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny  # noqa: E402
-from tests.acl.strategies import HOSTS, PRINCIPALS  # noqa: E402
-from tests.pipeline.use import figures_of, inputs_of, table_of, used  # noqa: E402
+from broker.acl.authorizer import ANY_RESOURCE, Action, Session
+from broker.acl.bindings import AclOperation, AclPermission, ResourceType
+from broker.acl.decisions import BrokerUsers
+from pipeline.inputs import InputError
+from pipeline.jobs.what_if import run
+from pipeline.ruleset import Ruleset
+from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny
+from tests.acl.strategies import HOSTS, PRINCIPALS
+from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 
 def acls(*given_acls, **settings):
