@@ -51,21 +51,35 @@ def asked(usage: DataFrame, sets: RuleSets) -> DataFrame:
     The columns are those of `QUESTION`, of which ``listener`` is null unless some rules have broker
     users, and ``host`` is a class of `pipeline.hosts`. Of all the events that asked the question
     there are ``events``, ``allowed_events`` (how many of them were allowed), ``loud_events`` (how
-    many did not only filter an answer), ``reference_count``, ``first_seen``, ``last_seen``,
-    ``days``, and ``example_host``, one of their hosts.
+    many did not only filter an answer), ``reference_count``, ``first_seen``, ``last_seen``, and
+    ``example_host``, one of their hosts; it is null if no ACL means it, as ``host`` is.
     """
-    classed = keyed(usage, sets)
+    hosts = _hosts(sets)
+    # What Spark gathers of texts it does by sorting all rows: a class that is a host needs none.
+    example = F.min("example_host") if hosts.has_subnets else F.lit(None).cast("string")
     count = F.col("events")
-    return classed.groupBy(*QUESTION).agg(
-        F.sum(count).alias("events"),
-        F.sum(F.when(F.col("allowed"), count).otherwise(0)).alias("allowed_events"),
-        F.sum(F.when(F.col("quiet"), 0).otherwise(count)).alias("loud_events"),
-        F.sum("reference_count").alias("reference_count"),
-        F.min("first_seen").alias("first_seen"),
-        F.max("last_seen").alias("last_seen"),
-        F.size(F.collect_set("day")).alias("days"),
-        F.min("example_host").alias("example_host"),
+    found = (
+        keyed(usage, sets)
+        .groupBy(*QUESTION)
+        .agg(
+            F.sum(count).alias("events"),
+            F.sum(F.when(F.col("allowed"), count).otherwise(0)).alias("allowed_events"),
+            F.sum(F.when(F.col("quiet"), 0).otherwise(count)).alias("loud_events"),
+            F.sum("reference_count").alias("reference_count"),
+            F.min("first_seen").alias("first_seen"),
+            F.max("last_seen").alias("last_seen"),
+            example.alias("example_host"),
+        )
     )
+    if hosts.has_subnets:
+        return found.withColumn(
+            "example_host", F.when(F.col("host").isNotNull(), F.col("example_host"))
+        )
+    return found.withColumn("example_host", F.col("host"))
+
+
+def _hosts(sets: RuleSets) -> Hosts:
+    return Hosts(ruleset for by_cluster in sets.values() for ruleset in by_cluster.values())
 
 
 def keyed(usage: DataFrame, sets: RuleSets) -> DataFrame:
@@ -73,8 +87,8 @@ def keyed(usage: DataFrame, sets: RuleSets) -> DataFrame:
 
     So the usage behind a question can be found. The host itself is in ``example_host``.
     """
-    rules = [ruleset for by_cluster in sets.values() for ruleset in by_cluster.values()]
-    classed = _with_class(usage, Hosts(rules))
+    classed = _with_class(usage, _hosts(sets))
+    rules = (ruleset for by_cluster in sets.values() for ruleset in by_cluster.values())
     if any(ruleset.broker_users.principals for ruleset in rules):
         return classed
     return classed.withColumn("listener", F.lit(None).cast("string"))

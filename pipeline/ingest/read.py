@@ -124,8 +124,7 @@ def events(found: DataFrame, reading: Reading) -> Ingested:
 def usage(found: DataFrame, reading: Reading) -> Ingested:
     """Return the events of `lines`, counted, and the lines that are none; else as `events`."""
     rows = found.mapInArrow(partial(_usage_batches, reading), _either(schemas.usage()))
-    merged = rows.groupBy(*KEYS, "source_file", "line", "reason").agg(*_sums())
-    return _parted(merged, schemas.usage())
+    return _parted(rows, schemas.usage())
 
 
 def usage_of(found: DataFrame) -> DataFrame:
