@@ -104,12 +104,12 @@ def _result(
     acls = sum(len(rules.acls) for rules in current.values())
     going = acls - sum(len(rules.acls) for rules in removal.remaining.values())
     events = sum(removal.events.values())
-    replayed = f"; none of {events} events would have been decided otherwise" if events else ""
+    replayed = f"; none of {events:,} events would have been decided otherwise" if events else ""
     put_back = sum(len(each) for each in removal.put_back.values())
     return Result(
         "redundant",
         "ACLs that others make superfluous",
-        f"{going} of {acls} ACLs are covered by others and can be removed together{replayed}.",
+        f"{going:,} of {acls:,} ACLs are covered by others and can be removed together{replayed}.",
         _figures(acls, found, events),
         _tables(found, several=len(current) > 1, top=top),
         warnings=[f"{put_back} covered ACLs stay: a replay without them changed decisions."]
@@ -134,7 +134,7 @@ def _figures(acls: int, found: _Found, events: int) -> list[Figure]:
         Figure(
             "Events decided otherwise without the covered ones",
             0 if events else None,
-            f"of {events} that were replayed" if events else "there is no log to replay",
+            f"of {events:,} that were replayed" if events else "there is no log to replay",
         ),
     ]
 

@@ -234,8 +234,8 @@ class _Report:
         return Result(
             "unused",
             "ACLs that can go",
-            f"{len(going)} of {len(self._uses)} ACLs can be removed together: in the log from "
-            f"{self._days}, none of {events} events would have been decided otherwise.",
+            f"{len(going):,} of {len(self._uses):,} ACLs can be removed together: in the log from "
+            f"{self._days}, none of {events:,} events would have been decided otherwise.",
             self._figures(events),
             self._tables(going),
             [self._chart()],
@@ -267,7 +267,7 @@ class _Report:
             Figure(
                 "Events decided otherwise without them",
                 0,
-                f"of {events} that were replayed under the remaining ACLs",
+                f"of {events:,} that were replayed under the remaining ACLs",
             ),
             Figure("Events of super users", sum(each.exempt_events for each in self._log)),
         ]
