@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 
 from benchmarks import environment
 from benchmarks.duckdb_what_if import DuckDb, json
+from pipeline.acls.policy import read_policy
+from pipeline.acls.rule_files import read_rules
 from pipeline.answers import answered
 from pipeline.log_tables import load
 from pipeline.options import AuditOptions, Given
-from pipeline.policy import read_policy
 from pipeline.progress import Progress
-from pipeline.rule_files import read_rules
-from pipeline.session import open_session
+from pipeline.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

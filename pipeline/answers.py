@@ -8,10 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline import snapshots
+from pipeline.acls import snapshots
+from pipeline.acls.rule_files import ClusterRules, RuleFiles
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
 from pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
 from pipeline.ingest.tables import Progress as Batch
-from pipeline.inputs import InputError, Inputs, Window
+from pipeline.inputs import Inputs, Window
 from pipeline.known_jobs import ALL, JOBS
 from pipeline.log_tables import LogTables, gather, gathered, load, of_options
 from pipeline.options import AuditOptions
@@ -21,8 +24,6 @@ from pipeline.report.content import Cluster, Report
 from pipeline.report.html import page
 from pipeline.report.words import counted
 from pipeline.result import Figure, Result
-from pipeline.rule_files import ClusterRules, RuleFiles
-from pipeline.ruleset import Ruleset
 from pipeline.window import content, unlisted_super_users
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Final
 
-from pipeline.broker_properties import PropertiesError
-from pipeline.inputs import InputError
+from pipeline.acls.broker_properties import PropertiesError
+from pipeline.acls.policy import PolicyError
+from pipeline.acls.rule_files import Describe, RuleFiles, read_rules
+from pipeline.errors import InputError
 from pipeline.options import AuditOptions
-from pipeline.policy import PolicyError
 from pipeline.progress import Progress
 from pipeline.report.terminal import summary
-from pipeline.rule_files import Describe, RuleFiles, read_rules
-from pipeline.session import SparkUnavailableError, open_session
+from pipeline.spark.session import SparkUnavailableError, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ def _answered(options: AuditOptions, rules: RuleFiles, progress: Progress) -> Re
         spark = open_session(options.master, options.spark)
         step.name += f" on {spark.sparkContext.master}"
     from pipeline.answers import answered
-    from pipeline.shipping import ship
+    from pipeline.spark.shipping import ship
 
     try:
         progress.watch(spark.sparkContext)

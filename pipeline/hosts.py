@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from broker.acl.bindings import WILDCARD
 from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
 
 
 class Hosts:

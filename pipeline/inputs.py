@@ -8,15 +8,11 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from broker.acl.bindings import ResourceType
+from pipeline.acls.ruleset import Ruleset
 from pipeline.output import Output
-from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-class InputError(Exception):
-    """A job cannot answer from what it was given; the message says what is missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql import functions as F
 
+from pipeline.errors import InputError
 from pipeline.ingest.read import Form, Reading, form_of, lines, usage
 from pipeline.ingest.tables import (
     QUARANTINE,
@@ -20,7 +21,6 @@ from pipeline.ingest.tables import (
     ingest,
     read_table,
 )
-from pipeline.inputs import InputError
 from pipeline.options import AuditOptions
 from pipeline.window import of_days
 

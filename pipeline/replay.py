@@ -25,9 +25,9 @@ from broker.acl.bindings import (
 )
 from broker.acl.decisions import AclAuthorizer
 from broker.acl.operations import GRANTED_BY, NAMED_BY
+from pipeline.acls.ruleset import Ruleset
 from pipeline.hosts import Hosts
-from pipeline.ruleset import Ruleset
-from pipeline.workers import uncollected
+from pipeline.spark.workers import uncollected
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

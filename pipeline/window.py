@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pipeline.inputs import InputError, Window
+from pipeline.errors import InputError
+from pipeline.inputs import Window
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,8 +16,8 @@ from broker.acl.bindings import (
 from broker.conformance.cluster import Cluster, SuiteError
 from broker.conformance.connection import Connection, ConnectionClosed, LoginError, NoAnswer
 from broker.conformance.options import OptionsError, read_login
-from pipeline.inputs import InputError
-from pipeline.policy import Policy
+from pipeline.acls.policy import Policy
+from pipeline.errors import InputError
 from protocol.leaves import ProtocolError
 from protocol.messages import ApiKey, describe_acls, metadata
 

@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 
 from broker.acl.bindings import WILDCARD_PRINCIPAL, AclBinding, AclOperation, AclPermission
 from broker.acl.operations import GRANTED_BY, NAMED_BY
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.scope import HostKey, PatternKey, Scopes
-from pipeline.ruleset import Ruleset
 
 _ALLOW: Final = AclPermission.ALLOW
 _DENY: Final = AclPermission.DENY

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 
 from broker.acl.bindings import AclBinding
 from broker.acl.hosts import canonical, subnet
-from pipeline.ruleset import Ruleset, ordered
+from pipeline.acls.ruleset import Ruleset, ordered
 
 Field = Literal["permission", "host"]
 

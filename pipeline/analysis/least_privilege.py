@@ -26,7 +26,7 @@ from broker.acl.bindings import (
 from broker.acl.decisions import BrokerUsers
 from broker.acl.hosts import subnet
 from broker.acl.operations import GRANTED_BY
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
 
 Principals = tuple[str, ...]
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from broker.acl.bindings import AclBinding, AclPermission, ResourceType
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.least_privilege import Grants, Principals, Use, bound_to_hosts, needed
 from pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
 from pipeline.analysis.safeguards import safeguards
-from pipeline.ruleset import Ruleset
 
 
 @dataclass(frozen=True, slots=True)

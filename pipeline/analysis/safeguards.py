@@ -21,9 +21,9 @@ from broker.acl.bindings import (
 )
 from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
 from broker.acl.operations import supported_operations
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.coverage import covered
 from pipeline.analysis.least_privilege import Principals, effective
-from pipeline.ruleset import Ruleset
 
 
 def safeguards(

@@ -35,7 +35,7 @@ _IPV4_BITS: Final = 32
 class Scopes:
     """Finds the scopes around those of an ACL, among all that some ACLs have.
 
-    ``cidr``: whether hosts in CIDR notation are subnets (see `pipeline.ruleset.Ruleset`).
+    ``cidr``: whether hosts in CIDR notation are subnets (see `pipeline.acls.ruleset.Ruleset`).
     """
 
     def __init__(self, acls: Iterable[AclBinding], cidr: bool) -> None:

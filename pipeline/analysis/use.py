@@ -30,8 +30,8 @@ from broker.acl.bindings import (
     AclPermission,
     PatternType,
 )
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.scope import PatternKey, Scopes, kafka_overlooks
-from pipeline.ruleset import Ruleset
 
 
 class Asked(NamedTuple):

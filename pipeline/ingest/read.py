@@ -18,12 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.files import as_pattern
 from pipeline.ingest.json_log import JsonLog
 from pipeline.ingest.kafka_log import KafkaLog, Piece
 from pipeline.ingest.parsed import Parsed, Rejected
 from pipeline.ingest.usage import COUNTS, KEYS, Usage
-from pipeline.workers import uncollected
+from pipeline.spark.files import as_pattern
+from pipeline.spark.workers import uncollected
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -18,7 +18,6 @@ from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.files import as_pattern, exists, read_text, write_text
 from pipeline.ingest.read import (
     READER_OPTIONS,
     IngestError,
@@ -28,6 +27,7 @@ from pipeline.ingest.read import (
     lines_of,
     usage_of,
 )
+from pipeline.spark.files import as_pattern, exists, read_text, write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.inputs import InputError, Inputs
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.drift import Drift, drift_warnings
 from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total, find_flips
 from pipeline.jobs.flips_report import FlipsReport, report_flips
-from pipeline.ruleset import Ruleset
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 
 from broker.acl.bindings import AclBinding
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_text import acl_text
 from pipeline.analysis.grant import Kind, Remedy
 from pipeline.inputs import Inputs
 from pipeline.result import Chart, Figure, Result, Table

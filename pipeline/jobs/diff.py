@@ -8,12 +8,13 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from broker.acl.bindings import AclBinding
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_text import acl_text
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.difference import Difference, difference, setting_differences
-from pipeline.inputs import InputError, Inputs
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.comparison import Comparison, compare
 from pipeline.result import Cell, Figure, Result, Table
-from pipeline.ruleset import Ruleset
 
 _JOB: Final = "diff"
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -18,10 +18,10 @@ from pyspark.sql import functions as F
 from broker.acl.authorizer import RuleKind
 from broker.acl.bindings import AclBinding
 from pipeline import replay
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_text import acl_text
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.causes import Causes, Decided, causes
 from pipeline.output import Output
-from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

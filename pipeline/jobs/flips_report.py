@@ -10,7 +10,7 @@ from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
-from pipeline.analysis.acl_text import resource_text
+from pipeline.acls.acl_text import resource_text
 from pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
 from pipeline.jobs.ranking import Ranking, rankings
 from pipeline.output import Output

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F
 
 from broker.acl.bindings import AclOperation
-from pipeline.analysis.acl_text import resource_text
+from pipeline.acls.acl_text import resource_text
 from pipeline.inputs import Inputs, Window
 from pipeline.jobs.ranking import Ranking, rankings
 from pipeline.result import Cell, Chart, Figure, Result, Table

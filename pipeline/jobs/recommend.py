@@ -31,13 +31,14 @@ from broker.acl.bindings import (
     AclPermission,
     ResourceType,
 )
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.prefixes import PrefixOptions
 from pipeline.analysis.recommendation import Draft
-from pipeline.inputs import InputError, Inputs
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.recommend_questions import SESSION, Questions, session_of
 from pipeline.jobs.recommend_report import Found, report
 from pipeline.result import Result
-from pipeline.ruleset import Ruleset
 from pipeline.schemas import ANY_TOPIC
 
 

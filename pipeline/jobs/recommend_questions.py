@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from broker.acl.authorizer import RuleKind
 from broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from pipeline import replay
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.least_privilege import Principals, Use
 from pipeline.analysis.prefixes import PREFIXABLE
 from pipeline.analysis.recommendation import Evidence
 from pipeline.inputs import Inputs
-from pipeline.ruleset import Ruleset
 from pipeline.schemas import ANY_TOPIC
 
 if TYPE_CHECKING:

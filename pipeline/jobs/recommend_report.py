@@ -16,6 +16,7 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.prefixes import Candidate
 from pipeline.analysis.recommendation import Draft, Evidence, why_not
 from pipeline.analysis.reduction import Reduction, reduction
@@ -23,7 +24,6 @@ from pipeline.inputs import Inputs
 from pipeline.jobs.drift import Drift, drift_warnings
 from pipeline.jobs.recommend_questions import Proof
 from pipeline.result import Cell, Chart, Figure, Result, Table
-from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

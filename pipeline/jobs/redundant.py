@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.acl_table import acl_table
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_table import acl_table
+from pipeline.acls.acl_text import acl_text
+from pipeline.acls.ruleset import Ruleset, acl_id
 from pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
 from pipeline.inputs import Inputs
 from pipeline.jobs.removal import Removal, of_clusters, proven, rules_of
 from pipeline.result import Cell, Figure, Result, Table
-from pipeline.ruleset import Ruleset, acl_id
 
 _COVERED: Final = [
     pa.field("covered_by_id", pa.string()),

@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from broker.acl.bindings import AclBinding
 from pipeline import replay
-from pipeline.inputs import InputError
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

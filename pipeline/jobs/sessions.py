@@ -11,7 +11,8 @@ from pyspark.sql import functions as F
 
 from broker.acl.bindings import AclOperation
 from pipeline.analysis.spikes import SpikeRule
-from pipeline.inputs import InputError, Inputs
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.novelty import habits_of, items_of
 from pipeline.jobs.sessions_report import Found, report
 from pipeline.jobs.spike_days import spike_days

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F
 
-from pipeline.analysis.acl_text import resource_text
+from pipeline.acls.acl_text import resource_text
 from pipeline.result import Cell, Chart, Figure, Result, Table
 
 if TYPE_CHECKING:

@@ -21,14 +21,15 @@ from pyspark.sql import functions as F
 from broker.acl.authorizer import RuleKind
 from broker.acl.bindings import AclPermission
 from pipeline import replay
-from pipeline.acl_table import acl_table
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_table import acl_table
+from pipeline.acls.acl_text import acl_text
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.scope import kafka_overlooks
 from pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
-from pipeline.inputs import InputError, Inputs
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.removal import Removal, of_clusters, proven, replayed, rules_of
 from pipeline.result import Cell, Chart, Figure, Result, Table
-from pipeline.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.inputs import InputError, Inputs
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
+from pipeline.inputs import Inputs
 from pipeline.jobs.comparison import compare
 from pipeline.result import Figure, Result
-from pipeline.ruleset import Ruleset
 
 _JOB: Final = "what-if"
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from pipeline.acls.ruleset import Ruleset
 from pipeline.inputs import Window
 from pipeline.result import Result, Table
-from pipeline.ruleset import Ruleset
 
 
 @dataclass(frozen=True, slots=True)

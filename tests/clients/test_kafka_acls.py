@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.cli.acl_source import described
-from pipeline.acl_files import read_acls
-from pipeline.inputs import InputError
+from pipeline.acls.acl_files import read_acls
+from pipeline.errors import InputError
 from tests.clients.acl_command import (
     Commands,
     Printed,

@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.peers import authorizer_loop
 from broker.acl.authorizer import RuleKind
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
 from tests.clients.drivers import LineProcess
 from tests.pipeline.questions import Column, Questions
 from tests.support.accounts import properties_text

@@ -21,8 +21,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from pipeline.acls.ruleset import Ruleset
 from pipeline.ingest.record import ASKED, RESOURCES
-from pipeline.ruleset import Ruleset
 
 Column = np.ndarray[Any, np.dtype[np.int32]]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from broker.acl.hosts import canonical
-from pipeline.ruleset import Ruleset
+from pipeline.acls.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

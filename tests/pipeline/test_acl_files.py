@@ -11,8 +11,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.acl_files import read_acls
-from pipeline.policy import Policy, PolicyError, write_policy
+from pipeline.acls.acl_files import read_acls
+from pipeline.acls.policy import Policy, PolicyError, write_policy
 
 LISTED = (
     "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, "

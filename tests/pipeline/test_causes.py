@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from broker.acl.authorizer import Action, RuleKind, Session
 from broker.acl.bindings import AclPermission
 from broker.acl.operations import GRANTED_BY, NAMED_BY
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.causes import Causes, Decided, Setting, causes
-from pipeline.ruleset import Ruleset
 from tests import model
 from tests.acl.examples import DESCRIBE, DESCRIBE_CONFIGS, READ, TOPIC, WRITE, allow, deny
 from tests.acl.strategies import PRINCIPALS, bindings

@@ -16,7 +16,7 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.commands import inexpressible_reason, script
+from pipeline.acls.commands import inexpressible_reason, script
 from protocol.messages import ApiKey
 from tests.acl.examples import GROUP, PREFIXED, TOPIC, allow, deny
 from tests.clients.acl_command import script_command

@@ -14,9 +14,9 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
 from pipeline.analysis.scope import kafka_overlooks
-from pipeline.ruleset import Ruleset, ordered
 from tests.acl.examples import (
     ALL,
     ALTER_CONFIGS,

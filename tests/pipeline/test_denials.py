@@ -8,10 +8,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
+from pipeline.acls.policy import parse_policy
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.jobs import denials
 from pipeline.jobs.denials import DenialsOptions
-from pipeline.policy import parse_policy
-from pipeline.ruleset import Ruleset, ordered
 from tests.pipeline.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

@@ -9,10 +9,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.inputs import InputError
+from pipeline.acls.policy import read_policy
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
 from pipeline.jobs.diff import run
-from pipeline.policy import read_policy
-from pipeline.ruleset import Ruleset
 from tests.acl.examples import WRITE, allow, deny
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.acl.decisions import BrokerUsers
+from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.difference import Change, difference, setting_differences
-from pipeline.ruleset import Ruleset
 from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.acl.strategies import bindings
 

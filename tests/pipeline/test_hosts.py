@@ -14,8 +14,8 @@ from broker.acl.bindings import (
     ResourceType,
 )
 from broker.acl.hosts import canonical
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.hosts import Hosts
-from pipeline.ruleset import Ruleset, ordered
 
 ACL_HOSTS = (
     *("*", "10.0.0.1", "10.0.0.2", "::ffff:10.0.0.3", "::1", "0:0:0:0:0:0:0:1", "FE80::1"),

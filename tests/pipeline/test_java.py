@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.java import is_new_enough, write_launcher
+from pipeline.spark.java import is_new_enough, write_launcher
 
 
 def a_java(directory: Path, printed: str) -> Path:

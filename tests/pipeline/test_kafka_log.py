@@ -34,7 +34,7 @@ from broker.acl.bindings import (
     ResourceType,
 )
 from pipeline import replay
-from pipeline.ruleset import Ruleset, ordered
+from pipeline.acls.ruleset import Ruleset, ordered
 from protocol.messages import ApiKey
 from protocol.messages.find_coordinator import FindCoordinatorRequest
 from protocol.messages.init_producer_id import InitProducerIdRequest

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from broker.acl.authorizer import Action, Session
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.analysis.least_privilege import Grants, Use, bound_to_hosts, minimized, needed
 from pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
 from pipeline.analysis.safeguards import safeguards
-from pipeline.ruleset import Ruleset, ordered
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE

@@ -22,8 +22,8 @@ from broker.acl.bindings import (
     ResourceType,
 )
 from pipeline import replay
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.ingest.read import Form, Reading, lines, usage
-from pipeline.ruleset import Ruleset, ordered
 from protocol.messages import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.authorization.drivers import ATTEMPTING, AttemptDriver

@@ -34,7 +34,7 @@ from broker.acl.bindings import (
 )
 from broker.acl.hosts import canonical
 from pipeline import replay
-from pipeline.ruleset import Ruleset, ordered
+from pipeline.acls.ruleset import Ruleset, ordered
 from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds
 from tests.pipeline.questions import (
     Column,

@@ -16,7 +16,7 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from pipeline.policy import (
+from pipeline.acls.policy import (
     Policy,
     PolicyError,
     dump_policy,

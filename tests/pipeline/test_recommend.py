@@ -11,11 +11,11 @@ toolchain.require_spark()
 
 from broker.acl.bindings import ResourceType
 from broker.acl.decisions import BrokerUsers
-from pipeline.inputs import InputError
+from pipeline.acls.policy import parse_policy
+from pipeline.acls.ruleset import Ruleset, ordered
+from pipeline.errors import InputError
 from pipeline.jobs import recommend
 from pipeline.jobs.recommend import RecommendOptions
-from pipeline.policy import parse_policy
-from pipeline.ruleset import Ruleset, ordered
 from tests.pipeline.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

@@ -11,11 +11,11 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from broker.acl.decisions import BrokerUsers
-from pipeline.inputs import InputError
+from pipeline.acls.policy import parse_policy
+from pipeline.acls.ruleset import Ruleset, acl_id, ordered
+from pipeline.errors import InputError
 from pipeline.jobs import redundant, unused
 from pipeline.jobs.removal import proven
-from pipeline.policy import parse_policy
-from pipeline.ruleset import Ruleset, acl_id, ordered
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
 from tests.pipeline.test_use import (
     ALICE_DOES_ALL,

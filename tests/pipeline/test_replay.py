@@ -23,8 +23,8 @@ from broker.acl.bindings import (
 )
 from broker.acl.decisions import BrokerUsers
 from pipeline import replay, schemas
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.hosts import Hosts
-from pipeline.ruleset import Ruleset, ordered
 from tests import model
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.inputs import InputError
+from pipeline.acls.policy import Policy, PolicyError
+from pipeline.acls.rule_files import read_rules
+from pipeline.errors import InputError
 from pipeline.options import AuditOptions, Given
-from pipeline.policy import Policy, PolicyError
-from pipeline.rule_files import read_rules
 
 
 def options(**given: object) -> AuditOptions:

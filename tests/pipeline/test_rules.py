@@ -10,10 +10,10 @@ from broker.acl.bindings import (
     ResourceType,
 )
 from broker.acl.decisions import BrokerUsers
-from pipeline.broker_properties import BrokerSettings
-from pipeline.inputs import InputError
+from pipeline.acls.broker_properties import BrokerSettings
+from pipeline.acls.rules import AclSet, Settings, rulesets
+from pipeline.errors import InputError
 from pipeline.options import Given
-from pipeline.rules import AclSet, Settings, rulesets
 
 
 def acl(name: str) -> AclBinding:

@@ -6,7 +6,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.inputs import InputError
+from pipeline.errors import InputError
 from pipeline.jobs.sessions import SessionsOptions, run
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

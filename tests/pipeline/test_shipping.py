@@ -7,7 +7,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from pipeline.shipping import ARCHIVE, write_archive
+from pipeline.spark.shipping import ARCHIVE, write_archive
 from tests.support.spark_cluster import bare_python
 
 
@@ -32,9 +32,9 @@ def test_a_python_without_any_package_decides_from_the_archive(tmp_path: Path):
     write_archive(tmp_path / ARCHIVE)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
-        "import pipeline.ruleset\n"
+        "import pipeline.acls.ruleset\n"
         "assert pipeline.__file__.startswith(sys.path[0])\n"
-        "pipeline.ruleset.Ruleset().authorizer()\n"
+        "pipeline.acls.ruleset.Ruleset().authorizer()\n"
     )
     # -I and -S: neither the directory nor what is installed is found.
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)

@@ -15,8 +15,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.ruleset import Ruleset
-from pipeline.snapshots import earlier, take
+from pipeline.acls.ruleset import Ruleset
+from pipeline.acls.snapshots import earlier, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

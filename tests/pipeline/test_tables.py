@@ -32,7 +32,7 @@ _INGEST = """
 import sys
 from pipeline.ingest import tables
 from pipeline.ingest.read import Form, Reading
-from pipeline.session import open_session
+from pipeline.spark.session import open_session
 
 spark = open_session(
     "local[1]",

@@ -9,8 +9,8 @@ import pytest
 from broker.acl.authorizer import Action, Session
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from broker.acl.index import AclIndex
+from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
-from pipeline.ruleset import Ruleset, ordered
 from tests import model
 from tests.acl.examples import ALL, DESCRIBE, PREFIXED, READ, TOPIC, WRITE, allow, deny
 from tests.pipeline.test_coverage import OPERATIONS, PEERS, random_acls

@@ -13,9 +13,9 @@ toolchain.require_spark()
 from broker.acl.authorizer import ANY_RESOURCE, Action, Session
 from broker.acl.bindings import AclOperation, AclPermission, ResourceType
 from broker.acl.decisions import BrokerUsers
-from pipeline.inputs import InputError
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
 from pipeline.jobs.what_if import run
-from pipeline.ruleset import Ruleset
 from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny
 from tests.acl.strategies import HOSTS, PRINCIPALS
 from tests.pipeline.use import figures_of, inputs_of, table_of, used

@@ -22,7 +22,7 @@ from broker.acl.index import AclIndex
 from broker.audit import Audit
 from broker.config import load
 from broker.logs import LogOutput
-from pipeline.policy import read_policy
+from pipeline.acls.policy import read_policy
 from protocol.messages import APIS
 from tools.audit_data.lines import CLUSTER_ID
 from tools.audit_data.world import Sizes, World, make_acls

@@ -9,10 +9,10 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from pipeline.acls.ruleset import Ruleset
 from pipeline.inputs import Window
 from pipeline.report.content import Cluster, Report
 from pipeline.result import Chart, Figure, Result, Table
-from pipeline.ruleset import Ruleset
 
 MARKUP = '<script>alert("1")</script>'
 FORGED = "x\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\x1b[2J"

@@ -15,7 +15,7 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from pipeline.policy import Policy, PolicyError, parse_policy
+from pipeline.acls.policy import Policy, PolicyError, parse_policy
 
 _LIST_HEAD: Final = "Current ACLs for resource `"
 _FOR_PRINCIPAL: Final = "ACLs for principal `"

@@ -16,7 +16,7 @@ class PropertiesError(ValueError):
 
 
 class BrokerSettings(NamedTuple):
-    """The settings that decide beside the ACLs, as in `pipeline.ruleset.Ruleset`.
+    """The settings that decide beside the ACLs, as in `pipeline.acls.ruleset.Ruleset`.
 
     ``broker_listener`` is that of the brokers, in upper case, on which ``broker_users`` may do
     everything.

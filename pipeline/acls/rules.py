@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from broker.acl.bindings import AclBinding
 from broker.acl.decisions import BrokerUsers
-from pipeline.broker_properties import BrokerSettings
-from pipeline.inputs import InputError
+from pipeline.acls.broker_properties import BrokerSettings
+from pipeline.acls.ruleset import Ruleset, ordered
+from pipeline.errors import InputError
 from pipeline.options import Given
-from pipeline.ruleset import Ruleset, ordered
 
 
 class AclSet(NamedTuple):

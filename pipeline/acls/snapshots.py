@@ -11,9 +11,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from pipeline.acl_table import acl_table
-from pipeline.files import exists
-from pipeline.ruleset import Ruleset, acl_id
+from pipeline.acls.acl_table import acl_table
+from pipeline.acls.ruleset import Ruleset, acl_id
+from pipeline.spark.files import exists
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

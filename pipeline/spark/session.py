@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.java import LEAST, provide_java
+from pipeline.spark.java import LEAST, provide_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from pipeline.acl_files import read_acls
-from pipeline.broker_properties import read_broker_properties
-from pipeline.inputs import InputError
+from pipeline.acls.acl_files import read_acls
+from pipeline.acls.broker_properties import read_broker_properties
+from pipeline.acls.policy import Policy
+from pipeline.acls.rules import AclSet, Settings, rulesets
+from pipeline.acls.ruleset import Ruleset
+from pipeline.errors import InputError
 from pipeline.options import AuditOptions, Given
-from pipeline.policy import Policy
-from pipeline.rules import AclSet, Settings, rulesets
-from pipeline.ruleset import Ruleset
 
 Describe = Callable[[str, str | None], Policy]
 """Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""

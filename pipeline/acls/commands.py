@@ -22,7 +22,7 @@ from broker.acl.bindings import (
     invalid_reason,
 )
 from broker.acl.operations import supported_operations
-from pipeline.analysis.acl_text import acl_text
+from pipeline.acls.acl_text import acl_text
 
 _RESOURCE_OPTIONS: Final = {
     ResourceType.TOPIC: "--topic",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from broker.acl.bindings import AclBinding
-from pipeline.ruleset import acl_id
+from pipeline.acls.ruleset import acl_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -1,0 +1,1 @@
+"""How the pipeline runs on Spark, whatever it computes."""
