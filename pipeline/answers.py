@@ -61,6 +61,7 @@ def answered(
         by_cluster.proposed,
         by_cluster.other,
         by_cluster.earlier or _noted_before(spark, options, found.window, tables),
+        by_cluster.names,
     )
     results, unanswered = _results(inputs, options, progress)
     report = Report(

@@ -119,7 +119,8 @@ def _add_log(group: Any) -> None:
         action="extend",
         required=True,
         help="log files, directories of them (.gz is read too) or URLs that Spark has a connector "
-        "for; or a directory that the job ingest wrote",
+        "for; or a directory that the job ingest wrote. The job ingest also reads a topic, "
+        "kafka://HOST:PORT/TOPIC, with Spark's Kafka connector",
     )
     group.add_argument(
         "--form",
@@ -168,9 +169,18 @@ def _add_rules(group: Any) -> None:
             + (", or a broker to ask" if where != "FILE" else ""),
         )
     group.add_argument(
+        "--topics",
+        metavar="[CLUSTER=]FILE",
+        type=_given,
+        action="append",
+        default=[],
+        help="the topics that exist, one a line, as kafka-topics.sh --list prints them: the job "
+        "recommend counts what a prefix would newly allow among them and those in the log",
+    )
+    group.add_argument(
         "--command-config",
         metavar="FILE",
-        help="a Kafka client's properties file, to ask a broker for its ACLs",
+        help="a Kafka client's properties file, to ask a broker for its ACLs, or to read a topic",
     )
     group.add_argument(
         "--properties",

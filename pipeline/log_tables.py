@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from pyspark.sql import functions as F
 
+from pipeline.acls.broker_properties import client_properties
 from pipeline.errors import InputError
 from pipeline.ingest.read import Form, Reading, form_of, lines, usage
 from pipeline.ingest.tables import (
@@ -21,6 +22,7 @@ from pipeline.ingest.tables import (
     ingest,
     read_table,
 )
+from pipeline.ingest.topic import is_topic
 from pipeline.options import AuditOptions
 from pipeline.window import of_days
 
@@ -51,6 +53,9 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
 
     Raises InputError if the inputs are of both kinds, IngestError if one cannot be read.
     """
+    topics = [each for each in options.inputs if is_topic(each)]
+    if topics:
+        raise InputError(f"--input {topics[0]}: only the job ingest reads topics")
     places = [each.rstrip("/") for each in options.inputs]
     are_tables = [has_tables(spark, place) for place in places]
     if all(are_tables):
@@ -74,12 +79,13 @@ def gather(
     _check_apart(options.inputs, options.output)
     how = reading(spark, options, named_cluster)
     place = options.output.rstrip("/")
+    client = client_properties(options.command_config) if options.command_config else None
     if options.job_options.get("ingest", {}).get("follow"):
         # Who ends it wants to see what was gathered.
         with suppress(KeyboardInterrupt):
-            follow(spark, options.inputs, how, place, told=told)
+            follow(spark, options.inputs, how, place, told=told, client=client)
     else:
-        ingest(spark, options.inputs, how, place, told=told)
+        ingest(spark, options.inputs, how, place, told=told, client=client)
 
 
 def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
@@ -107,7 +113,10 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
 
 def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> Reading:
     """Return how the inputs are to be read."""
-    form = Form(options.form) if options.form else form_of(spark, options.inputs)
+    files = [each for each in options.inputs if not is_topic(each)]
+    # A topic may have nothing new. Nobody writes lines of Kafka's own log into one.
+    found = form_of(spark, files) if files and not options.form else Form.JSONL
+    form = Form(options.form) if options.form else found
     cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
     return Reading(form, cluster, ZoneInfo(options.zone))
 

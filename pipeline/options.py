@@ -20,7 +20,8 @@ class AuditOptions:
     """The options of all jobs.
 
     ``inputs`` are paths or URLs of logs, or of directories that the job ``ingest`` wrote. ``acls``,
-    ``proposed``, ``other`` and ``earlier`` are files, see `pipeline.inputs.Inputs`. ``form`` is a
+    ``proposed``, ``other`` and ``earlier`` are files, see `pipeline.inputs.Inputs`, and so are
+    ``topics``, with the names of those that exist. ``form`` is a
     value of the pipeline's `Form`, None for that of the content; ``zone`` the IANA name of the
     clock of the broker that wrote a Kafka's log. ``since`` and ``until`` are the first and the last
     day (UTC) to look at. ``spark`` are Spark's own settings. ``job_options`` are the fields of the
@@ -34,6 +35,7 @@ class AuditOptions:
     proposed: tuple[Given, ...] = ()
     other: tuple[Given, ...] = ()
     earlier: tuple[Given, ...] = ()
+    topics: tuple[Given, ...] = ()
     super_users: tuple[Given, ...] = ()
     broker_users: tuple[Given, ...] = ()
     broker_listener: str | None = None

@@ -36,11 +36,7 @@ def read_broker_properties(path: str) -> BrokerSettings:
     file of a Kafka, and so have no effect there. Raises PropertiesError, and OSError if the file
     cannot be read.
     """
-    try:
-        found = javaproperties.loads(Path(path).read_bytes().decode("iso-8859-1"))
-    except javaproperties.InvalidUEscapeError:
-        raise PropertiesError(f"{path}: a \\u is not followed by four hexadecimal digits") from None
-    values = {name: value.strip(_JAVA_BLANKS) for name, value in found.items()}
+    values = client_properties(path)
     listener = values.get("inter.broker.listener.name") or values.get(
         "security.inter.broker.protocol", "PLAINTEXT"
     )
@@ -51,6 +47,15 @@ def read_broker_properties(path: str) -> BrokerSettings:
         _boolean(path, values, "allow.everyone.if.no.acl.found"),
         _boolean(path, values, "aclbroker.acl.host.cidr"),
     )
+
+
+def client_properties(path: str) -> dict[str, str]:
+    """Return the properties of a Kafka client's file. Raises OSError and PropertiesError."""
+    try:
+        found = javaproperties.loads(Path(path).read_bytes().decode("iso-8859-1"))
+    except javaproperties.InvalidUEscapeError:
+        raise PropertiesError(f"{path}: a \\u is not followed by four hexadecimal digits") from None
+    return {name: value.strip(_JAVA_BLANKS) for name, value in found.items()}
 
 
 def _principals(path: str, values: dict[str, str], name: str) -> frozenset[str]:

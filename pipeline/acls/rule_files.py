@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from broker.acl.bindings import ResourceType
 from pipeline.acls.acl_files import read_acls
 from pipeline.acls.broker_properties import read_broker_properties
 from pipeline.acls.policy import Policy
-from pipeline.acls.rules import AclSet, Settings, rulesets
+from pipeline.acls.rules import AclSet, Settings, existing, rulesets
 from pipeline.acls.ruleset import Ruleset
 from pipeline.errors import InputError
 from pipeline.options import AuditOptions, Given
@@ -25,6 +27,7 @@ class RuleFiles(NamedTuple):
 
     sets: dict[str, list[AclSet]]
     settings: Settings
+    topics: Sequence[tuple[Given, frozenset[str]]] = ()
 
     @property
     def named_cluster(self) -> str | None:
@@ -46,7 +49,8 @@ class RuleFiles(NamedTuple):
             option: rulesets(option, sets, self.settings, clusters)
             for option, sets in self.sets.items()
         }
-        return ClusterRules(found[_CURRENT], found[_PROPOSED], found[_OTHER], found[_EARLIER])
+        sets = (found[_CURRENT], found[_PROPOSED], found[_OTHER], found[_EARLIER])
+        return ClusterRules(*sets, existing(self.topics, clusters))
 
 
 class ClusterRules(NamedTuple):
@@ -56,6 +60,7 @@ class ClusterRules(NamedTuple):
     proposed: dict[str, Ruleset]
     other: dict[str, Ruleset]
     earlier: dict[str, Ruleset]
+    names: dict[str, dict[ResourceType, frozenset[str]]]
 
 
 def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
@@ -81,7 +86,13 @@ def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
         option: [_acl_set(each, options.command_config, describe) for each in values]
         for option, values in given.items()
     }
-    return RuleFiles(sets, settings)
+    topics = [(each, _names(each.value)) for each in options.topics]
+    return RuleFiles(sets, settings, topics)
+
+
+def _names(path: str) -> frozenset[str]:
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return frozenset(line.strip() for line in lines) - {""}
 
 
 def _acl_set(given: Given, command_config: str | None, describe: Describe | None) -> AclSet:

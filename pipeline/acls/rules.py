@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from broker.acl.bindings import AclBinding
+from broker.acl.bindings import AclBinding, ResourceType
 from broker.acl.decisions import BrokerUsers
 from pipeline.acls.broker_properties import BrokerSettings
 from pipeline.acls.ruleset import Ruleset, ordered
@@ -82,6 +82,17 @@ def rulesets(
     for each in sets:
         found.setdefault(_cluster(option, each, clusters), []).extend(each.acls)
     return {name: settings.of(name).with_acls(ordered(acls)) for name, acls in found.items()}
+
+
+def existing(
+    topics: Sequence[tuple[Given, frozenset[str]]], clusters: Sequence[str]
+) -> dict[str, dict[ResourceType, frozenset[str]]]:
+    """Return the topics of each cluster, for `pipeline.inputs.Inputs`. Raises InputError."""
+    found: dict[str, frozenset[str]] = {}
+    for given, names in topics:
+        cluster = _cluster("--topics", AclSet(given.value, (), given.cluster), clusters)
+        found[cluster] = found.get(cluster, frozenset()) | names
+    return {cluster: {ResourceType.TOPIC: names} for cluster, names in found.items()}
 
 
 def _cluster(option: str, acls: AclSet, clusters: Sequence[str]) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import StorageLevel
-from pyspark.errors import AnalysisException, StreamingQueryException
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
@@ -27,6 +27,7 @@ from pipeline.ingest.read import (
     lines_of,
     usage_of,
 )
+from pipeline.ingest.topic import is_topic, topic_lines
 from pipeline.spark.files import as_pattern, exists, read_text, write_text
 
 if TYPE_CHECKING:
@@ -63,18 +64,23 @@ def ingest(
     place: str,
     *,
     told: Callable[[Progress], None] = lambda progress: None,
-    options: dict[str, str] | None = None,
+    options: Mapping[str, str] | None = None,
+    client: Mapping[str, str] | None = None,
 ) -> None:
     """Bring what is new in files into the tables at ``place``, a directory or URL.
 
-    ``paths`` as in `pipeline.ingest.read.lines`. A file must be complete: what is added to one that
-    was read already is not seen. ``told`` is called after each batch. ``options`` are Spark's for
-    file streams that say how much a batch reads, such as ``maxFilesPerTrigger``. Raises IngestError
-    for an input that cannot be read, or one that was read otherwise before.
+    ``paths`` as in `pipeline.ingest.read.lines`, or topics (`pipeline.ingest.topic`), for which
+    ``client`` has the properties of a Kafka client. A file must be complete: what is added to one
+    that was read already is not seen. ``told`` is called after each batch. ``options`` are Spark's
+    for file streams that say how much a batch reads, such as ``maxFilesPerTrigger``. Raises
+    IngestError for an input that cannot be read, or one that was read otherwise before.
     """
-    lines(spark, paths)  # a path that does not exist is an error here and none to a stream
+    # A path that does not exist is an error here and none to a stream.
+    if files := [path for path in paths if not is_topic(path)]:
+        lines(spark, files)
     for path in paths:
-        query = _query(spark, path, reading, place, told, options or _BATCH, {"availableNow": True})
+        stream = _stream(spark, path, options or _BATCH, client or {})
+        query = _query(spark, path, stream, reading, place, told, {"availableNow": True})
         _await(query)
 
 
@@ -86,10 +92,22 @@ def follow(
     *,
     told: Callable[[Progress], None] = lambda progress: None,
     interval: str = "10 seconds",
+    client: Mapping[str, str] | None = None,
 ) -> None:
     """Bring files into the tables as they appear, until interrupted; else as `ingest`."""
     trigger = {"processingTime": interval}
-    queries = [_query(spark, path, reading, place, told, _BATCH, trigger) for path in paths]
+    queries = [
+        _query(
+            spark,
+            path,
+            _stream(spark, path, _BATCH, client or {}),
+            reading,
+            place,
+            told,
+            trigger,
+        )
+        for path in paths
+    ]
     try:
         spark.streams.awaitAnyTermination()
         for query in queries:
@@ -106,10 +124,10 @@ def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
         USAGE: schemas.usage,
         QUARANTINE: schemas.quarantine,
     }[name]()
-    try:
-        found = spark.read.schema(_stored(schema)).parquet(f"{place}/{name}")
-    except AnalysisException:
+    path = f"{place}/{name}"
+    if not exists(spark, path):
         return spark.createDataFrame([], schema)
+    found = spark.read.schema(_stored(schema)).parquet(path)
     return found.select(*schema.fieldNames())
 
 
@@ -118,24 +136,32 @@ def has_tables(spark: SparkSession, place: str) -> bool:
     return exists(spark, f"{place}/{_CHECKPOINTS}")
 
 
+def _stream(
+    spark: SparkSession, path: str, options: Mapping[str, str], client: Mapping[str, str]
+) -> DataFrame:
+    if is_topic(path):
+        return topic_lines(spark, path, client)
+    reader = spark.readStream.options(**_STREAM_OPTIONS, **options)
+    return lines_of(reader.text(as_pattern(spark, path)))
+
+
 def _query(
     spark: SparkSession,
     path: str,
+    stream: DataFrame,
     reading: Reading,
     place: str,
     told: Callable[[Progress], None],
-    options: dict[str, str],
     trigger: dict[str, Any],
 ) -> StreamingQuery:
     source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
     _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
-    text = spark.readStream.options(**_STREAM_OPTIONS | options).text(as_pattern(spark, path))
 
     def write(found: DataFrame, number: int) -> None:
         told(Progress(number, _write(found, reading, place, f"{source}-{number:06}")))
 
-    stream = lines_of(text).writeStream.foreachBatch(write)
-    located = stream.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")
+    writer = stream.writeStream.foreachBatch(write)
+    located = writer.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")
     return located.trigger(**trigger).start()
 
 

@@ -11,7 +11,7 @@ from broker.acl.bindings import (
 )
 from broker.acl.decisions import BrokerUsers
 from pipeline.acls.broker_properties import BrokerSettings
-from pipeline.acls.rules import AclSet, Settings, rulesets
+from pipeline.acls.rules import AclSet, Settings, existing, rulesets
 from pipeline.errors import InputError
 from pipeline.options import Given
 
@@ -105,3 +105,15 @@ def test_settings_of_files_and_options_are_added_up():
 def test_a_setting_of_an_unknown_cluster_is_refused(settings: Settings):
     with pytest.raises(InputError, match="z: the log holds nothing of that cluster; it holds x, y"):
         settings.check(["x", "y"])
+
+
+def test_topics_of_a_file_are_those_of_its_cluster():
+    given = [
+        (Given("eu", "a.txt"), frozenset(["orders"])),
+        (Given("eu", "b.txt"), frozenset(["bills"])),
+    ]
+    assert existing(given, ["eu", "us"]) == {
+        "eu": {ResourceType.TOPIC: frozenset(["orders", "bills"])}
+    }
+    with pytest.raises(InputError, match=r"--topics c\.txt does not say which cluster it is of"):
+        existing([(Given(None, "c.txt"), frozenset())], ["eu", "us"])

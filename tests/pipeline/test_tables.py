@@ -167,3 +167,14 @@ def test_killed_twice_it_ends_with_the_same_tables(
         assert process.wait() == 0, (tmp_path / "errors").read_text()
 
     assert_are_those_of_the_files(spark, place, landing)
+
+
+def test_a_topic_needs_a_connector_that_pyspark_does_not_bring(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    place = str(tmp_path / "tables")
+    reading = Reading(Form.JSONL, "eu")
+    with pytest.raises(IngestError, match="spark-sql-kafka-0-10_2"):
+        tables.ingest(spark, ["kafka://127.0.0.1:9092/audit"], reading, place)
+    with pytest.raises(IngestError, match=r"expected kafka://HOST:PORT/TOPIC$"):
+        tables.ingest(spark, ["kafka://127.0.0.1:9092"], reading, place)
