@@ -8,9 +8,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
-ANY_TOPIC: Final = "(any)"
-"""What our audit log names the resource of a question about any topic (KIP-679). No topic has that
-name, so that ACLs of single topics do not decide it."""
+_ASKED: Final = {
+    **dict.fromkeys(("listener", "principal", "other_principals", "host"), "string"),
+    **dict.fromkeys(("operation", "resource_type", "resource_name", "api"), "string"),
+    "allowed": "boolean",
+    "rule": "string",
+    "quiet": "boolean",
+}
+"""What was asked and decided: the columns that events and usage have in common."""
 
 
 def events() -> StructType:
@@ -22,7 +27,7 @@ def events() -> StructType:
       array; null if none
     - ``host``: the address in canonical form (`broker.acl.hosts`)
     - ``operation``, ``resource_type``: names of `broker.acl.bindings`
-    - ``resource_name``: null if the request named none; see `ANY_TOPIC`
+    - ``resource_name``: null if the request named none; see `broker.acl.authorizer.ANY_RESOURCE`
     - ``reference_count``: how often the request names the resource; 1 in logs before Kafka 2.4
     - ``api``: the request, such as ``CreateAcls``; null in logs before Kafka 2.4
     - ``listener``, ``client_id``: null in Kafka's log, which does not have them
@@ -34,17 +39,7 @@ def events() -> StructType:
         cluster="string",
         day="date",
         timestamp="timestamp",
-        listener="string",
-        principal="string",
-        other_principals="string",
-        host="string",
-        operation="string",
-        resource_type="string",
-        resource_name="string",
-        api="string",
-        allowed="boolean",
-        rule="string",
-        quiet="boolean",
+        **_ASKED,
         reference_count="long",
         client_id="string",
         source="string",
@@ -63,17 +58,7 @@ def usage() -> StructType:
     return _struct(
         cluster="string",
         day="date",
-        listener="string",
-        principal="string",
-        other_principals="string",
-        host="string",
-        operation="string",
-        resource_type="string",
-        resource_name="string",
-        api="string",
-        allowed="boolean",
-        rule="string",
-        quiet="boolean",
+        **_ASKED,
         events="long",
         reference_count="long",
         first_seen="timestamp",

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
+from broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from broker.acl.bindings import WILDCARD, AclBinding, AclOperation, ResourceType
 from pipeline import replay
 from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
 from pipeline.inputs import Inputs
 from pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
 from pipeline.result import Result
-from pipeline.schemas import ANY_TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -135,7 +134,7 @@ def _key(row: Mapping[str, Any]) -> Key:
 
 def _is_about_any(row: Mapping[str, Any]) -> bool:
     is_topic = row["resource_type"] == ResourceType.TOPIC.name
-    return is_topic and bool(row["resource_name"] == ANY_TOPIC)
+    return is_topic and bool(row["resource_name"] == ANY_RESOURCE)
 
 
 def _standings(inputs: Inputs, keys: Sequence[Key]) -> dict[Key, list[Standing]]:

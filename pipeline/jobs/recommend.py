@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
+from broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
     AclOperation,
@@ -39,7 +39,6 @@ from pipeline.inputs import Inputs
 from pipeline.jobs.recommend_questions import SESSION, Questions, session_of
 from pipeline.jobs.recommend_report import Found, report
 from pipeline.result import Result
-from pipeline.schemas import ANY_TOPIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ def _any_topic_lost(inputs: Inputs, rules: Mapping[str, Ruleset]) -> list[tuple[
     """The clusters and principals that could do something on any topic, and on none afterwards."""
     recorded = (
         inputs.usage.where((F.col("resource_type") == "TOPIC") & F.col("allowed"))
-        .where(F.col("resource_name") == ANY_TOPIC)
+        .where(F.col("resource_name") == ANY_RESOURCE)
         .where(~F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value))
         .select(*SESSION, "operation")
         .distinct()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
+from broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from pipeline import replay
 from pipeline.acls.ruleset import Ruleset
@@ -17,7 +17,6 @@ from pipeline.analysis.least_privilege import Principals, Use
 from pipeline.analysis.prefixes import PREFIXABLE
 from pipeline.analysis.recommendation import Evidence
 from pipeline.inputs import Inputs
-from pipeline.schemas import ANY_TOPIC
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -235,7 +234,7 @@ def _counts() -> dict[str, Column]:
 
 def _about_single_resources(inputs: Inputs) -> DataFrame:
     """The usage without questions about any topic, and without super users that are not known."""
-    is_any = (F.col("resource_type") == "TOPIC") & F.col("resource_name").eqNullSafe(ANY_TOPIC)
+    is_any = (F.col("resource_type") == "TOPIC") & F.col("resource_name").eqNullSafe(ANY_RESOURCE)
     is_known = F.col("cluster").isin(list(inputs.current))
     is_super_user = F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value)
     return inputs.usage.where(~is_any & (is_known | ~is_super_user))
