@@ -70,8 +70,7 @@ def quarantine() -> StructType:
     """A line that is no event a row, and why it is none.
 
     ``day`` is of the time that the line claims, in UTC, or null if none can be read. ``line`` is
-    the text as it was, with U+FFFD for bytes that are not UTF-8. Equal lines of a file are one row,
-    and ``lines`` is how many.
+    the text as it was, with U+FFFD for bytes that are not UTF-8.
     """
     return _struct(
         cluster="string",
@@ -79,7 +78,6 @@ def quarantine() -> StructType:
         source_file="string",
         line="string",
         reason="string",
-        lines="long",
     )
 
 

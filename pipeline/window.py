@@ -52,7 +52,7 @@ def content(usage: DataFrame, quarantine: DataFrame) -> Content:
         .orderBy("cluster")
         .collect()
     )
-    reasons = quarantine.groupBy("reason").agg(F.sum("lines").alias("lines")).collect()
+    reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
     quarantined = {row.reason: row.lines for row in sorted(reasons, key=lambda row: -row.lines)}
     if not rows:
         lines = sum(quarantined.values())

@@ -155,8 +155,7 @@ def _either(schema: StructType) -> StructType:
 
 
 def _parted(rows: DataFrame, schema: StructType) -> Ingested:
-    count = F.col("events") if "events" in schema.fieldNames() else F.lit(1).cast("long")
-    quarantined = rows.where(F.col("reason").isNotNull()).withColumn("lines", count)
+    quarantined = rows.where(F.col("reason").isNotNull())
     return Ingested(
         rows.where(F.col("reason").isNull()).select(*schema.fieldNames()),
         quarantined.select(*schemas.quarantine().fieldNames()),
@@ -200,7 +199,6 @@ def _quarantined(rejected: Sequence[Rejected], reading: Reading, schema: pa.Sche
     columns = {
         "cluster": pa.repeat(reading.cluster, len(rejected)),
         "day": pa.array([each.day for each in rejected], pa.date32()),
-        "events": pa.repeat(pa.scalar(1, pa.int64()), len(rejected)),
         "source_file": pa.array([each.source_file for each in rejected]),
         "line": pa.array(texts, pa.string()),
         "reason": pa.array([each.reason for each in rejected]),

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
 from pipeline.acls.acl_text import resource_text
+from pipeline.hosts import ANY_HOST
 from pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
 from pipeline.jobs.ranking import Ranking, rankings
 from pipeline.output import Output
@@ -152,7 +153,7 @@ def _example(row: Any) -> list[Cell]:
         row["principal"],
         row["operation"],
         resource_text(row["resource_type"], row["resource_name"]),
-        row["example_host"],
+        row["example_host"] or ANY_HOST,
         row["flipped_events"],
         row["last_day"],
         _decided_by(row, "before"),

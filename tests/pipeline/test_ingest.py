@@ -96,7 +96,7 @@ def test_lines_that_are_no_events(spark: "SparkSession", write_log: WriteLog) ->
         ("named", line(rule=" based on rule Mine"), Reason.RULE.value, date(2026, 11, 21)),
         ("named", record(), Reason.HEAD.value, None),
     }
-    assert sum(row.lines for row in quarantine) == 4
+    assert len(quarantine) == 4
 
 
 def test_usage_is_events_counted(spark: "SparkSession", write_log: WriteLog) -> None:
@@ -124,8 +124,7 @@ def test_usage_is_events_counted(spark: "SparkSession", write_log: WriteLog) -> 
     last = {row["last_seen"].astimezone(UTC).hour for row in at_once}
     assert (first, last) == ({0}, {2})
     assert {row["reference_count"] for row in at_once} == {24}
-    (quarantined,) = counted.quarantine.collect()
-    assert (quarantined.line, quarantined.lines) == ("x", 3)
+    assert [row.line for row in counted.quarantine.collect()] == ["x"] * 3
 
 
 def rows(found: "DataFrame") -> list[dict[str, Any]]:
@@ -219,5 +218,5 @@ def test_what_is_true_of_generated_data_is_found(
     assert count("day") == days
     cluster = truth["cluster_id"] if form is Form.JSONL else "named"
     assert count("cluster").keys() == {(cluster,)}
-    assert sum(row.lines for row in quarantined) == truth["unreliable_lines"]
+    assert len(quarantined) == truth["unreliable_lines"]
     assert any(VICTIM in row.line for row in quarantined) is (form is Form.KAFKA)

@@ -35,7 +35,7 @@ from pipeline.ingest.read import Form, Reading
 from pipeline.spark.session import open_session
 
 spark = open_session(
-    "local[1]",
+    "local[2]",
     {
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "1",

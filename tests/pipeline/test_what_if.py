@@ -140,7 +140,7 @@ def test_examples_name_what_decides_on_both_sides(result):
         "Principal": "User:bob",
         "Operation": "READ",
         "Resource": "TOPIC secret",
-        "Host": "10.0.0.1",
+        "Host": "any",
         "Events": 9,
         "Last": "2026-03-03",
         "Before": "ALLOW ALL on TOPIC LITERAL * to User:bob from *",
