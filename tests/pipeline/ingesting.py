@@ -23,6 +23,6 @@ class Found(NamedTuple):
 def found_in(spark: SparkSession, log: Path) -> Found:
     """Read a Kafka's log whose clock has the zone of `audited_kafka`."""
     read = events(lines(spark, [str(log)]), Reading(Form.KAFKA, "kafka", ZONE))
-    quarantined = [row.line for row in read.quarantine.collect() for _ in range(row.lines)]
+    quarantined = [row.line for row in read.quarantine.collect()]
     rows = [row.asDict() for row in read.events.collect()]
     return Found(rows, usage_of(read.events), quarantined)
