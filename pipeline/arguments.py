@@ -89,7 +89,9 @@ def _fields(job: str, given: dict[str, Any]) -> dict[str, Any]:
 def _shared() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     _add_log(parser.add_argument_group("the log"))
-    _add_rules(parser.add_argument_group("the rules"))
+    rules = parser.add_argument_group("the rules")
+    _add_sets(rules)
+    _add_settings(rules)
     run = parser.add_argument_group("the run")
     run.add_argument(
         "--output", metavar="DIR", required=True, help="where tables and the report are written"
@@ -150,7 +152,7 @@ def _add_log(group: Any) -> None:
     group.add_argument("--until", metavar="DAY", type=_day, help="the last day (UTC) to look at")
 
 
-def _add_rules(group: Any) -> None:
+def _add_sets(group: Any) -> None:
     sets = {
         "acls": "the ACLs in force",
         "proposed": "the ACLs to try",
@@ -182,6 +184,9 @@ def _add_rules(group: Any) -> None:
         metavar="FILE",
         help="a Kafka client's properties file, to ask a broker for its ACLs, or to read a topic",
     )
+
+
+def _add_settings(group: Any) -> None:
     group.add_argument(
         "--properties",
         metavar="[CLUSTER=]FILE",

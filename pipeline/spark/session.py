@@ -23,8 +23,6 @@ _EVERYWHERE: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    # Java compiles no method above this size: a stage of many expressions would be interpreted.
-    "spark.sql.codegen.hugeMethodLimit": "8000",
     # A whole day is written at a time, and a job that runs again replaces the days it writes.
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
     # A cluster called 1 is no number.
