@@ -24,10 +24,11 @@ from pipeline.report.content import Cluster, Report
 from pipeline.report.html import page
 from pipeline.report.words import counted
 from pipeline.result import Figure, Result
+from pipeline.usage.table import Usage
 from pipeline.window import content, unlisted_super_users
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 INGEST: Final = "ingest"
 
@@ -90,7 +91,7 @@ def _noted_before(
 ) -> dict[str, Ruleset]:
     """The ACLs that were noted beside gathered logs when the window began."""
     found: dict[str, Ruleset] = {}
-    if not tables.is_new:
+    if not tables.is_new and JOBS[options.job].looks_back:
         for place in options.inputs:
             found |= snapshots.earlier(spark, place.rstrip("/"), window.first_day)
     return found
@@ -162,7 +163,7 @@ def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:
     return Cluster(name, events, current, proposed, other)
 
 
-def _warnings(usage: DataFrame, rules: ClusterRules, clusters: Mapping[str, int]) -> list[str]:
+def _warnings(usage: Usage, rules: ClusterRules, clusters: Mapping[str, int]) -> list[str]:
     if not rules.current:
         return []
     found = [
@@ -193,7 +194,7 @@ def _without_acls(ruleset: Ruleset) -> frozenset[str]:
 
 def _ingested(inputs: Inputs) -> Result:
     window = inputs.window
-    rows = inputs.usage.count()
+    rows = inputs.usage.rows.count()
     lines = counted(window.quarantined, "line")
     return Result(
         INGEST,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final
 
 from pipeline.acls.broker_properties import PropertiesError
 from pipeline.acls.policy import PolicyError
-from pipeline.acls.rule_files import Describe, RuleFiles, read_rules
+from pipeline.acls.rule_files import Describe, read_rules
 from pipeline.errors import InputError
 from pipeline.options import AuditOptions
 from pipeline.progress import Progress
@@ -24,14 +25,14 @@ DONE, REFUSED, FAILED = 0, 1, 2
 """The exit statuses: answered, whatever was found; what was given cannot answer it; failed."""
 
 _WIDTH_OF_A_FILE: Final = 100
+_PATIENCE: Final = 0.5  # seconds
 
 
 def run(options: AuditOptions, describe: Describe | None = None) -> int:
     """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
     progress = Progress()
     try:
-        rules = read_rules(options, describe)
-        report = _answered(options, rules, progress)
+        report = _answered(options, describe, progress)
     except InputError as error:
         return _failed(options, str(error), REFUSED)
     except (PolicyError, PropertiesError, SparkUnavailableError, OSError) as error:
@@ -46,14 +47,21 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
     return DONE
 
 
-def _answered(options: AuditOptions, rules: RuleFiles, progress: Progress) -> Report:
-    with progress.step("Spark") as step:
-        spark = open_session(options.master, options.spark)
-        step.name += f" on {spark.sparkContext.master}"
+def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> Report:
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read_rules, options, describe)
+        # What is wrong with them is told before Spark starts, unless they are many.
+        wait([reading], _PATIENCE)
+        if reading.done():
+            reading.result()
+        with progress.step("Spark") as step:
+            spark = open_session(options.master, options.spark)
+            step.name += f" on {spark.sparkContext.master}"
     from pipeline.answers import answered
     from pipeline.spark.shipping import ship
 
     try:
+        rules = reading.result()
         progress.watch(spark.sparkContext)
         ship(spark)
         return answered(spark, options, rules, progress)
@@ -71,7 +79,7 @@ def _stop(spark: SparkSession) -> None:
 
 def _reason(error: Exception) -> str | None:
     """What Spark says, without the traces of its stack; None if it is not Spark's error."""
-    from pipeline.ingest.read import IngestError
+    from pipeline.ingest.sources import IngestError
 
     if isinstance(error, IngestError):
         return str(error)

@@ -12,7 +12,9 @@ from pipeline.acls.ruleset import Ruleset
 from pipeline.output import Output
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from pipeline.usage.table import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Inputs:
     """
 
     spark: SparkSession
-    usage: DataFrame
+    usage: Usage
     window: Window
     output: Output
     current: Mapping[str, Ruleset] = field(default_factory=dict)

@@ -27,11 +27,15 @@ class Option(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job: what it answers, which sets of ACLs it cannot do without, and its own options."""
+    """A job: what it answers, which sets of ACLs it cannot do without, and its own options.
+
+    ``looks_back``: whether it asks which ACLs there were when the log begins.
+    """
 
     does: str
     needs: tuple[str, ...] = ()
     options: tuple[Option, ...] = ()
+    looks_back: bool = False
 
 
 def _whole(text: str) -> int:
@@ -94,7 +98,9 @@ JOBS: Final[dict[str, Job]] = {
         (Option("follow", "follow", "go on with files as they appear, until interrupted"),),
     ),
     "matrix": Job("tell who used what, how often and when", (), (_TOP,)),
-    "unused": Job("find the ACLs that can go, with the proof by a replay", ("acls",), _UNUSED),
+    "unused": Job(
+        "find the ACLs that can go, with the proof by a replay", ("acls",), _UNUSED, looks_back=True
+    ),
     "redundant": Job(
         "find ACLs that others cover, duplicates and contradictions", ("acls",), (_TOP,)
     ),
@@ -105,7 +111,7 @@ JOBS: Final[dict[str, Job]] = {
         "compare two sets of ACLs, and replay the log under both", ("acls", "other"), (_TOP,)
     ),
     "sessions": Job("find new principals and hosts, first uses and sudden peaks", (), _SESSIONS),
-    ALL: Job("run every job that the given files allow, with one report"),
+    ALL: Job("run every job that the given files allow, with one report", looks_back=True),
 }
 
 

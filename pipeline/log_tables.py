@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from pyspark.sql import functions as F
-
 from pipeline.acls.broker_properties import client_properties
 from pipeline.errors import InputError
-from pipeline.ingest.read import Form, Reading, form_of, lines, usage
+from pipeline.ingest.read import Form, Reading, form_of, usage
+from pipeline.ingest.sources import lines
 from pipeline.ingest.tables import (
     QUARANTINE,
-    USAGE,
     Progress,
     follow,
     has_tables,
     ingest,
     read_table,
+    read_usage,
 )
 from pipeline.ingest.topic import is_topic
 from pipeline.options import AuditOptions
-from pipeline.window import of_days
+from pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,7 +41,7 @@ class LogTables(NamedTuple):
     ``is_new`` tells that log files are read for them.
     """
 
-    usage: DataFrame
+    usage: Usage
     quarantine: DataFrame
     is_new: bool
 
@@ -65,7 +65,7 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     _check_apart(options.inputs, options.output)
     counted = usage(lines(spark, options.inputs), reading(spark, options, named_cluster))
     counted.kept.persist()
-    return of_options(LogTables(counted.events, counted.quarantine, True), options)
+    return of_options(LogTables(counted.usage, counted.quarantine, True), options)
 
 
 def gather(
@@ -90,12 +90,9 @@ def gather(
 
 def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
     """Return the tables at some places together."""
-    first, *others = (
-        [read_table(spark, place, name) for name in (USAGE, QUARANTINE)] for place in places
-    )
-    counted, quarantine = first
-    for more, more_quarantine in others:
-        counted, quarantine = counted.unionByName(more), quarantine.unionByName(more_quarantine)
+    counted = reduce(Usage.and_also, (read_usage(spark, place) for place in places))
+    lines = [read_table(spark, place, QUARANTINE) for place in places]
+    quarantine = reduce(lambda one, other: one.unionByName(other), lines)
     return LogTables(counted, quarantine, False)
 
 
@@ -105,10 +102,9 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
     Quarantined lines are of any cluster: what they say of it counts for nothing.
     """
     counted, quarantine, is_new = tables
-    if options.cluster is not None:
-        counted = counted.where(F.col("cluster") == options.cluster)
+    clusters = None if options.cluster is None else [options.cluster]
     days = options.since, options.until
-    return LogTables(of_days(counted, *days), of_days(quarantine, *days), is_new)
+    return LogTables(counted.part(clusters, *days), of_days(quarantine, *days), is_new)
 
 
 def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> Reading:

@@ -91,6 +91,8 @@ def arrow(schema: StructType) -> pa.Schema:
         "timestamp": pa.timestamp("us", tz="UTC"),
         "boolean": pa.bool_(),
         "bigint": pa.int64(),
+        "int": pa.int32(),
+        "binary": pa.binary(),
     }
     return pa.schema([(each.name, found[each.dataType.simpleString()]) for each in schema.fields])
 

@@ -58,41 +58,41 @@ _BETWEEN: Final = "\0"
 class JsonLog:
     """Reads lines of the audit log; each names its cluster itself."""
 
-    def parse(self, lines: pa.Array, source_files: pa.Array) -> Iterator[Parsed]:
+    def parse(self, lines: pa.Array, source_file: str) -> Iterator[Parsed]:
         """Yield what binary ``lines`` say, with the reasons of those that say nothing."""
         whole = pc.and_(pc.starts_with(lines, b"{"), pc.ends_with(lines, b"}"))
         whole = pc.and_(whole, pc.less_equal(pc.binary_length(lines), _LONGEST))
         if not pc.all(whole).as_py():
             broken = pc.invert(whole)
-            yield _one_by_one(lines.filter(broken), source_files.filter(broken))
-            lines, source_files = lines.filter(whole), source_files.filter(whole)
-        yield from _together(lines, source_files)
+            yield _one_by_one(lines.filter(broken), source_file)
+            lines = lines.filter(whole)
+        yield from _together(lines, source_file)
 
 
-def _together(lines: pa.Array, source_files: pa.Array) -> Iterator[Parsed]:
+def _together(lines: pa.Array, source_file: str) -> Iterator[Parsed]:
     if len(lines) <= _FEW:
-        yield _one_by_one(lines, source_files)
+        yield _one_by_one(lines, source_file)
         return
     table = _table(lines)
     if table is None:
         half = len(lines) // 2
         for start, end in pairwise((0, half, len(lines))):
-            yield from _together(lines[start:end], source_files[start:end])
+            yield from _together(lines[start:end], source_file)
         return
     times = _times(table["timestamp"])
     others = _others(table)
     good = pc.and_(_is_good(table, times, lines), pc.not_equal(pc.fill_null(others, "[]"), _WRONG))
     if not pc.all(good).as_py():
         bad = pc.invert(good)
-        yield _one_by_one(lines.filter(bad), source_files.filter(bad))
+        yield _one_by_one(lines.filter(bad), source_file)
         table, times, others = table.filter(good), times.filter(good), others.filter(good)
     timestamp = times.cast(pa.int64()).cast(MICROSECOND)
     yield Parsed(_records(table, others), None, timestamp, ())
 
 
-def _one_by_one(lines: pa.Array, source_files: pa.Array) -> Parsed:
+def _one_by_one(lines: pa.Array, source_file: str) -> Parsed:
     times, records, rejected = [], [], []
-    for line, source_file in zip(lines.to_pylist(), source_files.to_pylist(), strict=True):
+    for line in lines.to_pylist():
         found = json_line.parse(line)
         if isinstance(found, json_line.Reason):
             rejected.append(Rejected(source_file, line, found.value, json_line.day_of(line)))

@@ -7,41 +7,28 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-import numpy as np
 import pyarrow as pa
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
 from pipeline.ingest.json_log import JsonLog
-from pipeline.ingest.kafka_log import KafkaLog, Piece
+from pipeline.ingest.kafka_log import KafkaLog
 from pipeline.ingest.parsed import Parsed, Rejected
-from pipeline.ingest.usage import COUNTS, KEYS, Usage
-from pipeline.spark.files import as_pattern
+from pipeline.ingest.sources import first_line, worker_lines
+from pipeline.ingest.usage import usage_rows
 from pipeline.spark.workers import uncollected
+from pipeline.usage.counting import Counting
+from pipeline.usage.packing import packed
+from pipeline.usage.table import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 UTC: Final = ZoneInfo("UTC")
-
-READER_OPTIONS: Final = {
-    # A carriage return in a name must not begin a line that looks like a record.
-    "lineSep": "\n",
-    # A path such as cluster=a/ is a place, and adds no column.
-    "recursiveFileLookup": "true",
-}
-"""How log files are to be read as text, at once or as a stream."""
-
-
-class IngestError(Exception):
-    """The input cannot be read; the message says what to do."""
 
 
 class Form(StrEnum):
@@ -68,7 +55,7 @@ class Reading:
 
 
 class Ingested(NamedTuple):
-    """The tables `pipeline.schemas.events` (or ``usage``) and `pipeline.schemas.quarantine`.
+    """The tables `pipeline.schemas.events` and `pipeline.schemas.quarantine`.
 
     Both are of the rows ``kept``: who needs both lets Spark keep these (``persist``), so that the
     files are read once.
@@ -79,68 +66,31 @@ class Ingested(NamedTuple):
     kept: DataFrame
 
 
+class Counted(NamedTuple):
+    """The tables of usage and of quarantined lines; else as `Ingested`."""
+
+    usage: Usage
+    quarantine: DataFrame
+    kept: DataFrame
+
+
 def form_of(spark: SparkSession, paths: Sequence[str]) -> Form:
     """Return the form of the first line. Raises IngestError if there is none, as `lines` does."""
-    found = lines(spark, paths).where(F.length(F.trim("line")) > 0).select("line").first()
-    if found is None:
-        raise IngestError(f"nothing is in {', '.join(paths)}")
-    return Form.JSONL if found["line"].startswith("{") else Form.KAFKA
-
-
-def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    """Return the lines of files, as `events` and `usage` take them.
-
-    ``paths``: files, directories (with all below them, but for names that begin with ``.`` or
-    ``_``), patterns of these, or URLs that Spark has a connector for; what ends in ``.gz`` or
-    ``.zst`` is decompressed. Raises IngestError if one does not exist.
-    """
-    if not paths:
-        raise IngestError("no input was named")
-    try:
-        found = [as_pattern(spark, path) for path in paths]
-        return lines_of(spark.read.options(**READER_OPTIONS).text(found))
-    except PySparkException as error:
-        raise IngestError(f"the input cannot be read: {error.getMessage() or error}") from error
-    except Py4JJavaError as error:  # for one, of a pattern that is none
-        reason = error.java_exception.getMessage()
-        raise IngestError(f"the input cannot be read: {reason}") from error
-
-
-def lines_of(text: DataFrame) -> DataFrame:
-    """Return the columns that are needed of files that were read as text with READER_OPTIONS."""
-    return text.select(
-        F.col("value").alias("line"),
-        F.col("_metadata.file_path").alias("source_file"),
-        F.col("_metadata.file_block_start").alias("start"),
-    )
+    return Form.JSONL if first_line(spark, paths).startswith("{") else Form.KAFKA
 
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
     """Return the events of `lines`, and the lines that are none."""
-    rows = found.mapInArrow(partial(_event_batches, reading), _either(schemas.events()))
-    return _parted(rows, schemas.events())
+    schema = schemas.events()
+    rows = found.mapInArrow(partial(_event_batches, reading), _either(schema))
+    events = rows.where(F.col("reason").isNull()).select(*schema.fieldNames())
+    return Ingested(events, _quarantine(rows), rows)
 
 
-def usage(found: DataFrame, reading: Reading) -> Ingested:
-    """Return the events of `lines`, counted, and the lines that are none; else as `events`."""
-    rows = found.mapInArrow(partial(_usage_batches, reading), _either(schemas.usage()))
-    return _parted(rows, schemas.usage())
-
-
-def usage_of(found: DataFrame) -> DataFrame:
-    """Return the table of `events`, counted."""
-    ones = {"events": F.lit(1), "first_seen": F.col("timestamp"), "last_seen": F.col("timestamp")}
-    return added_up(found.withColumns(ones))
-
-
-def added_up(found: DataFrame) -> DataFrame:
-    """Return usage with one row a key."""
-    return found.groupBy(*KEYS).agg(*_sums()).select(*schemas.usage().fieldNames())
-
-
-def _sums() -> list[F.Column]:
-    functions = {"sum": F.sum, "min": F.min, "max": F.max}
-    return [functions[how](name).alias(name) for name, how in COUNTS.items()]
+def usage(found: DataFrame, reading: Reading) -> Counted:
+    """Return the events of `lines`, counted, and the lines that are none."""
+    rows = found.mapInArrow(partial(_usage_batches, reading), _either(_packed()))
+    return Counted(Usage(tables=rows), _quarantine(rows), rows)
 
 
 _QUARANTINE: Final = ("source_file", "line", "reason")
@@ -154,13 +104,19 @@ def _either(schema: StructType) -> StructType:
     return StructType([*schema.fields, *others])
 
 
-def _parted(rows: DataFrame, schema: StructType) -> Ingested:
-    quarantined = rows.where(F.col("reason").isNotNull())
-    return Ingested(
-        rows.where(F.col("reason").isNull()).select(*schema.fieldNames()),
-        quarantined.select(*schemas.quarantine().fieldNames()),
-        rows,
+def _packed() -> StructType:
+    """A column for packed usage, and those of quarantined lines beside `_QUARANTINE`."""
+    from pyspark.sql.types import BinaryType, StructField, StructType
+
+    quarantine = schemas.quarantine()
+    return StructType(
+        [quarantine["cluster"], quarantine["day"], StructField("packed", BinaryType())]
     )
+
+
+def _quarantine(rows: DataFrame) -> DataFrame:
+    quarantined = rows.where(F.col("reason").isNotNull())
+    return quarantined.select(*schemas.quarantine().fieldNames())
 
 
 Batches = Iterator[pa.RecordBatch]
@@ -180,16 +136,18 @@ def _event_batches(reading: Reading, batches: Batches) -> Batches:
 
 
 def _usage_batches(reading: Reading, batches: Batches) -> Batches:
-    schema = schemas.arrow(_either(schemas.usage()))
-    counted = Usage()
+    schema = schemas.arrow(_either(_packed()))
+    counting = Counting(KEYS, COUNTS)
     for parsed in _parsed(reading, batches):
         yield from _quarantined(parsed.rejected, reading, schema)
-        table = counted.add(parsed)
-        if table is not None:
-            yield from _batches(table, schema)
-    table = counted.rest()
-    if table is not None:
-        yield from _batches(table, schema)
+        if len(parsed.timestamp):
+            yield from _packed_batches(counting.add(usage_rows(parsed)), schema)
+    yield from _packed_batches(counting.rest(), schema)
+
+
+def _packed_batches(found: pa.Table | None, schema: pa.Schema) -> Batches:
+    if found is not None:
+        yield from _batches(pa.table({"packed": pa.array([packed(found)], pa.binary())}), schema)
 
 
 def _quarantined(rejected: Sequence[Rejected], reading: Reading, schema: pa.Schema) -> Batches:
@@ -221,28 +179,10 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[Parsed]:
     with uncollected():
         if reading.form is Form.JSONL:
             json_log = JsonLog()
-            for batch in batches:
-                yield from json_log.parse(_bytes(batch), batch.column("source_file"))
+            for piece, lines in worker_lines(batches):
+                yield from json_log.parse(lines, piece.source_file)
             return
         kafka_log = KafkaLog(reading.cluster, reading.zone)
-        for batch in batches:
-            for piece, start, end in _pieces(batch):
-                yield from kafka_log.parse(_bytes(batch)[start:end], piece)
+        for piece, lines in worker_lines(batches):
+            yield from kafka_log.parse(lines, piece)
         yield from kafka_log.finish()
-
-
-def _bytes(batch: pa.RecordBatch) -> pa.Array:
-    """Return the lines as bytes: that they are UTF-8 is still to be seen."""
-    line = batch.column("line")
-    return line.cast(pa.binary()) if line.type == pa.string() else line.cast(pa.large_binary())
-
-
-def _pieces(batch: pa.RecordBatch) -> Iterator[tuple[Piece, int, int]]:
-    """Yield the pieces of files in a batch, and which of its rows are theirs."""
-    source_file, start = batch.column("source_file"), batch.column("start")
-    codes = source_file.dictionary_encode().indices.to_numpy()
-    changes = np.diff(codes).astype(bool) | np.diff(start.to_numpy()).astype(bool)
-    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
-    for first, end in pairwise(bounds):
-        if end > first:
-            yield Piece(source_file[first].as_py(), start[first].as_py()), first, end

@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
-from pyspark import StorageLevel
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from pipeline import schemas
-from pipeline.ingest.read import (
-    READER_OPTIONS,
-    IngestError,
-    Reading,
-    events,
-    lines,
-    lines_of,
-    usage_of,
-)
+from pipeline.ingest.read import Reading, events, usage
+from pipeline.ingest.sources import IngestError, lines, lines_of_batch, stream
 from pipeline.ingest.topic import is_topic, topic_lines
-from pipeline.spark.files import as_pattern, exists, read_text, write_text
+from pipeline.spark.files import exists, is_local, path_of, read_text, write_text
+from pipeline.spark.tasks import in_tasks
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,10 +39,8 @@ QUARANTINE: Final = "quarantine"
 _CHECKPOINTS: Final = "_checkpoints"
 _PARTITIONS: Final = ("cluster", "day", "batch")
 
-_STREAM_OPTIONS: Final = READER_OPTIONS | {
-    # Spark forgets files that are a week older than the newest: they would be left out silently.
-    "maxFileAge": "3650d",
-}
+# Spark forgets files that are a week older than the newest: they would be left out silently.
+_STREAM_OPTIONS: Final = {"maxFileAge": "3650d"}
 _BATCH: Final = {"maxBytesPerTrigger": str(4 << 30)}
 """How much a batch reads: it is kept on disk while it is worked on."""
 
@@ -69,7 +65,7 @@ def ingest(
 ) -> None:
     """Bring what is new in files into the tables at ``place``, a directory or URL.
 
-    ``paths`` as in `pipeline.ingest.read.lines`, or topics (`pipeline.ingest.topic`), for which
+    ``paths`` as in `pipeline.ingest.sources.lines`, or topics (`pipeline.ingest.topic`), for which
     ``client`` has the properties of a Kafka client. A file must be complete: what is added to one
     that was read already is not seen. ``told`` is called after each batch. ``options`` are Spark's
     for file streams that say how much a batch reads, such as ``maxFilesPerTrigger``. Raises
@@ -79,8 +75,8 @@ def ingest(
     if files := [path for path in paths if not is_topic(path)]:
         lines(spark, files)
     for path in paths:
-        stream = _stream(spark, path, options or _BATCH, client or {})
-        query = _query(spark, path, stream, reading, place, told, {"availableNow": True})
+        found = _stream(spark, path, options or _BATCH, client or {})
+        query = _query(spark, path, found, reading, place, told, {"availableNow": True})
         _await(query)
 
 
@@ -131,6 +127,29 @@ def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
     return found.select(*schema.fieldNames())
 
 
+def read_usage(spark: SparkSession, place: str) -> Usage:
+    """Return the table of usage."""
+    rows, path = read_table(spark, place, USAGE), f"{place}/{USAGE}"
+    if not exists(spark, path) or not is_local(spark, path):
+        return Usage(rows)
+    # Spark names a directory COLUMN=VALUE, with percent signs for what no name can have.
+    files = sorted(path_of(each) for each in rows.inputFiles())
+    keys = [dict(_PARTITION.findall(each)) for each in files]
+    tables = in_tasks(
+        spark,
+        [
+            (file, unquote(key["cluster"]), date.fromisoformat(key["day"]))
+            for file, key in zip(files, keys, strict=True)
+        ],
+        [Path(file).stat().st_size for file in files],
+        "path string, cluster string, day date",
+    )
+    return Usage(rows, tables)
+
+
+_PARTITION: Final = re.compile(r"/(cluster|day)=([^/]*)(?=/)")
+
+
 def has_tables(spark: SparkSession, place: str) -> bool:
     """Tell whether `ingest` has written to a place."""
     return exists(spark, f"{place}/{_CHECKPOINTS}")
@@ -141,14 +160,13 @@ def _stream(
 ) -> DataFrame:
     if is_topic(path):
         return topic_lines(spark, path, client)
-    reader = spark.readStream.options(**_STREAM_OPTIONS, **options)
-    return lines_of(reader.text(as_pattern(spark, path)))
+    return stream(spark, path, {**_STREAM_OPTIONS, **options})
 
 
 def _query(
     spark: SparkSession,
     path: str,
-    stream: DataFrame,
+    found: DataFrame,
     reading: Reading,
     place: str,
     told: Callable[[Progress], None],
@@ -157,25 +175,32 @@ def _query(
     source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
     _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
 
-    def write(found: DataFrame, number: int) -> None:
-        told(Progress(number, _write(found, reading, place, f"{source}-{number:06}")))
+    def write(batch: DataFrame, number: int) -> None:
+        told(Progress(number, _write(batch, reading, place, f"{source}-{number:06}")))
 
-    writer = stream.writeStream.foreachBatch(write)
+    writer = found.writeStream.foreachBatch(write)
     located = writer.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")
     return located.trigger(**trigger).start()
 
 
 def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
     """Write the partitions of a batch; return how many lines it has."""
-    rows = events(found, reading)
-    kept = rows.kept.persist(StorageLevel.DISK_ONLY)
+    found = lines_of_batch(found)
+    counted = usage(found, reading)
+    kept = counted.kept.persist()
     try:
-        tables = {EVENTS: rows.events, QUARANTINE: rows.quarantine, USAGE: usage_of(rows.events)}
+        tables = {
+            USAGE: counted.usage.rows,
+            QUARANTINE: counted.quarantine,
+            # To read the lines once more takes less time than to keep what they say.
+            EVENTS: events(found, reading).events,
+        }
         for name, table in tables.items():
             table.withColumn("batch", F.lit(batch)).write.mode("overwrite").option(
                 "compression", "zstd"
             ).partitionBy(*_PARTITIONS).parquet(f"{place}/{name}")
-        return int(kept.count())
+        read = sum(row["events"] for row in counted.usage.by("cluster").collect())
+        return int(read + counted.quarantine.count())
     finally:
         kept.unpersist()
 

@@ -66,7 +66,7 @@ def _left_out(
     """Return a warning if the log has further clusters."""
     if events and events >= inputs.window.events:
         return []
-    rows = inputs.usage.select("cluster").distinct().collect()
+    rows = inputs.usage.by("cluster").select("cluster").distinct().collect()
     others = sorted(str(row["cluster"]) for row in rows if row["cluster"] not in replayed)
     if len(others) == len(rows):
         raise InputError(

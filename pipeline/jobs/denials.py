@@ -23,6 +23,7 @@ from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
 from pipeline.inputs import Inputs
 from pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
 from pipeline.result import Result
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -57,11 +58,12 @@ class DenialsOptions:
 def run(inputs: Inputs, options: DenialsOptions | None = None) -> Result:
     """Return what was denied most, and write all of it, and the ACLs that would allow it."""
     options = options or DenialsOptions()
-    grouped = _grouped(inputs.usage).persist()
+    grouped = _grouped(inputs.usage.part(allowed=False).rows).persist()
     try:
         counts = _counts(grouped, options.min_events)
+        allowed = inputs.usage.part(allowed=True).rows
         kept = grouped.where(F.col("events") >= options.min_events)
-        table = inputs.output.table("denials/denied", _with_allowed(kept, inputs.usage))
+        table = inputs.output.table("denials/denied", _with_allowed(kept, allowed))
     finally:
         grouped.unpersist()
     first = table.orderBy(F.desc("events"), *_KEY).limit(options.most)
@@ -69,7 +71,7 @@ def run(inputs: Inputs, options: DenialsOptions | None = None) -> Result:
     standings = _standings(inputs, [_key(row) for row in top])
     suggestions = [Suggestion(row, _remedy(row, standings)) for row in top]
     proof = _proof(inputs, suggestions)
-    days = _by_day(inputs.usage)
+    days = _by_day(inputs.usage.part(allowed=False).by("day", "quiet"))
     principals = _by_principal(table)
     return report(inputs, Found(counts, suggestions, proof, days, principals), options.top)
 
@@ -142,8 +144,8 @@ def _standings(inputs: Inputs, keys: Sequence[Key]) -> dict[Key, list[Standing]]
     if not keys or not inputs.current:
         return {}
     sets = {"current": inputs.current}
-    denied = _of_keys(inputs, inputs.usage.where("not allowed and not quiet"), keys)
-    decided = replay.decided(replay.asked(denied, sets), sets, explain=True)
+    denied = _of_keys(inputs, inputs.usage.part(allowed=False, quiet=False).rows, keys)
+    decided = replay.replayed(Usage(denied), sets, explain=True)
     columns = (*_KEY, "current_allowed", "current_allows", "current_denies")
     found: dict[Key, list[Standing]] = {}
     for row in decided.where("current_allowed is not null").select(*columns).distinct().collect():
@@ -194,13 +196,13 @@ def _proof(inputs: Inputs, suggestions: Sequence[Suggestion]) -> Proof:
         for cluster, rules in current.items()
     }
     sets = {"current": current, "suggested": suggested}
-    denied = _about_resources(inputs, inputs.usage.where("not allowed"), added)
+    denied = _about_resources(inputs, inputs.usage.part(allowed=False).rows, added)
     events = F.col("events")
     becomes_allowed = ~F.col("current_allowed") & F.col("suggested_allowed")
     # What a DENY decides no suggestion is for.
     stays_denied = F.col("suggested_rule") == RuleKind.DEFAULT_DENY.value
     changed = (
-        replay.decided(replay.asked(denied, sets), sets)
+        replay.replayed(Usage(denied), sets)
         .groupBy(*_KEY)
         .agg(
             F.sum(F.when(becomes_allowed, events).otherwise(0)).alias("allowed"),
@@ -241,12 +243,11 @@ def _about_resources(
     return found.unionByName(others)
 
 
-def _by_day(usage: DataFrame) -> dict[date, tuple[int, int]]:
+def _by_day(denied: DataFrame) -> dict[date, tuple[int, int]]:
     """How many events were denied on each day: those that are told, and the quiet ones."""
     quiet, events = F.col("quiet"), F.col("events")
     rows = (
-        usage.where("not allowed")
-        .groupBy("day")
+        denied.groupBy("day")
         .agg(F.sum(F.when(quiet, 0).otherwise(events)), F.sum(F.when(quiet, events).otherwise(0)))
         .collect()
     )

@@ -90,7 +90,7 @@ def _pair(name: str, current: Ruleset, other: Ruleset) -> _Pair:
 
 
 def _replayed(inputs: Inputs, pairs: Sequence[_Pair], top: int) -> Comparison | None:
-    rows = inputs.usage.select("cluster").distinct().collect()
+    rows = inputs.usage.by("cluster").select("cluster").distinct().collect()
     logged = [pair for pair in pairs if pair.name in {row["cluster"] for row in rows}]
     if not logged:
         return None

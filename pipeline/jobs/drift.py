@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from broker.acl.authorizer import RuleKind
 from pipeline.acls.ruleset import Ruleset
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +32,7 @@ class Drift(NamedTuple):
     mixed: int
 
 
-def drift_warnings(drift: Drift, usage: DataFrame, rules: Mapping[str, Ruleset]) -> list[str]:
+def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> list[str]:
     """Return what to say of drift: how much there is, and why; nothing if there is none.
 
     The usage is read again if there is any. Reasons that are looked for: super users and a default
@@ -49,7 +50,7 @@ def drift_warnings(drift: Drift, usage: DataFrame, rules: Mapping[str, Ruleset])
             f"{drift.mixed:,} of these events are of questions that the log answers both ways: "
             "the rules changed within its time"
         )
-    rows = _evidence(usage.where(F.col("cluster").isin(list(rules))))
+    rows = _evidence(usage.part(rules, allowed=True).rows)
     found += _changes(rows)
     for cluster, ruleset in sorted(rules.items()):
         of_cluster = [row for row in rows if row["cluster"] == cluster]
@@ -58,7 +59,7 @@ def drift_warnings(drift: Drift, usage: DataFrame, rules: Mapping[str, Ruleset])
     return found
 
 
-def _evidence(usage: DataFrame) -> Sequence[Any]:
+def _evidence(allowed: DataFrame) -> Sequence[Any]:
     """What the log says of ACL changes, super users and defaults; few rows."""
     super_user = F.col("rule") == RuleKind.SUPER_USER.value
     reasons = (
@@ -71,8 +72,7 @@ def _evidence(usage: DataFrame) -> Sequence[Any]:
         for name in ("listener", "principal", "other_principals")
     ]
     rows: Sequence[Any] = (
-        usage.where(F.col("allowed"))
-        .withColumn("reason", reasons)
+        allowed.withColumn("reason", reasons)
         .where(F.col("reason").isNotNull())
         .groupBy("cluster", "reason", *named)
         .agg(F.sum("events").alias("events"), F.max("day").alias("last_day"))

@@ -21,7 +21,11 @@ from pipeline import replay
 from pipeline.acls.acl_text import acl_text
 from pipeline.acls.ruleset import Ruleset
 from pipeline.analysis.causes import Causes, Decided, causes
+from pipeline.deciding import ShippedSets, decide
+from pipeline.jobs.flipped_usage import flipped_usage
 from pipeline.output import Output
+from pipeline.questions import Batches
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -73,7 +77,7 @@ class Flips:
 
 
 def find_flips(
-    usage: DataFrame,
+    usage: Usage,
     before: Mapping[str, Ruleset],
     after: Mapping[str, Ruleset],
     output: Output,
@@ -84,8 +88,8 @@ def find_flips(
     Only clusters in ``after`` are looked at. For a cluster that is not in ``before``, the decisions
     of the log are taken for those before; then one question may have events of both decisions.
 
-    The columns are those of `pipeline.replay.asked` and `pipeline.replay.decided` (with the names
-    ``before`` and ``after``), and
+    The columns are those of `pipeline.questions.asked` and `pipeline.replay.decided` (with the
+    names ``before`` and ``after``), and
 
     - ``direction``: `NEWLY_DENIED` or `NEWLY_ALLOWED`
     - ``flipped_events``: how many of the question's events are decided differently
@@ -97,44 +101,38 @@ def find_flips(
     from pyspark.sql.types import ArrayType, LongType, StringType, StructField
 
     sets = {_BEFORE: before, _AFTER: after}
-    covered = usage.where(F.col("cluster").isin(list(after)))
-    questions = replay.asked(covered, sets)
+    covered = usage.part(after)
     added = [
         *replay.added_fields(sets),
         StructField("direction", StringType()),
         StructField("flipped_events", LongType()),
         *(StructField(each, ArrayType(StringType())) for each in _LISTS),
+        *(StructField(each, LongType()) for each in _COUNTS),
     ]
     totals = Observation()
-    compared = replay.in_workers(questions, sets, _Comparer(), added)
+    compared = replay.replayed_by(covered, sets, _Comparer(), added)
     observed = compared.observe(totals, *_totals())
-    table = output.table(name, observed.where(F.col("flipped_events") > 0))
+    flips = observed.where(F.col("flipped_events") > 0).drop(*_COUNTS)
+    table = output.table(name, flips)
     found = totals.get
-    drift = {name: found[name] or 0 for name in _COUNTS}
+    counts = {name.removeprefix("all_"): found[name] or 0 for name in _COUNTS}
     by_direction = {each: Total(**found[each].asDict()) for each in DIRECTIONS}
+    flipping = sum(total.questions for total in by_direction.values())
     return Flips(
         table,
-        _usage_of(table, replay.keyed(covered, sets)),
+        flipped_usage(table, flipping, covered, sets),
         totals={each: total for each, total in by_direction.items() if total.questions},
-        **drift,
+        **counts,
     )
 
 
-_COUNTS: Final = ("questions", "events", "drift_denied", "drift_allowed", "drift_mixed")
+_COUNTS: Final = ("all_questions", "all_events", "drift_denied", "drift_allowed", "drift_mixed")
+"""Columns for the counts of a batch of questions: those that do not flip stay in the worker."""
 
 
 def _totals() -> list[Column]:
-    events, allowed = F.col("events"), F.col("allowed_events")
-    before = F.col("before_allowed")
-    denied_now = F.when(~before, allowed).otherwise(0)
-    allowed_now = F.when(before, events - allowed).otherwise(0)
-    mixed = (allowed > 0) & (allowed < events)
     return [
-        F.count(F.lit(1)).alias("questions"),
-        F.sum(events).alias("events"),
-        F.sum(denied_now).alias("drift_denied"),
-        F.sum(allowed_now).alias("drift_allowed"),
-        F.sum(F.when(mixed, denied_now + allowed_now).otherwise(0)).alias("drift_mixed"),
+        *(F.sum(name).alias(name) for name in _COUNTS),
         *(_total(direction).alias(direction) for direction in DIRECTIONS),
     ]
 
@@ -155,43 +153,24 @@ def _total(direction: str) -> Column:
     )
 
 
-def _usage_of(flips: DataFrame, keyed: DataFrame) -> DataFrame:
-    """The rows of usage that flipped."""
-    marks = flips.select(
-        *(F.col(name).alias(f"_{name}") for name in replay.QUESTION),
-        F.col("direction"),
-        F.col("before_allowed").isNull().alias("_is_recorded"),
-        F.col("after_allowed").alias("_after_allowed"),
-    )
-    same = [F.col(name).eqNullSafe(F.col(f"_{name}")) for name in replay.QUESTION]
-    joined = keyed.join(marks, same)
-    flipped = ~F.col("_is_recorded") | (F.col("allowed") != F.col("_after_allowed"))
-    return joined.where(flipped).select(
-        *("cluster", "day", "principal", "operation", "resource_type", "resource_name"),
-        F.col("example_host").alias("host"),
-        "direction",
-        F.col("events").alias("flipped_events"),
-    )
-
-
 class _Comparer:
     """Decides batches of questions under both sets; marks and explains those that flip."""
 
     def __init__(self) -> None:
         self._explainer: _Explainer | None = None
 
-    def __call__(self, batch: pa.RecordBatch, sets: replay.ShippedSets) -> replay.Batches:
-        answered = replay.decide(batch, sets)
+    def __call__(self, batch: pa.RecordBatch, sets: ShippedSets) -> Batches:
+        answered = decide(batch, sets)
         flipped = _flipped_events(answered)
         is_flip = pc.greater(flipped, 0)
         marked = answered.append_column("direction", _direction(answered, is_flip))
         marked = marked.append_column("flipped_events", flipped)
-        yield _with_lists(marked.filter(pc.invert(is_flip)), {})
+        yield _with_columns(marked.slice(0, 0), {}, _counts(answered))
         flips = marked.filter(is_flip)
         if flips.num_rows:
             # One for all batches of a task, since it keeps sets of all ACLs.
             self._explainer = self._explainer or _Explainer(sets)
-            yield _with_lists(flips, self._explainer.lists(batch.filter(is_flip)))
+            yield _with_columns(flips, self._explainer.lists(batch.filter(is_flip)), {})
 
 
 def _flipped_events(answered: pa.RecordBatch) -> pa.Array:
@@ -208,23 +187,42 @@ def _direction(answered: pa.RecordBatch, is_flip: pa.Array) -> pa.Array:
     return pc.if_else(is_flip, direction, pa.scalar(None, pa.string()))
 
 
-def _with_lists(batch: pa.RecordBatch, lists: Mapping[str, Sequence[Any]]) -> pa.RecordBatch:
-    for name in _LISTS:
-        values = lists.get(name) or [None] * batch.num_rows
-        batch = batch.append_column(name, pa.array(values, pa.list_(pa.string())))
-    return batch
+def _counts(answered: pa.RecordBatch) -> dict[str, int]:
+    """Return what `_COUNTS` are of a batch."""
+    events, allowed = answered.column("events"), answered.column("allowed_events")
+    before = answered.column("before_allowed")
+    denied_now = pc.if_else(before, 0, allowed)
+    allowed_now = pc.if_else(before, pc.subtract(events, allowed), 0)
+    is_mixed = pc.and_(pc.greater(allowed, 0), pc.less(allowed, events))
+    mixed = pc.if_else(is_mixed, pc.add(denied_now, allowed_now), 0)
+    sums = [pc.sum(each).as_py() or 0 for each in (events, denied_now, allowed_now, mixed)]
+    return dict(zip(_COUNTS, [answered.num_rows, *sums], strict=True))
+
+
+def _with_columns(
+    batch: pa.RecordBatch, lists: Mapping[str, Sequence[Any]], counts: Mapping[str, int]
+) -> pa.RecordBatch:
+    """Return flips with what explains them, or one row of counts."""
+    size = 1 if counts else batch.num_rows
+    columns = [pa.nulls(1, each.type) for each in batch.columns] if counts else batch.columns
+    columns = [*columns, *(pa.array(lists.get(name) or [None] * size, _TEXTS) for name in _LISTS)]
+    columns += [pa.array([counts.get(name)] * size, pa.int64()) for name in _COUNTS]
+    return pa.RecordBatch.from_arrays(columns, [*batch.schema.names, *_LISTS, *_COUNTS])
+
+
+_TEXTS: Final = pa.list_(pa.string())
 
 
 class _Explainer:
     """Explains questions that flip, by the ACLs of both sets."""
 
-    def __init__(self, sets: replay.ShippedSets) -> None:
+    def __init__(self, sets: ShippedSets) -> None:
         self._sets = sets
         self._acls: dict[tuple[str, str], frozenset[AclBinding]] = {}
 
     def lists(self, questions: pa.RecordBatch) -> dict[str, list[list[str] | None]]:
         """Return the columns `_LISTS`."""
-        answered = replay.decide(questions, self._sets, explain=True).to_pylist()
+        answered = decide(questions, self._sets, explain=True).to_pylist()
         rows = [self._explained(row) for row in answered]
         return {name: [row[name] for row in rows] for name in _LISTS}
 

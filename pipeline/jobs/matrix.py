@@ -38,7 +38,7 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
     ``last_seen``.
     """
     options = options or MatrixOptions()
-    use = inputs.output.table(_TABLE, _use(inputs.usage), partition_by=("cluster", "day"))
+    use = inputs.output.table(_TABLE, _use(inputs.usage.rows), partition_by=("cluster", "day"))
     tops = rankings(
         use,
         {

@@ -121,8 +121,8 @@ def _refuse_without_allowed(inputs: Inputs) -> None:
 def _any_topic_lost(inputs: Inputs, rules: Mapping[str, Ruleset]) -> list[tuple[str, str]]:
     """The clusters and principals that could do something on any topic, and on none afterwards."""
     recorded = (
-        inputs.usage.where((F.col("resource_type") == "TOPIC") & F.col("allowed"))
-        .where(F.col("resource_name") == ANY_RESOURCE)
+        inputs.usage.part(resource_type="TOPIC", resource_name=ANY_RESOURCE, allowed=True)
+        .by(*SESSION, "operation", "rule")
         .where(~F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value))
         .select(*SESSION, "operation")
         .distinct()

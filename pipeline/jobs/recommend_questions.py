@@ -17,6 +17,8 @@ from pipeline.analysis.least_privilege import Principals, Use
 from pipeline.analysis.prefixes import PREFIXABLE
 from pipeline.analysis.recommendation import Evidence
 from pipeline.inputs import Inputs
+from pipeline.questions import QUESTION, RuleSets
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -71,9 +73,9 @@ class Questions:
         self._usage = _about_single_resources(inputs)
         self._asked = self._decided({"current": inputs.current})
 
-    def _decided(self, hosts_of: replay.RuleSets) -> DataFrame:
-        asked = replay.asked(self._usage, hosts_of)
-        decided = replay.decided(asked, {"current": self._inputs.current})
+    def _decided(self, hosts_of: RuleSets) -> DataFrame:
+        sets = {"current": self._inputs.current}
+        decided = replay.replayed(self._usage, sets, hosts_of=hosts_of)
         is_exempt = F.col("current_rule") == RuleKind.SUPER_USER.value
         return decided.withColumns(
             {
@@ -155,7 +157,7 @@ class Questions:
     def _hosts(self, most: int) -> dict[str, dict[str, set[str]]]:
         """The hosts of each principal that came from few, by cluster."""
         in_order = Window.partitionBy(*SESSION).orderBy("host")
-        seen = self._usage.select(*SESSION, "host").distinct()
+        seen = self._usage.by(*SESSION, "host").select(*SESSION, "host").distinct()
         # One more than are wanted is enough to know that there are too many.
         first = seen.withColumn("number", F.row_number().over(in_order)).where(
             F.col("number") <= most + 1
@@ -199,7 +201,7 @@ class Questions:
             return Proof(counts, None)
         flips = (
             replayed.where(F.col("recommended_allowed") != F.col("wanted"))
-            .select(*replay.QUESTION, *_FURTHER, "recommended_allowed")
+            .select(*QUESTION, *_FURTHER, "recommended_allowed")
             .withColumnRenamed("wanted", "allowed_now")
         )
         return Proof(counts, self._inputs.output.table(_FLIPS, flips))
@@ -232,12 +234,12 @@ def _counts() -> dict[str, Column]:
     return dict(zip(Counts._fields, columns, strict=True))
 
 
-def _about_single_resources(inputs: Inputs) -> DataFrame:
+def _about_single_resources(inputs: Inputs) -> Usage:
     """The usage without questions about any topic, and without super users that are not known."""
     is_any = (F.col("resource_type") == "TOPIC") & F.col("resource_name").eqNullSafe(ANY_RESOURCE)
     is_known = F.col("cluster").isin(list(inputs.current))
     is_super_user = F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value)
-    return inputs.usage.where(~is_any & (is_known | ~is_super_user))
+    return Usage(inputs.usage.rows.where(~is_any & (is_known | ~is_super_user)))
 
 
 def session_of(row: Mapping[str, Any]) -> Principals:

@@ -18,7 +18,7 @@ from pipeline.acls.acl_text import acl_text
 from pipeline.acls.ruleset import Ruleset, acl_id
 from pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
 from pipeline.inputs import Inputs
-from pipeline.jobs.removal import Removal, of_clusters, proven, rules_of
+from pipeline.jobs.removal import Removal, proven, rules_of
 from pipeline.result import Cell, Figure, Result, Table
 
 _COVERED: Final = [
@@ -58,7 +58,7 @@ def run(inputs: Inputs, options: RedundantOptions | None = None) -> Result:
     going = {
         cluster: {each.acl for of, each in found.covered if of == cluster} for cluster in current
     }
-    removal = proven(of_clusters(inputs.usage, current), current, going)
+    removal = proven(inputs.usage.part(current), current, going)
     outputs = _write(inputs, found, removal)
     return _result(current, found, removal, outputs, options.top)
 

@@ -11,6 +11,7 @@ from broker.acl.bindings import AclBinding
 from pipeline import replay
 from pipeline.acls.ruleset import Ruleset
 from pipeline.errors import InputError
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -39,7 +40,7 @@ class Removal(NamedTuple):
     events: dict[str, int]
 
 
-def proven(usage: DataFrame, current: Mapping[str, Ruleset], going: Acls) -> Removal:
+def proven(usage: Usage, current: Mapping[str, Ruleset], going: Acls) -> Removal:
     """Remove those of the ACLs ``going`` without which nothing in ``usage`` is decided otherwise.
 
     Decisions are compared with those under the ``current`` rules, not with those in the log.
@@ -69,25 +70,18 @@ def rules_of(current: Mapping[str, Ruleset], job: str) -> dict[str, Ruleset]:
     return dict(current)
 
 
-def of_clusters(usage: DataFrame, current: Mapping[str, Ruleset]) -> DataFrame:
-    """Return the usage of the clusters whose rules are known."""
-    return usage.where(F.col("cluster").isin(list(current)))
-
-
 def _decided(
-    usage: DataFrame,
+    usage: Usage,
     before: Mapping[str, Ruleset],
     after: Mapping[str, Ruleset],
     *,
     explain: bool = False,
 ) -> DataFrame:
     sets = {"before": before, "after": after}
-    return replay.decided(replay.asked(usage, sets), sets, explain=explain)
+    return replay.replayed(usage, sets, explain=explain)
 
 
-def replayed(
-    usage: DataFrame, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]
-) -> Replayed:
+def replayed(usage: Usage, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]) -> Replayed:
     """Decide all usage under two sets of rules, and count."""
     counted = (
         _decided(usage, before, after)
@@ -108,7 +102,7 @@ def _is_flipped() -> Column:
 
 
 def _behind(
-    usage: DataFrame, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]
+    usage: Usage, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset]
 ) -> dict[str, set[int]]:
     """Return the ACLs behind what is decided otherwise, as positions, by cluster."""
     lists = (f"before_{name}" for name in ("allows", "denies", "on_resource"))

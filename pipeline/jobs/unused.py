@@ -28,8 +28,9 @@ from pipeline.analysis.scope import kafka_overlooks
 from pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
 from pipeline.errors import InputError
 from pipeline.inputs import Inputs
-from pipeline.jobs.removal import Removal, of_clusters, proven, replayed, rules_of
+from pipeline.jobs.removal import Removal, proven, replayed, rules_of
 from pipeline.result import Cell, Chart, Figure, Result, Table
+from pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,8 +81,8 @@ def run(inputs: Inputs, options: UnusedOptions | None = None) -> Result:
     options = options or UnusedOptions()
     current = rules_of(inputs.current, "unused")
     _refuse_without_allowed(inputs.window.allowed, "the log")
-    everything = of_clusters(inputs.usage, current)
-    usage = everything if options.filtering else everything.where(~F.col("quiet"))
+    everything = inputs.usage.part(current)
+    usage = everything if options.filtering else everything.part(quiet=False)
     log = _read(usage, current)
     for cluster in current:
         _refuse_without_allowed(log[cluster].allowed_events, f"the log of cluster {cluster}")
@@ -102,7 +103,7 @@ def run(inputs: Inputs, options: UnusedOptions | None = None) -> Result:
     uses = _with_put_back(uses, removal)
     report = _Report(inputs, log, uses, removal)
     if not options.filtering:
-        rest = everything.where(F.col("quiet"))
+        rest = everything.part(quiet=True)
         report.filtering_changes = replayed(rest, current, removal.remaining).flipped
     return report.result(_write(inputs, uses, removal))
 
@@ -123,10 +124,10 @@ def _young(inputs: Inputs, cluster: str) -> list[int]:
     return [at for at, acl in enumerate(inputs.current[cluster].acls) if acl not in old]
 
 
-def _read(usage: DataFrame, current: Mapping[str, Ruleset]) -> dict[str, _Log]:
+def _read(usage: Usage, current: Mapping[str, Ruleset]) -> dict[str, _Log]:
     """Decide all questions anew and collect what they say of ACLs, equal ones together."""
     sets = {"current": current}
-    decided = replay.decided(replay.asked(usage, sets), sets, explain=True)
+    decided = replay.replayed(usage, sets, explain=True)
     log = {cluster: _Log([], 0, 0, 0, 0) for cluster in current}
     for row in _grouped(decided).toArrow().to_pylist():
         cluster, events = row["cluster"], row["events"]

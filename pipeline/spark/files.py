@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -13,6 +14,17 @@ def exists(spark: SparkSession, url: str) -> bool:
     """Tell whether there is a file or directory."""
     filesystem, path = _located(spark, url)
     return bool(filesystem.exists(path))
+
+
+def is_local(spark: SparkSession, url: str) -> bool:
+    """Tell whether a path is of the file system of this machine, or of what is mounted into it."""
+    filesystem, _ = _located(spark, url)
+    return bool(filesystem.getUri().getScheme() == "file")
+
+
+def path_of(url: str) -> str:
+    """Return the path of a local file from the URL that Spark tells."""
+    return unquote(urlsplit(url).path)
 
 
 def as_pattern(spark: SparkSession, path: str) -> str:

@@ -32,7 +32,7 @@ _EVERYWHERE: Final = {
 _LOCAL: Final = {
     "spark.ui.enabled": "false",
     # A shuffle on one machine has few partitions: each costs a task, and the data is small.
-    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.driver.memory": "2g",
     # Faster than TCP between the JVM and Python.
     "spark.python.unix.domain.socket.enabled": "true",

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected(*, in_worker: bool = True) -> Iterator[None]:
     """Leave the garbage collector out.
 
     What workers hold, hundreds of thousands of records or ACLs, has no cycles, and to go through
@@ -20,4 +20,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if in_worker:
+                # Otherwise the collector would now go through all that stays.
+                gc.freeze()
             gc.enable()

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipeline.ingest.read import Form, Reading, events, lines, usage_of
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.ingest.read import Form, Reading, events
+from pipeline.ingest.sources import lines
+from pipeline.usage.table import COUNTS, KEYS
 from tests.pipeline.audited_kafka import ZONE
 
 if TYPE_CHECKING:
@@ -18,6 +23,19 @@ class Found(NamedTuple):
     events: list[dict[str, Any]]
     usage: DataFrame
     quarantine: list[str]
+
+
+def usage_of(found: DataFrame) -> DataFrame:
+    """The table of usage that some events make, as Spark counts them."""
+    ones = {"events": F.lit(1), "first_seen": F.col("timestamp"), "last_seen": F.col("timestamp")}
+    return added_up(found.withColumns(ones))
+
+
+def added_up(found: DataFrame) -> DataFrame:
+    """Usage with one row a key."""
+    functions = {"sum": F.sum, "min": F.min, "max": F.max}
+    sums = [functions[how](name).alias(name) for name, how in COUNTS.items()]
+    return found.groupBy(*KEYS).agg(*sums).select(*schemas.usage().fieldNames())
 
 
 def found_in(spark: SparkSession, log: Path) -> Found:

@@ -17,7 +17,7 @@ from pipeline.arguments import add_jobs, audit_options
 from pipeline.command import DONE, FAILED, REFUSED
 from pipeline.errors import InputError
 from pipeline.ingest.json_line import Reason
-from pipeline.ingest.read import IngestError
+from pipeline.ingest.sources import IngestError
 from pipeline.known_jobs import ALL, JOBS
 from pipeline.progress import Progress
 from pipeline.report.content import Report

@@ -21,16 +21,14 @@ from pipeline import schemas
 from pipeline.ingest.kafka_line import Reason
 from pipeline.ingest.read import (
     Form,
-    IngestError,
     Reading,
-    added_up,
     events,
     form_of,
-    lines,
     usage,
-    usage_of,
 )
+from pipeline.ingest.sources import IngestError, lines
 from tests.pipeline.conftest import WriteLog
+from tests.pipeline.ingesting import added_up, usage_of
 from tests.pipeline.json_lines import record
 from tests.pipeline.kafka_lines import line, zookeeper_line
 from tools.audit_data.forgery import VICTIM
@@ -110,8 +108,8 @@ def test_usage_is_events_counted(spark: "SparkSession", write_log: WriteLog) -> 
     ]
     found = lines(spark, [write_log([*log, "x", "x", "x"])])
     counted = usage(found, JSONL)
-    assert counted.events.dtypes == dtypes(schemas.usage())
-    at_once = rows(added_up(counted.events))
+    assert counted.usage.rows.dtypes == dtypes(schemas.usage())
+    at_once = rows(added_up(counted.usage.rows))
     assert at_once == rows(usage_of(events(found, JSONL).events))
     assert sum(row["events"] for row in at_once) == len(log)
     assert {(row["cluster"], row["day"].day, row["allowed"], row["events"]) for row in at_once} == {
@@ -199,7 +197,7 @@ def test_what_is_true_of_generated_data_is_found(
     truth = json.loads((tmp_path / "truth.json").read_text())
     found = usage(lines(spark, [str(tmp_path / "log")]), Reading(form, "named"))
     by = ["cluster", "day", "principal", "allowed", "rule", "resource_type"]
-    counts = found.events.groupBy(*by).agg(F.sum("events").alias("events")).collect()
+    counts = found.usage.rows.groupBy(*by).agg(F.sum("events").alias("events")).collect()
     quarantined = found.quarantine.collect()
 
     def count(*names: str) -> Counter[Any]:

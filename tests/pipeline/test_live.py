@@ -23,7 +23,9 @@ from broker.acl.bindings import (
 )
 from pipeline import replay
 from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.ingest.read import Form, Reading, lines, usage
+from pipeline.ingest.read import Form, Reading, usage
+from pipeline.ingest.sources import lines
+from pipeline.usage.table import Usage
 from protocol.messages import ApiKey
 from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.authorization.drivers import ATTEMPTING, AttemptDriver
@@ -89,7 +91,7 @@ class Log(NamedTuple):
     def foretold(self, rules: Ruleset) -> dict[Row, bool]:
         """Return by `KEY` what other rules decide of what was asked, each question once."""
         sets = {"now": _of_each_cluster(self.usage, rules)}
-        rows = replay.decided(replay.asked(self.usage, sets), sets).collect()
+        rows = replay.replayed(Usage(self.usage), sets).collect()
         return {
             tuple(row["example_host" if name == "host" else name] for name in KEY): row.now_allowed
             for row in rows
@@ -145,7 +147,7 @@ def _of_each_cluster(usage: DataFrame, rules: Ruleset) -> dict[str, Ruleset]:
 def _log(spark: SparkSession, broker: Broker, log: Path, name: str) -> Log:
     found = usage(lines(spark, [str(_cut_off(broker, log, name))]), Reading(Form.JSONL, "ours"))
     assert found.quarantine.count() == 0
-    return Log(found.events.persist(), _rules(broker))
+    return Log(found.usage.rows.persist(), _rules(broker))
 
 
 def _cut_off(broker: Broker, log: Path, name: str) -> Path:

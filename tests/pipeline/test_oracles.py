@@ -35,6 +35,8 @@ from broker.acl.bindings import (
 from broker.acl.hosts import canonical
 from pipeline import replay
 from pipeline.acls.ruleset import Ruleset, ordered
+from pipeline.questions import QUESTION, keyed
+from pipeline.usage.table import Usage
 from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds
 from tests.pipeline.questions import (
     Column,
@@ -109,7 +111,7 @@ class Compared(NamedTuple):
     def decided(self, every: int, **options: Any) -> DataFrame:
         """Return what the pipeline decides on every n-th question, whatever its host means."""
         questions = self.some(every).select(
-            *("id", *replay.QUESTION, "allowed", "rule", "deciding_acl"),
+            *("id", *QUESTION, "allowed", "rule", "deciding_acl"),
             F.col("host").alias("example_host"),
         )
         return replay.decided(questions, self.small_sets, **options)
@@ -176,8 +178,8 @@ def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
 def test_2_400_000_decisions_are_those_of_kafkas_own_class(compared: Compared) -> None:
     """1,000,000 questions each of two sets of ACLs, and samples of 200,000 of two more."""
     # The other columns of usage would only be carried along.
-    questions = compared.usage.select(*replay.QUESTION, "allowed", "rule")
-    decided = replay.decided(replay.keyed(questions, compared.sets), compared.sets)
+    questions = compared.usage.select(*QUESTION, "allowed", "rule")
+    decided = replay.decided(keyed(questions, compared.sets), compared.sets)
     same = (F.col("ours_allowed") == F.col("allowed")) & (F.col("ours_rule") == F.col("rule"))
     found = {
         tuple(row) for row in decided.groupBy("cluster", "allowed", "rule", same).count().collect()
@@ -204,10 +206,10 @@ def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared)
 def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
     compared: Compared,
 ) -> None:
-    """What `replay.asked` makes of the questions, and what is decided of each with its host."""
+    """What `asked` makes of the questions, and what is decided of each with its host."""
     usage = compared.some(20)
     sets = compared.small_sets
-    asked = replay.decided(replay.asked(usage, sets), sets)
+    asked = replay.replayed(Usage(usage), sets)
     allowed = F.when(F.col("ours_allowed"), F.col("events")).otherwise(0)
     (found,) = asked.agg(
         F.sum("events").alias("events"),

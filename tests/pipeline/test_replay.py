@@ -25,6 +25,8 @@ from broker.acl.decisions import BrokerUsers
 from pipeline import replay, schemas
 from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.hosts import Hosts
+from pipeline.questions import QUESTION, asked
+from pipeline.usage.table import Usage
 from tests import model
 
 if TYPE_CHECKING:
@@ -162,7 +164,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def test_a_replay_decides_as_the_authorizer(spark: "SparkSession", case: Case) -> None:
     usage = usage_table(spark, case.usage)
-    questions = replay.asked(usage, case.sets)
+    questions = asked(Usage(usage), case.sets)
     rows = replay.decided(questions, case.sets, explain=True).collect()
     check_questions(case, rows)
     for name, by_cluster in case.sets.items():
@@ -182,8 +184,8 @@ def check_questions(case: Case, rows: list["Row"]) -> None:
             "host": hosts.class_of(row["host"]),
             "listener": row["listener"] if has_listeners else None,
         }
-        expected[tuple(key[name] for name in replay.QUESTION)].append(row)
-    found = {tuple(row[name] for name in replay.QUESTION): row for row in rows}
+        expected[tuple(key[name] for name in QUESTION)].append(row)
+    found = {tuple(row[name] for name in QUESTION): row for row in rows}
     assert len(found) == len(rows)
     assert found.keys() == expected.keys()
     for key, asking in expected.items():

@@ -19,7 +19,9 @@ toolchain.require_spark()
 
 from pipeline import schemas
 from pipeline.ingest import tables
-from pipeline.ingest.read import Form, IngestError, Reading, added_up, events, lines, usage
+from pipeline.ingest.read import Form, Reading, events, usage
+from pipeline.ingest.sources import IngestError, lines
+from tests.pipeline.ingesting import added_up
 from tests.pipeline.kafka_lines import allowed_line, line
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ def assert_are_those_of_the_files(spark: "SparkSession", place: Path, landing: P
     assert rows(stored["events"]) == rows(at_once.events)
     assert rows(stored["quarantine"]) == rows(at_once.quarantine)
     columns = schemas.usage().fieldNames()
-    expected = rows(usage(found, READING).events.select(*columns))
+    expected = rows(usage(found, READING).usage.rows.select(*columns))
     assert rows(added_up(stored["usage_daily"]).select(*columns)) == expected
 
 

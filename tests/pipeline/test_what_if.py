@@ -15,7 +15,10 @@ from broker.acl.bindings import AclOperation, AclPermission, ResourceType
 from broker.acl.decisions import BrokerUsers
 from pipeline.acls.ruleset import Ruleset
 from pipeline.errors import InputError
+from pipeline.jobs import flipped_usage
+from pipeline.jobs.flips import find_flips
 from pipeline.jobs.what_if import run
+from pipeline.output import Output
 from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny
 from tests.acl.strategies import HOSTS, PRINCIPALS
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
@@ -222,7 +225,9 @@ def _random_rules(random, everyone):
     )
 
 
-def test_flips_are_those_that_brute_force_finds(spark, tmp_path):
+@pytest.mark.parametrize("most_flips", [0, 1_000], ids=["joined", "sent"])
+def test_flips_are_those_that_brute_force_finds(spark, tmp_path, monkeypatch, most_flips):
+    monkeypatch.setattr(flipped_usage, "_MOST_FLIPS", most_flips)
     random = Random(7)
     current = {f"k{n}": _random_rules(random, everyone=bool(n % 2)) for n in range(4)}
     proposed = {f"k{n}": _random_rules(random, everyone=bool(n % 3)) for n in range(4)}
@@ -238,20 +243,29 @@ def test_flips_are_those_that_brute_force_finds(spark, tmp_path):
         )
         for _ in range(600)
     ]
-    run(inputs_of(spark, tmp_path, rows, days=1, current=current, proposed=proposed))
-    table = spark.read.parquet(f"{tmp_path}/what-if/flips")
-    found = Counter()
-    for row in table.collect():
-        found[row.cluster, row.principal, row.operation, row.resource_name, row.direction] += (
-            row.flipped_events
-        )
+    usage = inputs_of(spark, tmp_path, rows, days=1).usage
+    flips = find_flips(usage, current, proposed, Output(spark, str(tmp_path)), "flips")
     expected = Counter(
-        (row["cluster"], row["principal"], row["operation"], row["resource_name"], direction)
+        (*(row[name] for name in (*QUESTIONED, "host")), direction)
         for row in rows
         if (direction := _direction(current, proposed, row))
     )
     assert len(expected) > 50
-    assert found == expected
+    assert _counted(flips.usage, (*QUESTIONED, "host", "direction")) == expected
+    by_question = Counter()
+    for (*question, _, direction), events in expected.items():
+        by_question[*question, direction] += events
+    assert _counted(flips.table, (*QUESTIONED, "direction")) == by_question
+
+
+QUESTIONED = ("cluster", "principal", "operation", "resource_name")
+
+
+def _counted(table, columns):
+    found = Counter()
+    for row in table.collect():
+        found[tuple(row[name] for name in columns)] += row.flipped_events
+    return found
 
 
 def _direction(current, proposed, row):

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pipeline import schemas
 from pipeline.inputs import Inputs, Window
 from pipeline.output import Output
+from pipeline.usage.table import Usage
 
 FIRST_DAY = date(2026, 3, 1)
 
@@ -45,7 +46,7 @@ def inputs_of(spark, place, rows, days, **rules):
     window = Window(
         FIRST_DAY, FIRST_DAY + timedelta(days=days - 1), events, allowed, events - allowed, 0
     )
-    return Inputs(spark, table, window, Output(spark, str(place)), **rules)
+    return Inputs(spark, Usage(table), window, Output(spark, str(place)), **rules)
 
 
 def table_of(result, title):

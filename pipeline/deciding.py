@@ -1,0 +1,205 @@
+"""Decides questions with the broker's own authorizer core, in workers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.acl.authorizer import ANY_RESOURCE, Decision, Session
+from broker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from broker.acl.decisions import AclAuthorizer
+from broker.acl.operations import GRANTED_BY, NAMED_BY
+from pipeline.acls.ruleset import Ruleset
+from pipeline.questions import PEER
+from pipeline.usage.grouping import encoded, numbered, values
+
+
+def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
+    """Return a batch of questions with the columns of `decided`; for use in a worker."""
+    asked = _Asked(batch)
+    arrays, names = list(batch.columns), list(batch.schema.names)
+    for name, rules in sets.items():
+        for column, array in rules.answer(asked, explain).items():
+            names.append(f"{name}_{column}")
+            arrays.append(array)
+    return pa.RecordBatch.from_arrays(arrays, names)
+
+
+class _Group(NamedTuple):
+    """Questions of one peer about one operation and type: these rows, in their order."""
+
+    cluster: str
+    session: Session
+    operation: AclOperation
+    resource_type: ResourceType
+    first: int
+    end: int
+
+
+class _Asked:
+    """The questions of a batch, put in order: those that differ in their names alone together.
+
+    ``names`` are in that order, and ``rows`` tells where each row of the batch is.
+    """
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        # To no ACL does a host of no class mean anything: none for all of them keeps the peers few.
+        host = pc.if_else(pc.is_valid(batch["host"]), batch["example_host"], None)
+        columns = {name: batch[name] for name in (*_GROUPED, "resource_name")} | {"host": host}
+        table = encoded(pa.table(columns))
+        numbers = numbered(table, _GROUPED)
+        order = np.argsort(numbers, kind="stable")
+        self.size = len(order)
+        self.rows = pa.array(np.argsort(order, kind="stable"))
+        self.names = values(table["resource_name"].take(pa.array(order)))
+        bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), self.size]
+        firsts = pa.array(order[bounds[:-1]])
+        self.groups = list(_groups(table.select(_GROUPED).take(firsts), bounds))
+
+
+def _groups(firsts: pa.Table, bounds: Sequence[int]) -> Iterator[_Group]:
+    peer, session = None, None
+    columns = (values(firsts[name]) for name in _GROUPED)
+    for row, (first, end) in zip(zip(*columns, strict=True), pairwise(bounds), strict=True):
+        if session is None or row[:5] != peer:
+            peer, session = row[:5], _session(*row[1:5])
+        cluster, operation, resource_type = row[0], AclOperation[row[5]], ResourceType[row[6]]
+        yield _Group(cluster, session, operation, resource_type, first, end)
+
+
+_GROUPED: Final = (*PEER, "operation", "resource_type")
+
+
+_NOWHERE: Final = "\ud800"
+"""A host that no ACL can name, as it is no text; the empty text is one."""
+
+
+class Rules:
+    """A set of rules; the authorizers are made when a worker first asks, and kept there."""
+
+    def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
+        self._by_cluster = dict(by_cluster)
+        self._deciders: dict[str, _Decider] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_by_cluster": self._by_cluster, "_deciders": {}}
+
+    def ruleset(self, cluster: str) -> Ruleset | None:
+        """Return the rules of a cluster, if the set has any."""
+        return self._by_cluster.get(cluster)
+
+    def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
+        """Return the columns that `decided` adds, without the set's name."""
+        found: list[Decision | None] = []
+        for group in asked.groups:
+            decider = self._decider(group.cluster)
+            names = asked.names[group.first : group.end]
+            if decider is None:
+                found += [None] * len(names)
+            else:
+                found += decider.decisions(group, names)
+        allowed = [None if each is None else each.allowed for each in found]
+        kinds = [None if each is None else each.kind.value for each in found]
+        columns = {"allowed": pa.array(allowed, pa.bool_()), "rule": pa.array(kinds, pa.string())}
+        if explain:
+            columns |= self._reasons(asked)
+        return {name: column.take(asked.rows) for name, column in columns.items()}
+
+    def _reasons(self, asked: _Asked) -> dict[str, pa.Array]:
+        reasons: list[_Reasons] = []
+        for group in asked.groups:
+            decider = self._decider(group.cluster)
+            for name in asked.names[group.first : group.end]:
+                reasons.append(decider.acls_behind(group, name) if decider else (None, None, None))
+        columns = zip(*reasons, strict=True) if reasons else ((), (), ())
+        return {
+            name: pa.array(column, pa.list_(pa.int32()))
+            for name, column in zip(("allows", "denies", "on_resource"), columns, strict=True)
+        }
+
+    def _decider(self, cluster: str) -> _Decider | None:
+        if cluster not in self._deciders and cluster in self._by_cluster:
+            self._deciders[cluster] = _Decider(self._by_cluster[cluster])
+        return self._deciders.get(cluster)
+
+
+ShippedSets = Mapping[str, Rules]
+"""Sets of rules by name, as they are in a worker."""
+
+
+def _session(
+    listener: str | None, principal: str | None, others: str | None, host: str | None
+) -> Session:
+    further = () if others is None else json.loads(others)
+    address = _NOWHERE if host is None else host
+    return Session((principal or "", *further), address, listener or "")
+
+
+_Reasons = tuple[list[int] | None, list[int] | None, list[int] | None]
+
+
+class _Decider:
+    """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`."""
+
+    def __init__(self, ruleset: Ruleset) -> None:
+        self.authorizer: AclAuthorizer = ruleset.authorizer()
+        self._acls = ruleset.acls
+        self._positions: dict[AclBinding, int] | None = None
+
+    def decisions(self, group: _Group, names: Sequence[str | None]) -> list[Decision]:
+        """Return the decision for each name."""
+        session, operation, resource_type = group[1:4]
+        found = self.authorizer.authorize(session, operation, resource_type, names)
+        if ANY_RESOURCE in names and resource_type is ResourceType.TOPIC:
+            any_topic = self._on_any_topic(session, operation)
+            found = [
+                any_topic if name == ANY_RESOURCE else decision
+                for name, decision in zip(names, found, strict=True)
+            ]
+        return found
+
+    def _on_any_topic(self, session: Session, operation: AclOperation) -> Decision:
+        return self.authorizer.authorize_by_resource_type(session, operation, ResourceType.TOPIC)
+
+    def acls_behind(self, group: _Group, name: str | None) -> _Reasons:
+        """Return the positions of the ACLs that allow, that deny, and that are on the resource."""
+        session, operation, resource_type = group[1:4]
+        if self._positions is None:
+            self._positions = {acl: position for position, acl in enumerate(self._acls)}
+        is_open = self.authorizer.allow_everyone_if_no_acl_found
+        if name is None:
+            return [], [], [] if is_open else None
+        if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
+            # Other ACLs may say the same: this is one that suffices.
+            decision = self._on_any_topic(session, operation)
+            acl = decision.rule.binding
+            behind = [] if acl is None else [self._positions[acl]]
+            allowed, denied = (behind, []) if decision.allowed else ([], behind)
+            return allowed, denied, [] if is_open else None
+        index = self.authorizer.index
+        allows: list[int] = []
+        denies: list[int] = []
+        # A session may have one principal twice, and its ACLs come as often.
+        for acl in dict.fromkeys(index.bindings_for(session.peer, resource_type, name)):
+            sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
+            if sources[operation] >> acl.operation & 1:
+                found = allows if acl.permission is AclPermission.ALLOW else denies
+                found.append(self._positions[acl])
+        on_resource = None
+        if is_open:
+            matching = index.find(AclFilter(resource_type, name, PatternType.MATCH))
+            on_resource = [self._positions[acl] for acl in matching]
+        return allows, denies, on_resource

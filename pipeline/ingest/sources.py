@@ -1,0 +1,197 @@
+"""Finds log files: workers read those of a local disk themselves, Spark all others as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
+
+from pipeline.ingest.kafka_log import Piece
+from pipeline.ingest.pieces import COMPRESSIONS, read_lines
+from pipeline.spark.files import as_pattern, is_local, path_of
+from pipeline.spark.tasks import in_tasks, task_size
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_TEXT: Final = {
+    # A carriage return in a name must not begin a line that looks like a record.
+    "lineSep": "\n",
+    # A path such as cluster=a/ is a place, and adds no column.
+    "recursiveFileLookup": "true",
+}
+_FILES: Final = {"recursiveFileLookup": "true"}
+_FILE: Final = "path string, modificationTime timestamp, length long, content binary"
+_LINES: Final = "line string, source_file string, start long, path string, end long"
+
+_ONLY_SPARK_READS: Final = (".deflate", ".lz4", ".snappy")
+"""Ends of the names of files that only Spark decompresses."""
+
+
+class IngestError(Exception):
+    """The input cannot be read; the message says what to do."""
+
+
+class _File(NamedTuple):
+    url: str
+    path: str
+    size: int
+
+
+def first_line(spark: SparkSession, paths: Sequence[str]) -> str:
+    """Return the first line that is not blank. Raises IngestError if there is none."""
+    with _told():
+        patterns = _patterns(spark, paths)
+        text = _text(spark, patterns)
+        found = None
+        if all(is_local(spark, each) for each in patterns):
+            found = _first_line(_files(text.inputFiles()))
+    if found is None:
+        row = text.where(F.length(F.trim("line")) > 0).select("line").first()
+        found = row and row["line"]
+    if found is None:
+        raise IngestError(f"nothing is in {', '.join(paths)}")
+    return str(found)
+
+
+def _first_line(files: Sequence[_File]) -> str | None:
+    for file in files:
+        if file.path.endswith(_ONLY_SPARK_READS):
+            return None
+        for lines in read_lines(file.path, 0, file.size):
+            for line in lines:
+                text: str = line.as_py().decode(errors="replace")
+                if text.strip():
+                    return text
+    return None
+
+
+def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """Return where the lines of files are, for `worker_lines`.
+
+    ``paths``: files, directories (with all below them, but for names that begin with ``.`` or
+    ``_``), patterns of these, or URLs that Spark has a connector for; what ends in ``.gz``,
+    ``.zst`` or ``.bz2`` is decompressed. Raises IngestError if one does not exist.
+    """
+    with _told():
+        patterns = _patterns(spark, paths)
+        local = [each for each in patterns if is_local(spark, each)]
+        others = [each for each in patterns if each not in local]
+        # If one does not exist, this raises an error that says so.
+        text = _text(spark, patterns)
+        if not local:
+            return text
+        files = _files((_text(spark, local) if others else text).inputFiles())
+    return _of_files(spark, files, others)
+
+
+def stream(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
+    """Return files as they appear, for `lines_of_batch`. ``options``: Spark's for file streams."""
+    pattern = as_pattern(spark, path)
+    if is_local(spark, pattern):
+        reader = spark.readStream.format("binaryFile").schema(_FILE).options(**_FILES, **options)
+        # The content is not read if nobody asks for it.
+        return reader.load(pattern).select(F.col("_metadata.file_path").alias("url"))
+    return _of_text(spark.readStream.options(**_TEXT, **options).text(pattern))
+
+
+def lines_of_batch(batch: DataFrame) -> DataFrame:
+    """Return what `lines` does of a batch of a `stream`, or of any with its columns."""
+    if "url" not in batch.columns:
+        return batch
+    return _of_files(batch.sparkSession, _files(row["url"] for row in batch.collect()), [])
+
+
+def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, pa.Array]]:
+    """Yield lines as arrays of binary, and which piece of which file they are of; in a worker.
+
+    Those of a piece follow each other in their order. Raises OSError for a file that cannot be
+    read, and LineTooLongError.
+    """
+    for batch in batches:
+        for number, path in enumerate(batch.column("path").to_pylist()):
+            if path is not None:
+                row = batch.slice(number, 1).to_pylist()[0]
+                piece = Piece(row["source_file"], row["start"])
+                for lines in read_lines(path, row["start"], row["end"]):
+                    yield piece, lines
+        yield from _read_by_spark(batch.filter(pc.is_null(batch.column("path"))))
+
+
+def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
+    if not batch.num_rows:
+        return
+    line, source_file, start = (batch.column(name) for name in ("line", "source_file", "start"))
+    # That they are UTF-8 is still to be seen.
+    lines = line.cast(pa.binary() if line.type == pa.string() else pa.large_binary())
+    codes = source_file.dictionary_encode().indices.to_numpy()
+    changes = np.diff(codes).astype(bool) | np.diff(start.to_numpy()).astype(bool)
+    bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
+    for first, end in pairwise(bounds):
+        yield Piece(source_file[first].as_py(), start[first].as_py()), lines[first:end]
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell why an input cannot be read."""
+    try:
+        yield
+    except PySparkException as error:
+        raise IngestError(f"the input cannot be read: {error.getMessage() or error}") from error
+    except Py4JJavaError as error:  # for one, of a pattern that is none
+        reason = error.java_exception.getMessage()
+        raise IngestError(f"the input cannot be read: {reason}") from error
+
+
+def _patterns(spark: SparkSession, paths: Sequence[str]) -> list[str]:
+    if not paths:
+        raise IngestError("no input was named")
+    return [as_pattern(spark, path) for path in paths]
+
+
+def _text(spark: SparkSession, patterns: list[str]) -> DataFrame:
+    return _of_text(spark.read.options(**_TEXT).text(patterns))
+
+
+def _of_text(text: DataFrame) -> DataFrame:
+    return text.select(
+        F.col("value").alias("line"),
+        F.col("_metadata.file_path").alias("source_file"),
+        F.col("_metadata.file_block_start").alias("start"),
+        F.lit(None).cast("string").alias("path"),
+        F.lit(None).cast("long").alias("end"),
+    )
+
+
+def _files(urls: Iterable[str]) -> list[_File]:
+    """Return local files in the order of their names, each once."""
+    paths = sorted({Path(path_of(url)) for url in urls})
+    return [_File(path.as_uri(), str(path), path.stat().st_size) for path in paths]
+
+
+def _of_files(spark: SparkSession, files: Sequence[_File], others: Sequence[str]) -> DataFrame:
+    """Return where the lines of local files are, and those of other patterns."""
+    for_spark = [each for each in files if each.path.endswith(_ONLY_SPARK_READS)]
+    pieces = _pieces(spark, [each for each in files if each not in for_spark])
+    text = [*others, *(as_pattern(spark, each.path) for each in for_spark)]
+    return pieces.unionByName(_text(spark, text)) if text else pieces
+
+
+def _pieces(spark: SparkSession, files: Sequence[_File]) -> DataFrame:
+    """Return pieces of files."""
+    size = task_size(spark, [file.size for file in files])
+    rows: list[tuple[Any, ...]] = []
+    for file in files:
+        step = max(file.size, 1) if file.path.endswith(tuple(COMPRESSIONS)) else size
+        for start in range(0, file.size, step):
+            rows.append((None, file.url, start, file.path, min(start + step, file.size)))
+    return in_tasks(spark, rows, [row[4] - row[2] for row in rows], _LINES)

@@ -1,0 +1,109 @@
+"""Finds the usage behind questions that flip."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from pipeline import schemas
+from pipeline.hosts import Hosts
+from pipeline.questions import (
+    QUESTION,
+    RuleSets,
+    hosts_of,
+    keyed,
+    questions_of,
+    tells_listeners,
+)
+from pipeline.usage.counting import counted
+from pipeline.usage.grouping import encoded, numbered
+from pipeline.usage.table import Tables, Usage
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+_KEYS: Final = (
+    *("cluster", "day", "principal", "operation", "resource_type", "resource_name"),
+    *("host", "direction"),
+)
+_MARKS: Final = ("direction", "before_allowed", "after_allowed")
+
+_MOST_FLIPS: Final = 500_000
+"""So many are sent to every worker; more are joined by Spark."""
+
+
+def flipped_usage(flips: DataFrame, count: int, usage: Usage, sets: RuleSets) -> DataFrame:
+    """Return the usage that is decided otherwise.
+
+    The columns are ``cluster``, ``day``, ``principal``, ``operation``, ``resource_type``,
+    ``resource_name``, ``host``, ``direction`` and ``flipped_events``; several rows can be the same
+    but for the last. ``flips``: the table of `pipeline.jobs.flips.find_flips`, which has ``count``
+    rows. ``usage`` and ``sets``: what was replayed.
+    """
+    if count > _MOST_FLIPS:
+        return _joined(flips, keyed(usage.rows, sets))
+    marks = flips.select(*QUESTION, *_MARKS).toArrow()
+    shipped = usage.spark.sparkContext.broadcast(marks)
+    function = partial(_flipped, shipped, hosts_of(sets), tells_listeners(sets))
+    return usage.map(function, _type(), (*QUESTION, "day", "allowed", "events"))
+
+
+def _type() -> StructType:
+    from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+    usage = schemas.usage()
+    fields = [usage[name] for name in _KEYS if name in usage.fieldNames()]
+    fields += [StructField("direction", StringType()), StructField("flipped_events", LongType())]
+    return StructType(fields)
+
+
+def _joined(flips: DataFrame, keyed: DataFrame) -> DataFrame:
+    marks = flips.select(
+        *(F.col(name).alias(f"_{name}") for name in QUESTION),
+        F.col("direction"),
+        F.col("before_allowed").isNull().alias("_is_recorded"),
+        F.col("after_allowed").alias("_after_allowed"),
+    )
+    same = [F.col(name).eqNullSafe(F.col(f"_{name}")) for name in QUESTION]
+    joined = keyed.join(marks, same)
+    flipped = F.col("_is_recorded") & (F.col("allowed") == F.col("_after_allowed"))
+    return joined.where(~flipped).select(
+        *("cluster", "day", "principal", "operation", "resource_type", "resource_name"),
+        F.col("example_host").alias("host"),
+        "direction",
+        F.col("events").alias("flipped_events"),
+    )
+
+
+def _flipped(
+    shipped: Broadcast[pa.Table], hosts: Hosts, tells_listeners: bool, tables: Tables
+) -> Tables:
+    marks = encoded(shipped.value)
+    rows = (_matched(marks, encoded(table), hosts, tells_listeners) for table in tables)
+    return counted(rows, _KEYS, {"flipped_events": "sum"})
+
+
+def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
+    """Return the rows of a table that flip, with the direction of the mark that they have."""
+    asked = encoded(questions_of(table, hosts, tells_listeners))
+    numbers = numbered(encoded(pa.concat_tables([marks.select(QUESTION), asked])), QUESTION)
+    marked, numbers = numbers[: len(marks)], numbers[len(marks) :]
+    rows = np.flatnonzero(np.isin(numbers, marked))
+    order = np.argsort(marked)
+    found = pa.array(order[np.searchsorted(marked[order], numbers[rows])])
+    its_marks, rows = marks.select(_MARKS).take(found), table.take(pa.array(rows))
+    is_recorded = pc.is_null(its_marks["before_allowed"])
+    as_recorded = pc.and_(is_recorded, pc.equal(rows["allowed"], its_marks["after_allowed"]))
+    columns = {
+        **{name: rows[name] for name in _KEYS[:-1]},
+        "direction": its_marks["direction"],
+        "flipped_events": rows["events"],
+    }
+    return pa.table(columns).filter(pc.invert(as_recorded))

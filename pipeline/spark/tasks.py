@@ -1,0 +1,50 @@
+"""Gives rows that stand for files, or parts of them, to tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def task_size(spark: SparkSession, sizes: Sequence[int]) -> int:
+    """Return how many bytes a task should read of files of these sizes, as Spark reckons it."""
+    opening = _opening(spark)
+    total = sum(size + opening for size in sizes)
+    share: int = max(opening, total // spark.sparkContext.defaultParallelism + 1)
+    return min(share, _bytes(spark, "spark.sql.files.maxPartitionBytes"))
+
+
+def in_tasks(
+    spark: SparkSession, rows: Sequence[tuple[Any, ...]], sizes: Sequence[int], schema: str
+) -> DataFrame:
+    """Return rows in their order, as many to a task as together have the `task_size` in bytes.
+
+    ``sizes``: of what each row stands for.
+    """
+    opening = _opening(spark)
+    size = task_size(spark, sizes)
+    tasks, filled = [], 0
+    for each in sizes:
+        tasks.append(filled // size)
+        filled += each + opening
+    # The numbers have no gaps: no task has nothing to do.
+    numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
+    marked = [(*row, numbers[task]) for row, task in zip(rows, tasks, strict=True)]
+    found = spark.createDataFrame(marked, f"{schema}, task int")
+    return found.repartitionById(max(len(numbers), 1), F.col("task")).drop("task")
+
+
+def _opening(spark: SparkSession) -> int:
+    """As how many bytes it counts to open a file."""
+    return _bytes(spark, "spark.sql.files.openCostInBytes")
+
+
+def _bytes(spark: SparkSession, name: str) -> int:
+    jvm: Any = spark._jvm
+    utilities = jvm.org.apache.spark.network.util.JavaUtils
+    return int(utilities.byteStringAsBytes(spark.conf.get(name)))

@@ -1,0 +1,1 @@
+"""The events of a log, counted: what every job reads."""

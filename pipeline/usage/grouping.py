@@ -1,0 +1,112 @@
+"""Groups the rows of Arrow's tables by many columns at a time, texts among them.
+
+pyarrow compares all the texts of a row with those of the rows before. Here each text becomes a
+number first, and the numbers of a row one: what is compared then is one number a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_MOST: Final = 1 << 62
+
+
+def encoded(table: pa.Table) -> pa.Table:
+    """Return a table whose texts are dictionary-encoded, each column as one chunk."""
+    columns = [_encoded(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, table.column_names)
+
+
+def grouped(table: pa.Table, keys: Sequence[str], counts: Mapping[str, str]) -> pa.Table:
+    """Return one row for each group of rows that are equal in ``keys``; null is a value.
+
+    ``counts`` are the other columns of the result, each with how those of two rows become one:
+    ``sum``, ``min`` or ``max``. The result is encoded, each column one chunk.
+    """
+    table = encoded(table.select([*keys, *counts]))
+    rows = pa.array(np.arange(table.num_rows))
+    measures = {name: _Measure(_one(table[name])) for name in counts}
+    measured = {name: measure.numbers for name, measure in measures.items()}
+    found = (
+        pa.table({"key": numbered(table, keys), "row": rows, **measured})
+        .group_by("key", use_threads=False)
+        .aggregate([("row", "min"), *counts.items()])
+    )
+    rows = _one(found["row_min"])
+    columns = [_one(table[key]).take(rows) for key in keys]
+    columns += [measures[name].values(_one(found[f"{name}_{how}"])) for name, how in counts.items()]
+    return pa.Table.from_arrays(columns, [*keys, *counts])
+
+
+class _Measure:
+    """A column as what pyarrow can add up or compare: of texts, the place in their order."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self.numbers = column
+        self._texts: pa.Array | None = None
+        if pa.types.is_dictionary(column.type):
+            order = pc.sort_indices(column.dictionary)
+            self._texts = column.dictionary.take(order)
+            self.numbers = pc.sort_indices(order).take(column.indices).cast(pa.int64())
+
+    def values(self, numbers: pa.Array) -> pa.Array:
+        """Return what some of the numbers stand for."""
+        if self._texts is None:
+            return numbers
+        return pa.DictionaryArray.from_arrays(numbers.cast(pa.int32()), self._texts)
+
+
+def numbered(table: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:
+    """Return a number for each row of an `encoded` table, the same for those equal in ``keys``."""
+    numbers = np.zeros(table.num_rows, np.int64)
+    different = 1
+    for key in keys:
+        codes, size = _codes(_one(table[key]))
+        if different * size > _MOST:
+            numbers = np.unique(numbers, return_inverse=True)[1]
+            different = len(numbers)
+        if size > 1:
+            numbers = numbers * size + codes
+            different *= size
+    return numbers
+
+
+def values(column: pa.ChunkedArray) -> list[str | None]:
+    """Return the texts of a column of an `encoded` table."""
+    found = _one(column)
+    texts = [*found.dictionary.to_pylist(), None]
+    codes = pc.fill_null(found.indices, len(texts) - 1).to_numpy().tolist()
+    return [texts[code] for code in codes]
+
+
+def _codes(column: pa.Array) -> tuple[NDArray[np.int64], int]:
+    """Return numbers from 0 for the values of a column, and how many there can be."""
+    if pa.types.is_dictionary(column.type):
+        codes, size = column.indices, len(column.dictionary)
+    elif pa.types.is_boolean(column.type):
+        codes, size = column.cast(pa.int8()), 2
+    else:
+        numbers = column.cast(pa.int32()).cast(pa.int64())
+        span = pc.min_max(numbers)
+        low, high = span["min"].as_py() or 0, span["max"].as_py() or 0
+        codes, size = pc.subtract(numbers, low), high - low + 1
+    if column.null_count:
+        codes, size = pc.fill_null(codes.cast(pa.int64()), size), size + 1
+    return codes.to_numpy(zero_copy_only=False).astype(np.int64), size
+
+
+def _encoded(column: pa.ChunkedArray) -> pa.Array:
+    if pa.types.is_dictionary(column.type):
+        return _one(column.unify_dictionaries())
+    found = _one(column)
+    return found.dictionary_encode() if pa.types.is_string(found.type) else found
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

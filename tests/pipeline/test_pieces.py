@@ -1,0 +1,94 @@
+"""Reading pieces of files as lines."""
+
+import bz2
+import gzip
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+import pyarrow as pa
+
+from pipeline.ingest import pieces
+from pipeline.ingest.pieces import LineTooLongError, read_lines
+
+
+def lines_of(path: Path, *starts: int) -> list[bytes]:
+    """The lines of a file that is read in pieces which begin at some bytes."""
+    bounds = [*starts, path.stat().st_size]
+    return [
+        line
+        for start, end in pairwise(bounds)
+        for lines in read_lines(str(path), start, end)
+        for line in lines.to_pylist()
+    ]
+
+
+def expected(text: bytes) -> list[bytes]:
+    found = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return found[:-1] if not found[-1] else found
+
+
+@pytest.fixture(params=[1, 3, 16 << 20], ids=["1 byte", "3 bytes", "16 MiB"])
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has files read so many bytes at a time."""
+    monkeypatch.setattr(pieces, "_AT_ONCE", request.param)
+    monkeypatch.setattr(pieces, "_BLOCK", min(request.param, 1 << 20))
+
+
+TEXTS = st.lists(
+    st.sampled_from([b"", b"a", b"bc", b"\r", b"\n", b"\n\n", b"\xff", b"\xef\xbb\xbf"])
+)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_each_line_is_read_once_wherever_the_pieces_begin() -> None:
+    @given(TEXTS.map(b"".join), st.sets(st.integers(1, 20)))
+    def check(text: bytes, starts: set[int]) -> None:
+        with TemporaryDirectory() as directory:
+            path = Path(directory, "a.log")
+            path.write_bytes(text)
+            cuts = sorted(start for start in starts if start < len(text))
+            assert lines_of(path, 0, *cuts) == expected(text)
+
+    check()
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_compressed_file_is_read_as_a_whole(tmp_path: Path) -> None:
+    text = b"a\nbc\n\nd"
+    zstd = pa.Codec("zstd")
+    for name, data in {
+        "a.gz": gzip.compress(text[:3]) + gzip.compress(text[3:]),
+        "a.bz2": bz2.compress(text),
+        "a.zst": zstd.compress(text[:3], asbytes=True) + zstd.compress(text[3:], asbytes=True),
+    }.items():
+        (tmp_path / name).write_bytes(data)
+        assert lines_of(tmp_path / name, 0) == expected(text)
+
+
+def test_a_compressed_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
+    with pytest.raises(OSError, match=r"[Tt]runcated|ended|EOF"):
+        lines_of(path, 0)
+
+
+def test_a_line_that_does_not_fit_into_memory_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_AT_ONCE": 10, "_BLOCK": 10, "_LONGEST_LINE": 100}.items():
+        monkeypatch.setattr(pieces, name, value)
+    path = tmp_path / "a.log"
+    path.write_bytes(b"a\n" + b"b" * 110 + b"\n")
+    with pytest.raises(LineTooLongError, match="more than 100 bytes"):
+        lines_of(path, 0)
+    path.write_bytes(b"a\n" + b"b" * 99 + b"\nc")
+    assert lines_of(path, 0, 50) == [b"a", b"b" * 99, b"c"]
