@@ -62,10 +62,9 @@ class _Asked:
         table = encoded(pa.table(columns))
         numbers = numbered(table, _GROUPED)
         order = np.argsort(numbers, kind="stable")
-        self.size = len(order)
         self.rows = pa.array(np.argsort(order, kind="stable"))
         self.names = values(table["resource_name"].take(pa.array(order)))
-        bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), self.size]
+        bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), len(order)]
         firsts = pa.array(order[bounds[:-1]])
         self.groups = list(_groups(table.select(_GROUPED).take(firsts), bounds))
 
@@ -81,7 +80,6 @@ def _groups(firsts: pa.Table, bounds: Sequence[int]) -> Iterator[_Group]:
 
 
 _GROUPED: Final = (*PEER, "operation", "resource_type")
-
 
 _NOWHERE: Final = "\ud800"
 """A host that no ACL can name, as it is no text; the empty text is one."""

@@ -31,6 +31,13 @@ def read_lines(path: str, start: int, end: int) -> Iterator[pa.Array]:
     They are arrays of binary, without the ``\n`` behind each line. A compressed file is read as a
     whole. Raises OSError if it cannot be read, and LineTooLongError.
     """
+    try:
+        yield from _read(path, start, end)
+    except (OSError, LineTooLongError) as error:
+        raise type(error)(f"{path}: {error}") from error
+
+
+def _read(path: str, start: int, end: int) -> Iterator[pa.Array]:
     compression = next((how for end, how in COMPRESSIONS.items() if path.endswith(end)), None)
     if compression is not None:
         with pa.input_stream(path, compression=compression) as stream:

@@ -23,13 +23,10 @@ from pipeline.spark.tasks import in_tasks, task_size
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_TEXT: Final = {
-    # A carriage return in a name must not begin a line that looks like a record.
-    "lineSep": "\n",
-    # A path such as cluster=a/ is a place, and adds no column.
-    "recursiveFileLookup": "true",
-}
+# A path such as cluster=a/ is a place, and adds no column.
 _FILES: Final = {"recursiveFileLookup": "true"}
+# A carriage return in a name must not begin a line that looks like a record.
+_TEXT: Final = {**_FILES, "lineSep": "\n"}
 _FILE: Final = "path string, modificationTime timestamp, length long, content binary"
 _LINES: Final = "line string, source_file string, start long, path string, end long"
 
@@ -67,11 +64,11 @@ def _first_line(files: Sequence[_File]) -> str | None:
     for file in files:
         if file.path.endswith(_ONLY_SPARK_READS):
             return None
-        for lines in read_lines(file.path, 0, file.size):
-            for line in lines:
-                text: str = line.as_py().decode(errors="replace")
-                if text.strip():
-                    return text
+        found = (line for each in read_lines(file.path, 0, file.size) for line in each)
+        for line in found:
+            text: str = line.as_py().decode(errors="replace")
+            if text.strip():
+                return text
     return None
 
 
