@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from broker.acl.bindings import AclOperation
 from pipeline.acls.acl_text import resource_text
 from pipeline.inputs import Inputs, Window
+from pipeline.jobs.decisions import decisions
 from pipeline.jobs.ranking import Ranking, rankings
 from pipeline.result import Cell, Chart, Figure, Result, Table
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _TABLE: Final = "matrix/use"
+_DECISIONS: Final = "matrix/decisions"
 _COUNTS: Final = ("events", "allowed_events", "denied_events")
 
 
@@ -35,9 +37,15 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
     A row is what one principal (the first one of its sessions) did with one operation on one
     resource of a cluster on a day: ``events``, of them ``allowed_events``, ``denied_events`` and
     ``quiet_events`` (which only filtered an answer), ``reference_count``, ``first_seen`` and
-    ``last_seen``.
+    ``last_seen``. If rules are given, also write what they decide on it, and by which ACLs (see
+    `pipeline.jobs.decisions.decisions`).
     """
     options = options or MatrixOptions()
+    outputs = {_TABLE: "use by cluster, day, principal, resource and operation"}
+    if inputs.current:
+        decided = decisions(inputs.usage, inputs.current)
+        inputs.output.table(_DECISIONS, decided, partition_by=["cluster"])
+        outputs[_DECISIONS] = "what the current ACLs decide on it, and which of them do"
     use = inputs.output.table(_TABLE, _use(inputs.usage.rows), partition_by=("cluster", "day"))
     tops = rankings(
         use,
@@ -62,7 +70,7 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
             _heat_table(use, tops["principals"]),
         ],
         charts=[_day_chart(inputs.window.days, by_day), _principal_chart(tops["principals"])],
-        outputs={_TABLE: "use by cluster, day, principal, resource and operation"},
+        outputs=outputs,
     )
 
 

@@ -6,7 +6,9 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
+from pipeline.acls.ruleset import Ruleset, acl_id
 from pipeline.jobs.matrix import run
+from tests.acl.examples import ALL, PREFIXED, allow, deny
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 ROWS = [
@@ -80,3 +82,35 @@ def test_days_without_events_are_in_the_chart(result):
     chart = result.charts[0]
     assert list(chart.labels) == ["2026-03-01", "2026-03-02", "2026-03-03"]
     assert chart.series == {"allowed": [46, 0, 2], "denied": [1, 0, 1]}
+
+
+ALLOWS = allow()
+ALLOWS_PREFIX = allow(operation=ALL, name="ord", pattern_type=PREFIXED, host="10.0.0.2")
+DENIES = deny("User:bob", name="*")
+
+
+def test_with_acls_it_tells_what_they_decide(spark, tmp_path):
+    rules = Ruleset().with_acls([ALLOWS, ALLOWS_PREFIX, DENIES])
+    result = run(inputs_of(spark, tmp_path, ROWS, days=3, current={"c1": rules}))
+    assert set(result.outputs) == {"matrix/use", "matrix/decisions"}
+    rows = spark.read.parquet(f"{tmp_path}/matrix/decisions").collect()
+    found = {
+        (r.principal, r.operation, r.resource_name, r.host): (
+            r.events,
+            r.allowed,
+            r.rule,
+            set(r.allow_ids),
+            set(r.deny_ids),
+        )
+        for r in rows
+    }
+    one, two, three = map(acl_id, (ALLOWS, ALLOWS_PREFIX, DENIES))
+    matches = "MatchingAcl"
+    assert found == {
+        ("User:alice", "READ", "orders", None): (6, True, matches, {one}, set()),
+        ("User:alice", "READ", "orders", "10.0.0.2"): (7, True, matches, {one, two}, set()),
+        ("User:alice", "DESCRIBE", "orders", None): (2, True, matches, {one}, set()),
+        ("User:bob", "READ", "*odd name", None): (4, False, matches, set(), {three}),
+        ("User:bob", "READ", None, None): (1, False, "DefaultDeny", set(), set()),
+    }
+    assert {r.cluster for r in rows} == {"c1"}
