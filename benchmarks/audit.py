@@ -29,6 +29,7 @@ from pipeline.log_tables import load
 from pipeline.options import AuditOptions, Given
 from pipeline.progress import Progress
 from pipeline.spark.session import open_session
+from pipeline.window import content
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -115,8 +116,8 @@ def _from_text(spark: SparkSession, data: Path, events: int, rounds: int) -> Row
 
     def ingest() -> None:
         options = AuditOptions("matrix", (log,), str(DATA / "out"), form="kafka", cluster="eu")
-        counted = load(spark, options, None).usage
-        _noop(counted)
+        tables = load(spark, options, None)
+        content(tables.usage, tables.quarantine)
         spark.catalog.clearCache()
 
     scan, ours = _median(rounds, lambda: _noop(spark.read.text(log)), ingest)

@@ -126,7 +126,7 @@ def random_questions(rules: Ruleset, count: int, seed: int) -> Questions:
             for principal, host, operation, resource_type, name in _near(rules, Random(seed))
         ]
     ).T
-    drawn = near[:, draw.integers(0, near.shape[1], 3 * count)]
+    drawn = near[:, draw.integers(0, near.shape[1], 5 * count)]
     for column, values in zip(drawn, near, strict=True):
         others = draw.random(len(column)) < _OF_ANOTHER
         column[others] = draw.choice(values, others.sum())
