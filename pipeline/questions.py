@@ -37,7 +37,7 @@ QUESTION: Final = (
     *("cluster", "listener", "principal", "other_principals", "host", "operation"),
     *("resource_type", "resource_name"),
 )
-"""The columns of `asked` that differ from question to question; null is a value."""
+"""The columns of `gathered` that differ from question to question; null is a value."""
 
 PEER: Final = QUESTION[:5]
 """Those that tell who asks."""
@@ -48,23 +48,11 @@ _COUNTS: Final = {
     "last_seen": "max",
     "example_host": "min",
 }
-"""The other columns of `asked`, and how those of two rows become one."""
-
-
-def asked(usage: Usage, sets: RuleSets) -> DataFrame:
-    """Return one row for each question that differs to an authorizer.
-
-    The columns are those of `QUESTION`, of which ``listener`` is null unless some rules have broker
-    users, and ``host`` is a class of `pipeline.hosts`. Of all the events that asked the question
-    there are ``events``, ``allowed_events`` (how many of them were allowed), ``loud_events`` (how
-    many did not only filter an answer), ``reference_count``, ``first_seen``, ``last_seen``, and
-    ``example_host``, one of their hosts; it is null if no ACL means it, as ``host`` is.
-    """
-    return gathered(usage, sets, iter, asked_type())
+"""The other columns of `gathered`, and how those of two rows become one."""
 
 
 def asked_type() -> StructType:
-    """Return the columns of `asked`."""
+    """Return the columns of the questions that are `gathered`."""
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
     usage = schemas.usage()
@@ -81,9 +69,14 @@ def asked_type() -> StructType:
 def gathered(
     usage: Usage, sets: RuleSets, function: Callable[[Batches], Batches], schema: StructType
 ) -> DataFrame:
-    """Return what a function makes of batches of what is `asked`.
+    """Return what a function makes of batches of questions, with one row for each that differs.
 
-    Of each task of its own, those of one peer come one after the other.
+    Their columns are those of `QUESTION`, of which ``listener`` is null unless some rules have
+    broker users, and ``host`` is a class of `pipeline.hosts`. Of all the events that asked a
+    question there are ``events``, ``allowed_events`` (how many of them were allowed),
+    ``loud_events`` (how many did not only filter an answer), ``reference_count``, ``first_seen``,
+    ``last_seen``, and ``example_host``, one of their hosts; it is null if no ACL means it, as
+    ``host`` is. Those of one peer come one after the other.
     """
     from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
@@ -128,7 +121,7 @@ def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
 
 
 def questions_of(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
-    """Return the columns `QUESTION` of an `encoded` table of usage, as `asked` has them."""
+    """Return the columns `QUESTION` of an `encoded` table of usage, as `gathered` has them."""
     host = table["host"].combine_chunks()
     columns = {"host": _classes(hosts, host.dictionary).take(host.indices)}
     if not tells_listeners:
@@ -167,7 +160,7 @@ def tells_listeners(sets: RuleSets) -> bool:
 
 
 def keyed(usage: DataFrame, sets: RuleSets) -> DataFrame:
-    """Return usage with the columns of `QUESTION` as `asked` has them.
+    """Return usage with the columns of `QUESTION` as `gathered` has them.
 
     So the usage behind a question can be found. The host itself is in ``example_host``.
     """

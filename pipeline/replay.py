@@ -24,7 +24,7 @@ WorkerFunction = Callable[[pa.RecordBatch, ShippedSets], Iterable[pa.RecordBatch
 def replayed(
     usage: Usage, sets: RuleSets, *, hosts_of: RuleSets | None = None, explain: bool = False
 ) -> DataFrame:
-    """Return what `decided` does of what is `asked`, without a way through Spark in between.
+    """Return what `decided` does of what is `gathered`, without a way through Spark in between.
 
     ``hosts_of``: the rules whose hosts are told apart, if not those of ``sets`` alone.
     """
@@ -44,7 +44,7 @@ def replayed_by(
     *,
     hosts_of: RuleSets | None = None,
 ) -> DataFrame:
-    """Return what `in_workers` does of what is `asked`, as `replayed`."""
+    """Return what `in_workers` does of what is `gathered`, as `replayed`."""
     from pyspark.sql.types import StructType
 
     work = _work(usage.spark.sparkContext, sets, function)

@@ -23,7 +23,7 @@ _IDS: Final = {"allow_ids": f"{_SET}_allows", "deny_ids": f"{_SET}_denies"}
 def decisions(usage: Usage, current: Mapping[str, Ruleset]) -> DataFrame:
     """Return what is decided on each question about the clusters whose rules are known.
 
-    The columns are those of `pipeline.questions.asked`, ``allowed``, ``rule`` (a value of
+    The columns are those of `pipeline.questions.gathered`, ``allowed``, ``rule`` (a value of
     `RuleKind`), and ``allow_ids`` and ``deny_ids`` (array<string>): the ACLs that allow and that
     deny it, implications included, each as `acl_id`.
     """

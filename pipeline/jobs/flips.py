@@ -88,7 +88,7 @@ def find_flips(
     Only clusters in ``after`` are looked at. For a cluster that is not in ``before``, the decisions
     of the log are taken for those before; then one question may have events of both decisions.
 
-    The columns are those of `pipeline.questions.asked` and `pipeline.replay.decided` (with the
+    The columns are those of `pipeline.questions.gathered` and `pipeline.replay.decided` (with the
     names ``before`` and ``after``), and
 
     - ``direction``: `NEWLY_DENIED` or `NEWLY_ALLOWED`

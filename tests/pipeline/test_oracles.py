@@ -206,7 +206,7 @@ def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared)
 def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
     compared: Compared,
 ) -> None:
-    """What `asked` makes of the questions, and what is decided of each with its host."""
+    """What `gathered` makes of the questions, and what is decided of each with its host."""
     usage = compared.some(20)
     sets = compared.small_sets
     asked = replay.replayed(Usage(usage), sets)

@@ -25,7 +25,7 @@ from broker.acl.decisions import BrokerUsers
 from pipeline import replay, schemas
 from pipeline.acls.ruleset import Ruleset, ordered
 from pipeline.hosts import Hosts
-from pipeline.questions import QUESTION, asked
+from pipeline.questions import QUESTION
 from pipeline.usage.table import Usage
 from tests import model
 
@@ -164,8 +164,7 @@ def case(request: pytest.FixtureRequest) -> Case:
 
 def test_a_replay_decides_as_the_authorizer(spark: "SparkSession", case: Case) -> None:
     usage = usage_table(spark, case.usage)
-    questions = asked(Usage(usage), case.sets)
-    rows = replay.decided(questions, case.sets, explain=True).collect()
+    rows = replay.replayed(Usage(usage), case.sets, explain=True).collect()
     check_questions(case, rows)
     for name, by_cluster in case.sets.items():
         check_decisions(name, by_cluster, case, rows)
