@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -29,11 +30,7 @@ def replayed(
     ``hosts_of``: the rules whose hosts are told apart, if not those of ``sets`` alone.
     """
     added = added_fields(sets, explain=explain)
-
-    def function(batch: pa.RecordBatch, rules: ShippedSets) -> list[pa.RecordBatch]:
-        return [decide(batch, rules, explain=explain)]
-
-    return replayed_by(usage, sets, function, added, hosts_of=hosts_of)
+    return replayed_by(usage, sets, partial(_answered, explain), added, hosts_of=hosts_of)
 
 
 def replayed_by(
@@ -44,7 +41,11 @@ def replayed_by(
     *,
     hosts_of: RuleSets | None = None,
 ) -> DataFrame:
-    """Return what `in_workers` does of what is `gathered`, as `replayed`."""
+    """Return what a function makes of what is `gathered`, batch by batch.
+
+    ``function`` is given a batch and the rules for `decide`, and returns batches with the columns
+    ``added`` behind those of the questions. ``hosts_of``: see `replayed`.
+    """
     from pyspark.sql.types import StructType
 
     work = _work(usage.spark.sparkContext, sets, function)
@@ -61,26 +62,17 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     ``allow_everyone_if_no_acl_found`` holds, ``NAME_on_resource`` (array<int>, else null): all ACLs
     on the resource, whomever they name, since only without any of them the default applies.
     """
-    added = added_fields(sets, explain=explain)
-    return in_workers(
-        questions, sets, lambda batch, rules: [decide(batch, rules, explain=explain)], added
-    )
-
-
-def in_workers(
-    questions: DataFrame, sets: RuleSets, function: WorkerFunction, added: Sequence[StructField]
-) -> DataFrame:
-    """Return what a function makes of the questions, batch by batch.
-
-    ``function`` is given a batch and the rules for `decide`, and returns batches with the columns
-    ``added`` behind those of the questions.
-    """
     from pyspark.sql.types import StructType
 
-    work = _work(questions.sparkSession.sparkContext, sets, function)
+    work = _work(questions.sparkSession.sparkContext, sets, partial(_answered, explain))
     # Those of one peer one after the other: what it may do is then looked up once.
     ordered = questions.sortWithinPartitions(*PEER)
+    added = added_fields(sets, explain=explain)
     return ordered.mapInArrow(work, StructType([*questions.schema.fields, *added]))
+
+
+def _answered(explain: bool, batch: pa.RecordBatch, rules: ShippedSets) -> list[pa.RecordBatch]:
+    return [decide(batch, rules, explain=explain)]
 
 
 def _work(

@@ -55,19 +55,18 @@ class Reading:
 
 
 class Ingested(NamedTuple):
-    """The tables `pipeline.schemas.events` and `pipeline.schemas.quarantine`.
+    """The tables `pipeline.schemas.events` and `pipeline.schemas.quarantine`."""
+
+    events: DataFrame
+    quarantine: DataFrame
+
+
+class Counted(NamedTuple):
+    """The tables of usage and of quarantined lines.
 
     Both are of the rows ``kept``: who needs both lets Spark keep these (``persist``), so that the
     files are read once.
     """
-
-    events: DataFrame
-    quarantine: DataFrame
-    kept: DataFrame
-
-
-class Counted(NamedTuple):
-    """The tables of usage and of quarantined lines; else as `Ingested`."""
 
     usage: Usage
     quarantine: DataFrame
@@ -84,7 +83,7 @@ def events(found: DataFrame, reading: Reading) -> Ingested:
     schema = schemas.events()
     rows = found.mapInArrow(partial(_event_batches, reading), _either(schema))
     events = rows.where(F.col("reason").isNull()).select(*schema.fieldNames())
-    return Ingested(events, _quarantine(rows), rows)
+    return Ingested(events, _quarantine(rows))
 
 
 def usage(found: DataFrame, reading: Reading) -> Counted:
