@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from pipeline.spark.java import LEAST, provide_java
+from pipeline.spark.jvm import jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +60,7 @@ def open_session(
     Raises SparkUnavailableError if pyspark or Java is missing, or the master cannot be used.
     """
     try:
+        import pyspark
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -66,8 +68,11 @@ def open_session(
             f"Spark is not installed ({error}): install aclbroker[spark], or run make setup-spark"
         ) from error
     settings = settings or {}
+    options = {}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        provide_java()
+        options["spark.driver.extraJavaOptions"] = jvm_options(
+            provide_java(), pyspark.__version__, os.environ
+        )
     # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
     # its administrator, or spark-submit, says which that is.
     chosen = master or _submitted_master() or LOCAL_MASTER
@@ -82,7 +87,7 @@ def open_session(
     builder = SparkSession.builder.appName("aclbroker audit")
     if chosen != _submitted_master():
         builder = builder.master(chosen)
-    for name, value in _settings(chosen, settings).items():
+    for name, value in (options | _settings(chosen, settings)).items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 WriteLog = Callable[[Sequence[str | bytes]], str]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Commands leave the classes that they load in a directory of the tests."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator["SparkSession"]:
     """A local session. Modules that use it call `toolchain.require_spark` first."""
@@ -40,3 +48,10 @@ def write_log(tmp_path: Path) -> WriteLog:
         return str(path)
 
     return write
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that share the session."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker("spark")

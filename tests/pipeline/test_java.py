@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.java import is_new_enough, write_launcher
+from pipeline.spark.java import is_new_enough, java_version, write_launcher
 
 
 def a_java(directory: Path, printed: str) -> Path:
@@ -29,16 +29,16 @@ def a_java(directory: Path, printed: str) -> Path:
 )
 def test_java_17_or_newer_is_new_enough(tmp_path: Path, printed: str, good: bool):
     home = a_java(tmp_path / "java", printed)
-    assert is_new_enough({"JAVA_HOME": str(home)}) is good
-    assert is_new_enough({"PATH": f"{tmp_path}:{home}/bin"}) is good
+    assert is_new_enough(java_version({"JAVA_HOME": str(home)})) is good
+    assert is_new_enough(java_version({"PATH": f"{tmp_path}:{home}/bin"})) is good
 
 
 def test_java_home_counts_before_the_path(tmp_path: Path):
     old = a_java(tmp_path / "old", 'java version "1.8.0_202"')
     new = a_java(tmp_path / "new", 'openjdk version "17.0.15"')
-    assert not is_new_enough({"JAVA_HOME": str(old), "PATH": f"{new}/bin"})
-    assert not is_new_enough({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": f"{new}/bin"})
-    assert not is_new_enough({})
+    assert java_version({"JAVA_HOME": str(old), "PATH": f"{new}/bin"}) == "1.8.0_202"
+    assert java_version({"JAVA_HOME": str(tmp_path / "nothing"), "PATH": f"{new}/bin"}) is None
+    assert java_version({}) is None
 
 
 def test_the_launcher_leaves_out_the_module_that_a_small_java_does_not_have(tmp_path: Path):

@@ -1,0 +1,70 @@
+"""How the JVM of a session on this machine is started, so that it is soon at work.
+
+Most of its time in a job goes into loading Spark's classes, and into compiling them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pipeline.spark.java import major
+
+_COMPILE_LATER: Final = (
+    # Ten times HotSpot's own. Otherwise its optimizing compiler has half of two cores for itself
+    # while Python workers do the work. What really runs long is compiled all the same.
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+_CREATES_ARCHIVES: Final = 19
+"""The first Java that keeps such an archive by itself (JEP 310 and 350, JDK-8261455)."""
+
+
+def jvm_options(java: str | None, spark: str, environment: Mapping[str, str]) -> str:
+    """Return the options of the JVM. ``java`` and ``spark``: their versions, if Java's is known.
+
+    The classes that a session loads are archived in the user's cache (``$XDG_CACHE_HOME``, or
+    ``~/.cache``) when it ends, and the next one starts sooner. A JVM takes no notice of an archive
+    that is not its own.
+    """
+    options = ["-XX:+IgnoreUnrecognizedVMOptions", *_COMPILE_LATER]
+    place = _cache(environment)
+    if java is not None and place is not None:
+        archive = place / f"spark-{spark}-java-{java}.jsa"
+        # An archive that cannot be used is not worth a word.
+        options += ["-Xlog:cds*=error", *_archived(archive, major(java))]
+    return " ".join(options)
+
+
+def _archived(archive: Path, java: int) -> list[str]:
+    if java >= _CREATES_ARCHIVES:
+        return ["-XX:+AutoCreateSharedArchive", f"-XX:SharedArchiveFile={archive}"]
+    if _is_whole(archive):
+        return [f"-XX:SharedArchiveFile={archive}"]
+    return [f"-XX:ArchiveClassesAtExit={archive}"]
+
+
+def _is_whole(archive: Path) -> bool:
+    try:
+        with archive.open("rb") as file:
+            # The JVM writes the beginning last.
+            return any(file.read(4))
+    except OSError:
+        return False
+
+
+def _cache(environment: Mapping[str, str]) -> Path | None:
+    """Return the directory, made if need be; None if none can be had, or options cannot name it."""
+    home = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    place = Path(home, "aclbroker")
+    if not place.is_absolute() or any(each.isspace() or each in "\"'\\" for each in str(place)):
+        return None
+    try:
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return place if os.access(place, os.W_OK) else None
