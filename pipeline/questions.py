@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +18,10 @@ from pyspark.sql import functions as F
 from pipeline import schemas
 from pipeline.acls.ruleset import Ruleset
 from pipeline.hosts import Hosts
+from pipeline.spark.tasks import shuffle_tasks
 from pipeline.usage.counting import counted
 from pipeline.usage.grouping import encoded, grouped, numbered
-from pipeline.usage.packing import decoded, packed, parted, unpacked
+from pipeline.usage.packing import decoded, of_parts, parted, parts_type, unpacked
 from pipeline.usage.table import COUNTS, Tables, Usage
 
 if TYPE_CHECKING:
@@ -78,15 +78,10 @@ def gathered(
     ``last_seen``, and ``example_host``, one of their hosts; it is null if no ACL means it, as
     ``host`` is. Those of one peer come one after the other.
     """
-    from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
-
-    tasks = int(usage.spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    tasks = shuffle_tasks(usage.spark)
     gather = partial(_gather, hosts_of(sets), tells_listeners(sets), tasks)
-    part = StructType([StructField("part", IntegerType()), StructField("packed", BinaryType())])
-    packed = usage.map(gather, part, _NEEDED).repartitionById(tasks, F.col("part"))
-    return packed.select("packed").mapInArrow(
-        partial(_merge, function, schemas.arrow(asked_type())), schema
-    )
+    parts = of_parts(usage.map(gather, parts_type(), _NEEDED), tasks)
+    return parts.mapInArrow(partial(_merge, function, schemas.arrow(asked_type())), schema)
 
 
 _NEEDED: Final = (*QUESTION, "allowed", "quiet", *COUNTS)
@@ -97,12 +92,7 @@ def _gather(hosts: Hosts, tells_listeners: bool, tasks: int, tables: Tables) -> 
     """Yield the questions, packed, and by whose task they are to be added up."""
     rows = (_keyed(table, hosts, tells_listeners) for table in tables)
     for found in counted(rows, QUESTION, _COUNTS):
-        principal = found["principal"].chunk(0)
-        names = principal.dictionary.to_pylist()
-        # Python's own hash of a text is another one in each process.
-        parts = np.array([crc32(name.encode()) % tasks for name in names], np.int32)
-        for part, table in parted(found, parts[principal.indices.to_numpy()], tasks):
-            yield pa.table({"part": pa.array([part], pa.int32()), "packed": [packed(table)]})
+        yield from parted(found, "principal", tasks)
 
 
 def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:

@@ -22,6 +22,7 @@ from pipeline.questions import (
 )
 from pipeline.usage.counting import counted
 from pipeline.usage.grouping import encoded, numbered
+from pipeline.usage.packing import compacted
 from pipeline.usage.table import Tables, Usage
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def _flipped(
 
 def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
     """Return the rows of a table that flip, with the direction of the mark that they have."""
+    table = _of_marked(marks, table)
     asked = encoded(questions_of(table, hosts, tells_listeners))
     numbers = numbered(encoded(pa.concat_tables([marks.select(QUESTION), asked])), QUESTION)
     marked, numbers = numbers[: len(marks)], numbers[len(marks) :]
@@ -107,3 +109,16 @@ def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bo
         "flipped_events": rows["events"],
     }
     return pa.table(columns).filter(pc.invert(as_recorded))
+
+
+def _of_marked(marks: pa.Table, table: pa.Table) -> pa.Table:
+    """Return the rows of whom and of what there are marks: few, as a rule, and soon found."""
+    flags = [
+        pc.is_in(table[name].chunk(0).dictionary, value_set=marks[name].chunk(0).dictionary).take(
+            table[name].chunk(0).indices
+        )
+        for name in ("principal", "resource_name")
+    ]
+    # A null may be marked as well.
+    is_of = pc.and_(*(pc.fill_null(each, True) for each in flags))
+    return compacted(table.filter(is_of))

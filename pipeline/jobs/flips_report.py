@@ -29,6 +29,7 @@ _DIMENSIONS: Final = {
 }
 
 _EVENTS: Final = {NEWLY_DENIED: "denied_events", NEWLY_ALLOWED: "allowed_events"}
+_MEASURES: Final = ("events", *_EVENTS.values())
 
 
 class FlipsReport(NamedTuple):
@@ -50,9 +51,9 @@ def report_flips(
         principals = dict.fromkeys(DIRECTIONS, 0)
         return FlipsReport(principals, _figures(flips, principals), [], [], outputs)
     outputs[f"{job}/causes"] = "every change that makes decisions flip, with how many"
-    tops = rankings(flips.usage, _DIMENSIONS, _flipped(), count=max(top, len(days)))
+    tops = rankings(_measured(flips.usage), _DIMENSIONS, _MEASURES, count=max(top, len(days)))
     by_day = {row["day"]: row for row in tops.pop("days").rows}
-    tops = {name: ranking._replace(rows=ranking.rows[:top]) for name, ranking in tops.items()}
+    tops = {name: ranking.first(top) for name, ranking in tops.items()}
     affected = tops["principals"].above_zero
     principals = {direction: affected[name] for direction, name in _EVENTS.items()}
     tables = [
@@ -118,10 +119,14 @@ def _sum_where(direction: str, events: Column) -> Column:
     return F.sum(F.when(F.col("direction") == direction, events).otherwise(0))
 
 
-def _flipped() -> dict[str, Column]:
+def _measured(usage: DataFrame) -> DataFrame:
+    """Return flipped usage with the columns `_MEASURES`."""
     events = F.col("flipped_events")
-    by_direction = {name: _sum_where(each, events) for each, name in _EVENTS.items()}
-    return {"events": F.sum(events), **by_direction}
+    flips = {
+        name: F.when(F.col("direction") == each, events).otherwise(0)
+        for each, name in _EVENTS.items()
+    }
+    return usage.withColumns({"events": events, **flips})
 
 
 def _examples(flips: Flips, top: int) -> list[Table]:

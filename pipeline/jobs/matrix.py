@@ -53,11 +53,13 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
             "principals": ("cluster", "principal"),
             "resources": ("cluster", "resource_type", "resource_name"),
             "operations": ("cluster", "operation"),
+            "days": ("day",),
         },
-        _sums(),
-        count=options.top,
+        _COUNTS,
+        count=max(options.top, len(inputs.window.days)),
     )
-    by_day = {row["day"]: row for row in use.groupBy("day").agg(*_aliased(_sums())).collect()}
+    by_day = {row["day"]: row for row in tops.pop("days").rows}
+    tops = {name: ranking.first(options.top) for name, ranking in tops.items()}
     return Result(
         job="matrix",
         title="Effective use",
@@ -95,14 +97,6 @@ def _use(usage: DataFrame) -> DataFrame:
 
 def _events_where(condition: Column) -> Column:
     return F.sum(F.when(condition, F.col("events")).otherwise(0))
-
-
-def _sums() -> dict[str, Column]:
-    return {name: F.sum(name) for name in _COUNTS}
-
-
-def _aliased(measures: Mapping[str, Column]) -> list[Column]:
-    return [measure.alias(name) for name, measure in measures.items()]
 
 
 def _summary(window: Window, tops: Mapping[str, Ranking]) -> str:

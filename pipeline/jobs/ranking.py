@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.spark.tasks import shuffle_tasks
+from pipeline.spark.workers import uncollected
+from pipeline.usage.counting import Counting
+from pipeline.usage.grouping import grouped
+from pipeline.usage.packing import of_parts, packed, parted, parts_type, unpacked
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
+
+Batches = Iterator[pa.RecordBatch]
+Dimensions = Mapping[str, Sequence[str]]
 
 
 class Ranking(NamedTuple):
@@ -18,57 +28,112 @@ class Ranking(NamedTuple):
     ``above_zero``: by measure, in how many of all groups it is above 0.
     """
 
-    rows: Sequence[Any]
+    rows: Sequence[Mapping[str, Any]]
     total: int
     above_zero: Mapping[str, int]
 
+    def first(self, count: int) -> Ranking:
+        """Return the same with no more than so many rows."""
+        return self._replace(rows=self.rows[:count])
+
 
 def rankings(
-    rows: DataFrame,
-    dimensions: Mapping[str, Sequence[str]],
-    measures: Mapping[str, Column],
-    *,
-    count: int,
+    rows: DataFrame, dimensions: Dimensions, measures: Sequence[str], *, count: int
 ) -> dict[str, Ranking]:
     """Return, for each of ``dimensions``, its ``count`` largest groups.
 
-    ``dimensions``: a name for each list of columns to group by; no two may have the same columns.
-    ``measures``: aggregates; groups are ordered by the first one, the largest first, and groups of
-    equal size by their columns.
+    ``dimensions``: a name for each list of columns to group by. ``measures``: columns to be added
+    up; groups are ordered by the first one, the largest first, and groups of equal size by their
+    columns.
     """
-    columns = list(dict.fromkeys(name for group in dimensions.values() for name in group))
-    sizes = {name: measure.alias(name) for name, measure in measures.items()}
-    grouped = rows.groupingSets(
-        [[F.col(name) for name in group] for group in dimensions.values()], *columns
-    ).agg(F.grouping_id().alias("_set"), *sizes.values())
-    of_set = Window.partitionBy("_set")
-    largest = of_set.orderBy(F.desc(next(iter(measures))), *columns)
-    counts = [
-        F.count_if(F.col(name) > 0).over(of_set).alias(counted)
-        for name, counted in zip(measures, _counted(measures), strict=True)
-    ]
-    found = (
-        grouped.select("*", F.count("*").over(of_set).alias("_total"), *counts)
-        .withColumn("_rank", F.row_number().over(largest))
-        .where(F.col("_rank") <= count)
-        .orderBy("_set", "_rank")
-        .collect()
+    columns = dict.fromkeys(name for group in dimensions.values() for name in group)
+    tasks, parts = shuffle_tasks(rows.sparkSession), parts_type()
+    groups = rows.select(*columns, *measures).mapInArrow(
+        partial(_groups, dimensions, measures, tasks), parts
     )
-    result = {}
-    for name, group in dimensions.items():
-        of_group = [row for row in found if row["_set"] == _grouping_id(columns, group)]
-        first = of_group[0] if of_group else {"_total": 0, **dict.fromkeys(_counted(measures), 0)}
-        above_zero = {
-            name: first[counted] for name, counted in zip(measures, _counted(measures), strict=True)
-        }
-        result[name] = Ranking(of_group, first["_total"], above_zero)
-    return result
+    tops = of_parts(groups, tasks).mapInArrow(
+        partial(_tops, dimensions, measures, count), "packed binary"
+    )
+    found: dict[str, list[pa.Table]] = {name: [] for name in dimensions}
+    for table in unpacked(tops.toArrow()["packed"].combine_chunks()):
+        found[table[_DIMENSION][0].as_py()].append(table)
+    return {
+        name: _ranking(found[name], group, measures, count) for name, group in dimensions.items()
+    }
 
 
-def _counted(measures: Iterable[str]) -> list[str]:
-    return [f"_{name}" for name in measures]
+_DIMENSION: Final = "_dimension"
+_TOTAL: Final = "_total"
 
 
-def _grouping_id(columns: Sequence[str], group: Sequence[str]) -> int:
-    """What Spark numbers a grouping set by: a bit for each column, set if it is not grouped by."""
-    return int("".join("01"[name not in group] for name in columns), 2)
+def _above(measure: str) -> str:
+    return f"_{measure}"
+
+
+def _groups(
+    dimensions: Dimensions, measures: Sequence[str], tasks: int, batches: Batches
+) -> Batches:
+    """Yield the groups of some rows, `parted` for the tasks that put them together."""
+    sums = dict.fromkeys(measures, "sum")
+    countings = {name: Counting(group, sums) for name, group in dimensions.items()}
+    with uncollected():
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            for name, counting in countings.items():
+                found = counting.add(table.select([*dimensions[name], *measures]))
+                yield from _parts(name, dimensions[name], found, tasks)
+        for name, counting in countings.items():
+            yield from _parts(name, dimensions[name], counting.rest(), tasks)
+
+
+def _parts(dimension: str, group: Sequence[str], found: pa.Table | None, tasks: int) -> Batches:
+    if found is not None:
+        named = found.append_column(_DIMENSION, pa.repeat(dimension, found.num_rows))
+        # In the last column the groups differ most.
+        for part in parted(named, group[-1], tasks):
+            yield from part.to_batches()
+
+
+def _tops(dimensions: Dimensions, measures: Sequence[str], count: int, batches: Batches) -> Batches:
+    """Yield the largest groups of a part, with how many there are, and are above zero."""
+    found: dict[str, list[pa.Table]] = {name: [] for name in dimensions}
+    for batch in batches:
+        for table in unpacked(batch.column("packed")):
+            found[table[_DIMENSION][0].as_py()].append(table)
+    for name, tables in found.items():
+        if tables:
+            group = dimensions[name]
+            groups = grouped(pa.concat_tables(tables), group, dict.fromkeys(measures, "sum"))
+            top = _largest(groups, group, measures[0], count)
+            told = {_DIMENSION: name, _TOTAL: groups.num_rows}
+            for measure in measures:
+                told[_above(measure)] = pc.sum(pc.greater(groups[measure], 0)).as_py()
+            for column, value in told.items():
+                top = top.append_column(column, pa.repeat(value, top.num_rows))
+            yield pa.RecordBatch.from_arrays([pa.array([packed(top)], pa.binary())], ["packed"])
+
+
+def _ranking(
+    tops: Sequence[pa.Table], group: Sequence[str], measures: Sequence[str], count: int
+) -> Ranking:
+    """Put together what `_tops` found."""
+
+    def told(column: str) -> int:
+        return sum(table[column][0].as_py() for table in tops)
+
+    rows: list[dict[str, Any]] = []
+    if tops:
+        together = pa.concat_tables(table.select([*group, *measures]) for table in tops)
+        rows = _largest(together, group, measures[0], count).to_pylist()
+    return Ranking(rows, told(_TOTAL), {measure: told(_above(measure)) for measure in measures})
+
+
+def _largest(groups: pa.Table, group: Sequence[str], measure: str, count: int) -> pa.Table:
+    columns = {
+        name: column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        for name, column in zip(groups.column_names, groups.columns, strict=True)
+    }
+    plain = pa.table(columns)
+    by_name = [(name, "ascending") for name in group]
+    order = pc.sort_indices(plain, [(measure, "descending"), *by_name])
+    return plain.take(order[:count])

@@ -39,6 +39,11 @@ def in_tasks(
     return found.repartitionById(max(len(numbers), 1), F.col("task")).drop("task")
 
 
+def shuffle_tasks(spark: SparkSession) -> int:
+    """Return into how many tasks a shuffle parts its rows."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+
+
 def _opening(spark: SparkSession) -> int:
     """As how many bytes it counts to open a file."""
     return _bytes(spark, "spark.sql.files.openCostInBytes")

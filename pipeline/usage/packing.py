@@ -7,11 +7,17 @@ cache and back takes longer than all that is made of them. A packed table is one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import ipc
+from pyspark.sql import functions as F
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _OPTIONS: Final = ipc.IpcWriteOptions(compression="lz4")
 
@@ -38,22 +44,41 @@ def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def parted(table: pa.Table, parts: np.ndarray, count: int) -> Iterator[tuple[int, pa.Table]]:
-    """Yield, of an `encoded` table, the rows whose part is 0, 1 and so on; parts without are not.
+def parted(table: pa.Table, key: str, count: int) -> Iterator[pa.Table]:
+    """Yield an `encoded` table as rows for `of_parts`: each of up to ``count`` parts packed.
 
-    What is encoded in the columns of a part is what stands there.
+    Rows with the same text in the column ``key`` are of one part, in whatever process; if there are
+    no texts in it, all are.
     """
+    parts = np.zeros(table.num_rows, np.int32)
+    column = table[key].combine_chunks()
+    if pa.types.is_dictionary(column.type):
+        # Python's own hash of a text is another one in each process.
+        of_text = [crc32(text.encode()) % count for text in column.dictionary.to_pylist()]
+        parts = np.array([*of_text, 0], np.int32)[column.indices.fill_null(-1).to_numpy()]
     for part in range(count):
         rows = np.flatnonzero(parts == part)
         if len(rows):
-            found = table.take(pa.array(rows))
-            yield (
-                part,
-                pa.table(
-                    [_compact(column.combine_chunks()) for column in found.columns],
-                    found.column_names,
-                ),
-            )
+            found = packed(compacted(table.take(pa.array(rows))))
+            yield pa.table({"part": pa.array([part], pa.int32()), "packed": [found]})
+
+
+def parts_type() -> StructType:
+    """Return the columns of what `parted` yields."""
+    from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+    return StructType([StructField("part", IntegerType()), StructField("packed", BinaryType())])
+
+
+def of_parts(rows: DataFrame, count: int) -> DataFrame:
+    """Return what `parted` yielded, the column ``packed``, with each part in a task of its own."""
+    return rows.repartitionById(count, F.col("part")).select("packed")
+
+
+def compacted(table: pa.Table) -> pa.Table:
+    """Return an `encoded` table, of whose texts it keeps those that stand in it."""
+    columns = [_compact(column.combine_chunks()) for column in table.columns]
+    return pa.table(columns, table.column_names)
 
 
 def _compact(column: pa.Array) -> pa.Array:

@@ -1,6 +1,6 @@
 """Tables of Arrow: grouped, taken apart, and packed."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import Any
 
 import pytest
@@ -11,7 +11,6 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-import numpy as np
 import pyarrow as pa
 
 from pipeline.usage import counting, grouping
@@ -125,17 +124,24 @@ def test_counting_passes_on_what_would_be_too_much(parts: list[list[Any]], most_
     )
 
 
-@given(ROWS, st.integers(1, 3))
-def test_parts_hold_what_is_theirs_alone(rows: list[dict[str, Any]], count: int) -> None:
+@given(ROWS, st.integers(1, 3), st.sampled_from(["name", "day"]))
+def test_rows_with_the_same_text_are_of_one_part(
+    rows: list[dict[str, Any]], count: int, key: str
+) -> None:
     whole = encoded(table(rows))
-    numbers = np.arange(len(rows)) % count
-    parts = dict(parted(whole, numbers, count))
-    plain = whole.to_pylist()
-    assert {part: found.to_pylist() for part, found in parts.items()} == {
-        part: plain[part::count] for part in range(count) if plain[part::count]
+    found = {
+        row["part"]: next(unpacked(pa.array([row["packed"]], pa.binary())))
+        for each in parted(whole, key, count)
+        for row in each.to_pylist()
     }
-    for found in parts.values():
-        names = found["name"].chunk(0)
+    assert Counter(map(str, whole.to_pylist())) == Counter(
+        str(row) for part in found.values() for row in part.to_pylist()
+    )
+    parts_of = [(value, part) for part in found for value in set(found[part][key].to_pylist())]
+    assert len(parts_of) == len(dict(parts_of))
+    assert set(found) <= (set(range(count)) if key == "name" else {0})
+    for part in found.values():
+        names = part["name"].chunk(0)
         assert set(names.dictionary.to_pylist()) == set(names.to_pylist()) - {None}
 
 
