@@ -24,8 +24,7 @@ from pipeline.report.content import Cluster, Report
 from pipeline.report.html import page
 from pipeline.report.words import counted
 from pipeline.result import Figure, Result
-from pipeline.usage.table import Usage
-from pipeline.window import content, unlisted_super_users
+from pipeline.window import Content, content
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,7 +74,7 @@ def answered(
         ],
         found.quarantined,
         unanswered,
-        _warnings(tables.usage, by_cluster, found.clusters),
+        _warnings(found, by_cluster),
         [*((place, "log") for place in options.inputs), *rules.read],
         options.output,
         options.command,
@@ -163,26 +162,26 @@ def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:
     return Cluster(name, events, current, proposed, other)
 
 
-def _warnings(usage: Usage, rules: ClusterRules, clusters: Mapping[str, int]) -> list[str]:
+def _warnings(log: Content, rules: ClusterRules) -> list[str]:
     if not rules.current:
         return []
     found = [
         f"No ACLs of cluster {name} were given with --acls: answers about ACLs leave out "
         f"its {counted(events, 'event')}."
-        for name, events in clusters.items()
+        for name, events in log.clusters.items()
         if name not in rules.current
     ]
     listed = {name: _without_acls(ruleset) for name, ruleset in rules.current.items()}
-    missing = unlisted_super_users(usage, listed)
+    missing = log.unlisted(listed)
     if not missing:
         return found
-    names = ", ".join(list(missing)[:_NAMED])
+    names = ", ".join(name for name, _ in missing.most_common(_NAMED))
     others = len(missing) - _NAMED
     if others > 0:
         names += f" and {counted(others, 'other')}"
     found.append(
         f"The log calls {names} super users, and the options do not "
-        f"({counted(sum(missing.values()), 'event')}): they are judged by ACLs alone. Name them "
+        f"({counted(missing.total(), 'event')}): they are judged by ACLs alone. Name them "
         "with --super-user or --broker-user, or give the broker's --properties."
     )
     return found

@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.acl.authorizer import RuleKind
+from pipeline import schemas
 from pipeline.errors import InputError
 from pipeline.inputs import Window
-from pipeline.usage.table import Usage
+from pipeline.usage.counting import counted
+from pipeline.usage.grouping import encoded
+from pipeline.usage.table import Tables, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
-_MOST_PRINCIPALS: Final = 1000
+_KEYS: Final = ("cluster", "day", "allowed", "super_user")
+_NEEDED: Final = ("cluster", "day", "allowed", "rule", "principal", "other_principals", "events")
 
 
 class Content(NamedTuple):
-    """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason."""
+    """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
+
+    ``super_users`` has the events of each cluster's principals whom the log calls super users. Of a
+    session with several principals it does not say which one is, and none of them is counted.
+    """
 
     window: Window
     clusters: dict[str, int]
     quarantined: dict[str, int]
+    super_users: dict[str, Counter[str]]
+
+    def unlisted(self, listed: Mapping[str, frozenset[str]]) -> Counter[str]:
+        """Return the events of those super users whom ``listed``, by cluster, does not name."""
+        found: Counter[str] = Counter()
+        for cluster, users in self.super_users.items():
+            others = users.keys() - listed.get(cluster, frozenset())
+            found.update({name: users[name] for name in others})
+        return found
 
 
 def content(usage: Usage, quarantine: DataFrame) -> Content:
@@ -30,7 +53,7 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
     """
     from pyspark.sql import functions as F
 
-    rows = usage.by("cluster", "day", "allowed").collect()
+    rows = usage.map(_counted, _type(), _NEEDED).collect()
     reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
     quarantined = {row.reason: row.lines for row in sorted(reasons, key=lambda row: -row.lines)}
     if not rows:
@@ -40,39 +63,38 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
             + (f", and {lines:,} lines that are none" if lines else "")
         )
     clusters: Counter[str] = Counter()
+    super_users: dict[str, Counter[str]] = {}
     for row in rows:
         clusters[row.cluster] += row.events
+        if row.super_user is not None:
+            super_users.setdefault(row.cluster, Counter())[row.super_user] += row.events
     days = [row.day for row in rows]
     events = clusters.total()
     allowed = sum(row.events for row in rows if row.allowed)
     window = Window(
         min(days), max(days), events, allowed, events - allowed, sum(quarantined.values())
     )
-    return Content(window, dict(sorted(clusters.items())), quarantined)
+    return Content(window, dict(sorted(clusters.items())), quarantined, super_users)
 
 
-def unlisted_super_users(usage: Usage, listed: dict[str, frozenset[str]]) -> dict[str, int]:
-    """Return the principals whom the log calls super users and ``listed``, by cluster, does not.
+def _type() -> StructType:
+    from pyspark.sql.types import StringType, StructField, StructType
 
-    With the number of their events, the busiest first; at most a thousand.
-    """
-    from pyspark.sql import functions as F
+    usage = schemas.usage()
+    named = [usage[name] for name in ("cluster", "day", "allowed", "events")]
+    return StructType([*named[:3], StructField("super_user", StringType()), named[3]])
 
-    from broker.acl.authorizer import RuleKind
 
-    rows = (
-        usage.part(rule=RuleKind.SUPER_USER.value, allowed=True)
-        .by("cluster", "principal", "other_principals")
-        # Which of several principals of a session is the super user is not told.
-        .where(F.col("other_principals").isNull())
-        .groupBy("cluster", "principal")
-        .agg(F.sum("events").alias("events"))
-        .orderBy(F.desc("events"), "principal")
-        .limit(_MOST_PRINCIPALS)
-        .collect()
-    )
-    return {
-        row.principal: row.events
-        for row in rows
-        if row.principal not in listed.get(row.cluster, frozenset())
-    }
+def _counted(tables: Tables) -> Tables:
+    return counted(map(_with_super_user, tables), _KEYS, {"events": "sum"})
+
+
+def _with_super_user(table: pa.Table) -> pa.Table:
+    table = encoded(table.select(_NEEDED))
+    columns = ("rule", "principal", "other_principals", "allowed")
+    rule, principal, others, allowed = (table[name].combine_chunks() for name in columns)
+    is_rule = pc.equal(rule.dictionary, RuleKind.SUPER_USER.value).take(rule.indices)
+    is_super_user = pc.and_(pc.fill_null(is_rule, False), pc.and_(allowed, others.is_null()))
+    named = pc.if_else(is_super_user, principal.indices, None)
+    users = pa.DictionaryArray.from_arrays(named, principal.dictionary)
+    return table.append_column("super_user", users)

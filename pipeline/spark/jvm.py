@@ -67,4 +67,6 @@ def _cache(environment: Mapping[str, str]) -> Path | None:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError:
         return None
-    return place if os.access(place, os.W_OK) else None
+    # Classes are code: what somebody else can put there is not run.
+    is_ours = place.stat().st_uid == os.geteuid()
+    return place if is_ours and os.access(place, os.W_OK) else None

@@ -1,0 +1,70 @@
+"""What a log holds is counted, whichever way its rows come."""
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from pipeline import schemas
+from pipeline.errors import InputError
+from pipeline.usage.table import Usage
+from pipeline.window import content
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def usage_row(**values: Any) -> dict[str, Any]:
+    row = {
+        **dict.fromkeys(schemas.usage().fieldNames()),
+        **{"cluster": "one", "day": NOON.date(), "principal": "User:a", "host": "10.0.0.1"},
+        **{"operation": "READ", "resource_type": "TOPIC", "allowed": True, "quiet": False},
+        **{"rule": "SuperUser", "events": 1, "reference_count": 1},
+        **{"first_seen": NOON, "last_seen": NOON},
+    }
+    return row | values
+
+
+def usage_of(spark: "SparkSession", *rows: dict[str, Any]) -> Usage:
+    return Usage(spark.createDataFrame(list(rows), schemas.usage()))
+
+
+def quarantine_of(spark: "SparkSession", *reasons: str) -> "DataFrame":
+    rows = [(None, None, "file", "line", reason) for reason in reasons]
+    return spark.createDataFrame(rows, schemas.quarantine())
+
+
+def test_days_clusters_lines_and_super_users_are_counted(spark: "SparkSession"):
+    usage = usage_of(
+        spark,
+        usage_row(events=3),
+        usage_row(events=4, day=date(2026, 1, 3)),
+        usage_row(principal="User:b"),
+        usage_row(cluster="two", principal="User:b", events=5),
+        # Of these the log does not say that they are super users.
+        usage_row(principal="User:c", rule="MatchingAcl"),
+        usage_row(principal="User:d", rule=None, allowed=False, events=2),
+        usage_row(principal="User:e", other_principals='["Group:e"]'),
+    )
+    found = content(usage, quarantine_of(spark, "x", "y", "y"))
+    window = found.window
+    assert (window.first_day, window.last_day) == (date(2026, 1, 1), date(2026, 1, 3))
+    assert (window.events, window.allowed, window.denied, window.quarantined) == (17, 15, 2, 3)
+    assert found.clusters == {"one": 12, "two": 5}
+    assert list(found.quarantined.items()) == [("y", 2), ("x", 1)]
+    assert found.super_users == {"one": {"User:a": 7, "User:b": 1}, "two": {"User:b": 5}}
+    assert found.unlisted({"one": frozenset({"User:a"})}) == {"User:b": 6}
+    assert found.unlisted({"one": frozenset({"User:b"}), "two": frozenset({"User:b"})}) == {
+        "User:a": 7
+    }
+
+
+def test_a_log_without_events_is_refused(spark: "SparkSession"):
+    with pytest.raises(InputError, match="no events in these days, and 2 lines that are none"):
+        content(usage_of(spark), quarantine_of(spark, "x", "x"))
