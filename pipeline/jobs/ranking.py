@@ -80,7 +80,7 @@ def _groups(
         for batch in batches:
             table = pa.Table.from_batches([batch])
             for name, counting in countings.items():
-                found = counting.add(table.select([*dimensions[name], *measures]))
+                found = counting.add(table)
                 yield from _parts(name, dimensions[name], found, tasks)
         for name, counting in countings.items():
             yield from _parts(name, dimensions[name], counting.rest(), tasks)

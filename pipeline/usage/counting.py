@@ -23,7 +23,7 @@ class Counting:
 
     def add(self, table: pa.Table) -> pa.Table | None:
         """Take a table in; return rows that are to be passed on, lest there be too many here."""
-        self._tables.append(encoded(table))
+        self._tables.append(encoded(table.select([*self._keys, *self._counts])))
         self._rows += table.num_rows
         if self._rows < _MOST_ROWS:
             return None

@@ -124,6 +124,13 @@ def test_counting_passes_on_what_would_be_too_much(parts: list[list[Any]], most_
     )
 
 
+def test_what_is_counted_may_have_further_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_MOST_ROWS", 4)
+    wide = pa.table({"key": ["a"] * 4, "count": [1] * 4, "further": ["x"] * 4})
+    (found,) = counted([wide] * 3, ["key"], {"count": "sum"})
+    assert found.to_pylist() == [{"key": "a", "count": 12}]
+
+
 @given(ROWS, st.integers(1, 3), st.sampled_from(["name", "day"]))
 def test_rows_with_the_same_text_are_of_one_part(
     rows: list[dict[str, Any]], count: int, key: str
