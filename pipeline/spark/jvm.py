@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pipeline.spark.java import major
+from pipeline.spark.java import Java
 
 _COMPILE_LATER: Final = (
     # Ten times HotSpot's own. Otherwise its optimizing compiler has half of two cores for itself
@@ -24,8 +24,12 @@ _CREATES_ARCHIVES: Final = 19
 """The first Java that keeps such an archive by itself (JEP 310 and 350, JDK-8261455)."""
 
 
-def jvm_options(java: str | None, spark: str, environment: Mapping[str, str]) -> str:
-    """Return the options of the JVM. ``java`` and ``spark``: their versions, if Java's is known.
+_OWN_CLASSES: Final = "lib/server/classes.jsa"
+"""HotSpot's archive of Java's own classes, beside which alone there can be another one."""
+
+
+def jvm_options(java: Java | None, spark: str, environment: Mapping[str, str]) -> str:
+    """Return the options of the JVM. ``spark``: its version.
 
     The classes that a session loads are archived in the user's cache (``$XDG_CACHE_HOME``, or
     ``~/.cache``) when it ends, and the next one starts sooner. A JVM takes no notice of an archive
@@ -33,10 +37,10 @@ def jvm_options(java: str | None, spark: str, environment: Mapping[str, str]) ->
     """
     options = ["-XX:+IgnoreUnrecognizedVMOptions", *_COMPILE_LATER]
     place = _cache(environment)
-    if java is not None and place is not None:
-        archive = place / f"spark-{spark}-java-{java}.jsa"
+    if place is not None and java is not None and (java.home / _OWN_CLASSES).exists():
+        archive = place / f"spark-{spark}-java-{java.version}.jsa"
         # An archive that cannot be used is not worth a word.
-        options += ["-Xlog:cds*=error", *_archived(archive, major(java))]
+        options += ["-Xlog:cds*=error", *_archived(archive, java.major)]
     return " ".join(options)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.java import java_version
+from pipeline.spark.java import Java, find_java
 from pipeline.spark.jvm import jvm_options
 from tests.support import toolchain
 
@@ -18,8 +18,16 @@ public class Main {
 """
 
 
-def cached(place: Path, java: str | None = "17.0.15") -> str:
+def cached(place: Path, java: Java | None) -> str:
     return jvm_options(java, "4.1.0", {"XDG_CACHE_HOME": str(place)})
+
+
+@pytest.fixture
+def java() -> Java:
+    toolchain.require_java()
+    found = find_java(os.environ)
+    assert found
+    return found
 
 
 @pytest.fixture
@@ -47,11 +55,10 @@ def run(compiled: Path, options: str) -> list[str]:
 
 
 def test_the_second_session_loads_the_classes_that_the_first_one_archived(
-    compiled: Path, tmp_path: Path
+    compiled: Path, tmp_path: Path, java: Java
 ):
-    version = java_version(os.environ)
-    first = run(compiled, cached(tmp_path, version))
-    second = run(compiled, cached(tmp_path, version))
+    first = run(compiled, cached(tmp_path, java))
+    second = run(compiled, cached(tmp_path, java))
     assert [line.partition("source: ")[2] for line in (first[0], second[0])] == [
         compiled.as_uri().replace("///", "/"),
         "shared objects file (top)",
@@ -59,36 +66,43 @@ def test_the_second_session_loads_the_classes_that_the_first_one_archived(
     assert first[1] == second[1] == "it runs"
 
 
-def test_an_archive_that_was_cut_off_is_written_anew(compiled: Path, tmp_path: Path):
-    version = java_version(os.environ)
-    run(compiled, cached(tmp_path, version))
+def test_an_archive_that_was_cut_off_is_written_anew(compiled: Path, tmp_path: Path, java: Java):
+    run(compiled, cached(tmp_path, java))
     (archive,) = (tmp_path / "aclbroker").iterdir()
     archive.chmod(0o600)
     archive.write_bytes(bytes(1000))
-    run(compiled, cached(tmp_path, version))
-    assert "shared objects file (top)" in run(compiled, cached(tmp_path, version))[0]
+    run(compiled, cached(tmp_path, java))
+    assert "shared objects file (top)" in run(compiled, cached(tmp_path, java))[0]
 
 
-def test_each_java_and_each_spark_has_an_archive_of_its_own(tmp_path: Path):
+def test_each_java_and_each_spark_has_an_archive_of_its_own(tmp_path: Path, java: Java):
     cache = {"XDG_CACHE_HOME": str(tmp_path)}
     options = {
-        jvm_options(java, spark, cache) for java in ("17", "21") for spark in ("4.1.0", "4.2.0")
+        jvm_options(java._replace(version=version), spark, cache)
+        for version in ("17", "21")
+        for spark in ("4.1.0", "4.2.0")
     }
     assert len(options) == 4
     assert all(str(tmp_path) in each for each in options)
 
 
 @pytest.mark.parametrize("name", ["two words", 'quoted"', "a'b", "back\\slash"])
-def test_a_directory_that_options_cannot_name_is_not_used(tmp_path: Path, name: str):
+def test_a_directory_that_options_cannot_name_is_not_used(tmp_path: Path, name: str, java: Java):
     place = tmp_path / name
     place.mkdir()
-    assert "Archive" not in cached(place)
+    assert "Archive" not in cached(place, java)
     assert list(place.iterdir()) == []
 
 
-def test_without_a_directory_or_a_version_there_is_no_archive(tmp_path: Path):
+def test_a_jvm_that_can_have_no_archive_is_asked_for_none(
+    compiled: Path, tmp_path: Path, java: Java
+):
+    """One without an archive of Java's own classes does not start if it is to write another."""
+    options = cached(tmp_path, java._replace(home=tmp_path))
+    assert "Archive" not in options
+    assert run(compiled, options)[1] == "it runs"
     file = tmp_path / "file"
     file.touch()
-    assert "Archive" not in cached(file)
+    assert "Archive" not in cached(file, java)
     assert "Archive" not in cached(tmp_path, None)
-    assert "Archive" not in jvm_options("17", "4.1.0", {"XDG_CACHE_HOME": "relative"})
+    assert "Archive" not in jvm_options(java, "4.1.0", {"XDG_CACHE_HOME": "relative"})
