@@ -59,6 +59,8 @@ from tests.support.process import wait_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.peer
+
 SCRAM_USERS = (
     *("app one, team=x", "x is Denied", "a:b ", " Principal"),
     # These two cannot be told from what a client made up.
