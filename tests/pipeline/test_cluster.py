@@ -34,6 +34,7 @@ def master(tmp_path: Path) -> Iterator[str]:
         cluster.stop()
 
 
+@pytest.mark.apart
 def test_workers_need_no_more_than_pyarrow_and_answer_the_same(
     master: str, tmp_path: Path, spark: "SparkSession"
 ):

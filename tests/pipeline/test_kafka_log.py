@@ -59,7 +59,7 @@ from tests.support.process import wait_for
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.peer
+pytestmark = pytest.mark.apart
 
 SCRAM_USERS = (
     *("app one, team=x", "x is Denied", "a:b ", " Principal"),

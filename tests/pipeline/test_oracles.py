@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # Half a minute on two cores; a busy machine may take several minutes.
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.peer]
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.apart]
 
 SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})
 

@@ -151,6 +151,7 @@ def wait_for(process: "subprocess.Popen[bytes]", place: Path, patterns: Iterable
         time.sleep(0.005)
 
 
+@pytest.mark.apart
 def test_killed_twice_it_ends_with_the_same_tables(
     spark: "SparkSession", landing: Path, tmp_path: Path
 ) -> None:
