@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.questions import Batches
 from pipeline.spark.tasks import shuffle_tasks
 from pipeline.spark.workers import uncollected
 from pipeline.usage.counting import Counting
@@ -18,7 +19,6 @@ from pipeline.usage.packing import of_parts, packed, parted, parts_type, unpacke
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Batches = Iterator[pa.RecordBatch]
 Dimensions = Mapping[str, Sequence[str]]
 
 

@@ -55,7 +55,7 @@ from tools.audit_data.world import Sizes, World, make_acls
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Half a minute on two cores; a busy machine may take several minutes.
+# About 70 seconds on two cores; a busy machine may take several minutes.
 pytestmark = [pytest.mark.timeout(1200), pytest.mark.apart]
 
 SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})

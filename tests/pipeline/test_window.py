@@ -65,6 +65,15 @@ def test_days_clusters_lines_and_super_users_are_counted(spark: "SparkSession"):
     }
 
 
+def test_a_thousand_super_users_are_named_and_all_are_counted(spark: "SparkSession"):
+    rows = [usage_row(principal=f"User:{number}", events=1 + number) for number in range(1200)]
+    table = spark.createDataFrame(rows, schemas.usage()).coalesce(1)
+    found = content(Usage(table), quarantine_of(spark))
+    assert found.clusters == {"one": 1200 * 1201 // 2}
+    # The busiest are.
+    assert found.super_users["one"] == {f"User:{n}": 1 + n for n in range(200, 1200)}
+
+
 def test_a_log_without_events_is_refused(spark: "SparkSession"):
     with pytest.raises(InputError, match="no events in these days, and 2 lines that are none"):
         content(usage_of(spark), quarantine_of(spark, "x", "x"))
