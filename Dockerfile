@@ -7,6 +7,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protocol protocol
 COPY broker broker
 COPY pipeline pipeline
+COPY src src
 RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
     && useradd --system --create-home --home-dir /var/lib/aclbroker aclbroker
 

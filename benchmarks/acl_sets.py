@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from broker.acl.authorizer import Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,

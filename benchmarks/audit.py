@@ -20,21 +20,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aclbroker.pipeline.acls.policy import read_policy
+from aclbroker.pipeline.acls.rule_files import read_rules
+from aclbroker.pipeline.answers import answered
+from aclbroker.pipeline.log_tables import load
+from aclbroker.pipeline.options import AuditOptions, Given
+from aclbroker.pipeline.progress import Progress
+from aclbroker.pipeline.spark.session import open_session
+from aclbroker.pipeline.window import content
 from benchmarks import environment
 from benchmarks.duckdb_what_if import DuckDb, json
-from pipeline.acls.policy import read_policy
-from pipeline.acls.rule_files import read_rules
-from pipeline.answers import answered
-from pipeline.log_tables import load
-from pipeline.options import AuditOptions, Given
-from pipeline.progress import Progress
-from pipeline.spark.session import open_session
-from pipeline.window import content
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from broker.acl.bindings import AclBinding
+    from aclbroker.broker.acl.bindings import AclBinding
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "build" / "bench-audit"

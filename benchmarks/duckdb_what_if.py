@@ -13,7 +13,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from broker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
 
 _COLUMNS: Final = {
     **dict.fromkeys(("principal", "host", "operation", "resource_type"), "VARCHAR"),

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self
 
-from protocol.compile import decode
-from protocol.header import response_header_version
-from protocol.messages import APIS, ApiKey
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.compile import decode
+from aclbroker.protocol.header import response_header_version
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.accounts import PASSWORDS
 from tests.support.client import request_frame
 

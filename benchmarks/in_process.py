@@ -17,14 +17,14 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
 from benchmarks import acl_sets
 from benchmarks.peers import authorizer_loop
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, OURS, Row, Work, one
 from benchmarks.running import Options, play, tell
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
 from tests.clients.drivers import LineProcess
 
 RESOURCES: Final = (1_000, 10_000, 50_000)

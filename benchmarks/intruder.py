@@ -14,9 +14,9 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
-from protocol.messages import ApiKey
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.client import request_frame
 
 AT_ONCE: Final = {"logins": 100, "garbage": 100, "silence": 2_000}

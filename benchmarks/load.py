@@ -6,11 +6,11 @@ import json
 import subprocess
 from typing import NamedTuple
 
+from aclbroker.protocol.messages import ApiKey
 from benchmarks.exchange import decoded, login_frames
 from benchmarks.peers import go_program
 from benchmarks.requests import METADATA_VERSION, SMALL_METADATA, told
 from benchmarks.servers import Server
-from protocol.messages import ApiKey
 from tests.support.client import request_frame
 
 CONNECTIONS = 64

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from benchmarks.exchange import Exchange
 from benchmarks.servers import TOPIC
-from protocol.messages import ApiKey
-from protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from protocol.messages.describe_acls import DescribeAclsRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.client import request_frame
 from tests.support.process import wait_for
 

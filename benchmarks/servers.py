@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from benchmarks.exchange import Exchange
 from benchmarks.peers import AS_IN_PRODUCTION, aclbroker, go_program
 from benchmarks.rows import KAFKA, KFAKE, OURS
-from protocol.messages import ApiKey
-from protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka, free_ports

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from aclbroker.protocol.messages import ApiKey
 from benchmarks import requests
 from benchmarks.exchange import Exchange, decoded
 from benchmarks.load import CONNECTIONS, Load
 from benchmarks.load import small_requests as run_load
 from benchmarks.rows import RATE, SHARE, Row, Work, one
 from benchmarks.servers import Server
-from protocol.messages import ApiKey
 
 SETTLE_SECONDS: Final = 1.0
 SINGLE_CREATIONS: Final = 50

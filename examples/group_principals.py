@@ -4,7 +4,7 @@
     example.groups=alice:staff,bob:staff,bob:payments
 
 With this file's folder in PYTHONPATH, alice is User:alice and Group:staff. An ACL that allows
-either allows her, one that denies either denies her. broker.auth.principals.PrincipalBuilder is
+either allows her, one that denies either denies her. aclbroker.PrincipalBuilder is
 the whole interface; a token's claims and a client's certificate are in the context, too.
 """
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from broker.auth.principals import ANONYMOUS, AuthenticationContext
+from aclbroker import ANONYMOUS, AuthenticationContext
 
 
 class GroupPrincipals:

@@ -3,7 +3,7 @@
     authorizer.class.name=owner_authorizer:OwnerAuthorizer
 
 With this file's folder in PYTHONPATH, User:payments owns every topic and group named payments-...;
-for everybody else, and everything else, ACLs decide. broker.acl.authorizer.Authorizer is the whole
+for everybody else, and everything else, ACLs decide. aclbroker.Authorizer is the whole
 interface, for one that stands on nothing of the built-in authorizer.
 """
 
@@ -11,9 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from broker.acl.authorizer import Decision, RequestContext, Rule, RuleKind
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.standard_authorizer import StandardAuthorizer
+from aclbroker import (
+    AclOperation,
+    Decision,
+    RequestContext,
+    ResourceType,
+    Rule,
+    RuleKind,
+    StandardAuthorizer,
+)
 
 OWNER = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 

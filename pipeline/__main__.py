@@ -1,4 +1,4 @@
-"""`python -m pipeline JOB ...` and `spark-submit .../pipeline/__main__.py JOB ...`."""
+"""`python -m aclbroker.pipeline JOB ...`, or this file given to spark-submit."""
 
 import argparse
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 if not __package__:
     # Started by its path, Python looks for modules beside this file, and not for the package.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    sys.path[0] = str(Path(__file__).absolute().parents[2])
 
-from pipeline.arguments import add_jobs, audit_options
-from pipeline.command import run
+from aclbroker.pipeline.arguments import add_jobs, audit_options
+from aclbroker.pipeline.command import run
 
 
 def main() -> None:

@@ -8,23 +8,23 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.acls import snapshots
-from pipeline.acls.rule_files import ClusterRules, RuleFiles
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
-from pipeline.ingest.tables import Progress as Batch
-from pipeline.inputs import Inputs, Window
-from pipeline.known_jobs import ALL, JOBS
-from pipeline.log_tables import LogTables, gather, gathered, load, of_options
-from pipeline.options import AuditOptions
-from pipeline.output import Output
-from pipeline.progress import Progress
-from pipeline.report.content import Cluster, Report
-from pipeline.report.html import page
-from pipeline.report.words import counted
-from pipeline.result import Figure, Result
-from pipeline.window import Content, content
+from aclbroker.pipeline.acls import snapshots
+from aclbroker.pipeline.acls.rule_files import ClusterRules, RuleFiles
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
+from aclbroker.pipeline.ingest.tables import Progress as Batch
+from aclbroker.pipeline.inputs import Inputs, Window
+from aclbroker.pipeline.known_jobs import ALL, JOBS
+from aclbroker.pipeline.log_tables import LogTables, gather, gathered, load, of_options
+from aclbroker.pipeline.options import AuditOptions
+from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.progress import Progress
+from aclbroker.pipeline.report.content import Cluster, Report
+from aclbroker.pipeline.report.html import page
+from aclbroker.pipeline.report.words import counted
+from aclbroker.pipeline.result import Figure, Result
+from aclbroker.pipeline.window import Content, content
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,7 +152,7 @@ def job_options(job: str, fields: Mapping[str, Any]) -> Any:
 
 def job_module(job: str) -> Any:
     """Return the module of a job."""
-    return importlib.import_module(f"pipeline.jobs.{job.replace('-', '_')}")
+    return importlib.import_module(f"aclbroker.pipeline.jobs.{job.replace('-', '_')}")
 
 
 def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:

@@ -7,19 +7,19 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final
 
-from pipeline.acls.broker_properties import PropertiesError
-from pipeline.acls.policy import PolicyError
-from pipeline.acls.rule_files import Describe, read_rules
-from pipeline.errors import InputError
-from pipeline.options import AuditOptions
-from pipeline.progress import Progress
-from pipeline.report.terminal import summary
-from pipeline.spark.session import SparkUnavailableError, open_session
+from aclbroker.pipeline.acls.broker_properties import PropertiesError
+from aclbroker.pipeline.acls.policy import PolicyError
+from aclbroker.pipeline.acls.rule_files import Describe, read_rules
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.options import AuditOptions
+from aclbroker.pipeline.progress import Progress
+from aclbroker.pipeline.report.terminal import summary
+from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.report.content import Report
+    from aclbroker.pipeline.report.content import Report
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """The exit statuses: answered, whatever was found; what was given cannot answer it; failed."""
@@ -57,8 +57,8 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
         with progress.step("Spark") as step:
             spark = open_session(options.master, options.spark)
             step.name += f" on {spark.sparkContext.master}"
-    from pipeline.answers import answered
-    from pipeline.spark.shipping import ship
+    from aclbroker.pipeline.answers import answered
+    from aclbroker.pipeline.spark.shipping import ship
 
     try:
         rules = reading.result()
@@ -79,7 +79,7 @@ def _stop(spark: SparkSession) -> None:
 
 def _reason(error: Exception) -> str | None:
     """What Spark says, without the traces of its stack; None if it is not Spark's error."""
-    from pipeline.ingest.sources import IngestError
+    from aclbroker.pipeline.ingest.sources import IngestError
 
     if isinstance(error, IngestError):
         return str(error)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.acl.authorizer import ANY_RESOURCE, Decision, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Decision, Session
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
     AclOperation,
@@ -20,11 +20,11 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.operations import GRANTED_BY, NAMED_BY
-from pipeline.acls.ruleset import Ruleset
-from pipeline.questions import PEER
-from pipeline.usage.grouping import encoded, numbered, values
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.questions import PEER
+from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
 
 def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from broker.acl.bindings import WILDCARD
-from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
-from pipeline.acls.ruleset import Ruleset
+from aclbroker.broker.acl.bindings import WILDCARD
+from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
+from aclbroker.pipeline.acls.ruleset import Ruleset
 
 ANY_HOST: Final = "any"
 """What a person is shown for hosts of no class: to every ACL they are like all others."""

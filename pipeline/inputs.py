@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
-from broker.acl.bindings import ResourceType
-from pipeline.acls.ruleset import Ruleset
-from pipeline.output import Output
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from pipeline.usage.table import Usage
+    from aclbroker.pipeline.usage.table import Usage
 
 
 @dataclass(frozen=True, slots=True)

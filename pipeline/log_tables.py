@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from pipeline.acls.broker_properties import client_properties
-from pipeline.errors import InputError
-from pipeline.ingest.read import Form, Reading, form_of, usage
-from pipeline.ingest.sources import lines
-from pipeline.ingest.tables import (
+from aclbroker.pipeline.acls.broker_properties import client_properties
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.read import Form, Reading, form_of, usage
+from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.ingest.tables import (
     QUARANTINE,
     Progress,
     follow,
@@ -22,9 +22,9 @@ from pipeline.ingest.tables import (
     read_table,
     read_usage,
 )
-from pipeline.ingest.topic import is_topic
-from pipeline.options import AuditOptions
-from pipeline.usage.table import Usage, of_days
+from aclbroker.pipeline.ingest.topic import is_topic
+from aclbroker.pipeline.options import AuditOptions
+from aclbroker.pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,8 +7,8 @@ from io import StringIO
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from broker.acl.bindings import AclBinding
-from pipeline.acls.commands import script
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline.acls.commands import script
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,7 +69,7 @@ class Output:
         ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
         """
         # Workers import this module with the jobs, and need not have what reads and writes YAML.
-        from pipeline.acls.policy import Policy, dump_policy
+        from aclbroker.pipeline.acls.policy import Policy, dump_policy
 
         written: dict[str, str] = {}
         for cluster, wanted in acls.items():

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.acls.ruleset import Ruleset
-from pipeline.hosts import Hosts
-from pipeline.spark.tasks import shuffle_tasks
-from pipeline.usage.counting import counted
-from pipeline.usage.grouping import encoded, grouped, numbered
-from pipeline.usage.packing import decoded, of_parts, parted, parts_type, unpacked
-from pipeline.usage.table import COUNTS, Tables, Usage
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.hosts import Hosts
+from aclbroker.pipeline.spark.tasks import shuffle_tasks
+from aclbroker.pipeline.usage.counting import counted
+from aclbroker.pipeline.usage.grouping import encoded, grouped, numbered
+from aclbroker.pipeline.usage.packing import decoded, of_parts, parted, parts_type, unpacked
+from aclbroker.pipeline.usage.table import COUNTS, Tables, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

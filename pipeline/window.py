@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.acl.authorizer import RuleKind
-from pipeline import schemas
-from pipeline.errors import InputError
-from pipeline.inputs import Window
-from pipeline.usage.counting import counted
-from pipeline.usage.grouping import encoded
-from pipeline.usage.table import Tables, Usage
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Window
+from aclbroker.pipeline.usage.counting import counted
+from aclbroker.pipeline.usage.grouping import encoded
+from aclbroker.pipeline.usage.table import Tables, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

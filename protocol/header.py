@@ -9,9 +9,9 @@ from __future__ import annotations
 import struct
 from typing import Final, NamedTuple
 
-from protocol.compile.runtime import read_tags, write_tags
-from protocol.leaves import ProtocolError, Tags
-from protocol.messages import Api, ApiKey
+from aclbroker.protocol.compile.runtime import read_tags, write_tags
+from aclbroker.protocol.messages import Api, ApiKey
+from aclbroker.protocol.primitives import ProtocolError, Tags
 
 CONTROLLED_SHUTDOWN: Final = 7
 

@@ -18,23 +18,23 @@ from functools import cache
 from io import BytesIO
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-from protocol.leaves import (
+from aclbroker.protocol.primitives import (
     FIXED,
     SIZED,
     ZERO_UUID,
     Array,
-    Leaf,
     Nullable,
     ProtocolError,
     Schema,
     TaggedFields,
     Tags,
     UnsignedVarint,
+    WireType,
     read,
 )
 
 Kind = str | type | list[Any]
-"""A leaf's name, a struct's class, or a list of one of them: an array of it."""
+"""A wire type's name, a struct's class, or a list of one of them: an array of it."""
 
 _LAST = 0x7FFF
 _EMPTY: dict[str, Any] = {"string": "", "bytes": b"", "records": b"", "uuid": ZERO_UUID} | {
@@ -135,7 +135,7 @@ class TaggedField(NamedTuple):
     """A known field among a struct's tagged ones."""
 
     name: str
-    leaf: Leaf
+    wire_type: WireType
     default: Callable[[], Any]
 
     def is_default(self, value: Any) -> bool:
@@ -156,11 +156,11 @@ class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
             spec: FieldSpec | None = field.metadata.get("spec")
             if spec is None or version not in spec.versions:
                 continue
-            leaf = _leaf(spec.kind, version, flexible, nullable=version in spec.nullable)
+            wire_type = _wire_type(spec.kind, version, flexible, nullable=version in spec.nullable)
             if version in spec.tagged and spec.tag is not None:
-                self.known[spec.tag] = TaggedField(field.name, leaf, _default_of(field))
+                self.known[spec.tag] = TaggedField(field.name, wire_type, _default_of(field))
             else:
-                plain.append((field.name, leaf))
+                plain.append((field.name, wire_type))
         super().__init__(*plain)
 
     def encode(self, item: Any) -> bytes:
@@ -177,7 +177,7 @@ class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
 
     def _tags_of(self, item: Any) -> list[tuple[int, bytes]]:
         known = (
-            (tag, field.leaf.encode(value))
+            (tag, field.wire_type.encode(value))
             for tag, field in self.known.items()
             if not field.is_default(value := getattr(item, field.name))
         )
@@ -189,7 +189,7 @@ class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
         for tag, raw in TaggedFields.decode(data):
             if field := self.known.get(tag):
                 inner = BytesIO(raw)
-                values[field.name] = field.leaf.decode(inner)
+                values[field.name] = field.wire_type.decode(inner)
                 if inner.tell() != len(raw):
                     raise ProtocolError(f"tagged field {tag} is longer than its value")
             else:
@@ -203,17 +203,17 @@ def _default_of(field: dataclasses.Field[Any]) -> Callable[[], Any]:
     return lambda: field.default
 
 
-def _leaf(kind: Kind, version: int, flexible: bool, *, nullable: bool) -> Leaf:
+def _wire_type(kind: Kind, version: int, flexible: bool, *, nullable: bool) -> WireType:
     if isinstance(kind, list):
-        entry = _leaf(kind[0], version, flexible, nullable=False)
+        entry = _wire_type(kind[0], version, flexible, nullable=False)
         return Array(entry, compact=flexible, nullable=nullable)
     if isinstance(kind, type):
         struct = Struct(kind, version, flexible=flexible)
         return Nullable(struct) if nullable else struct
     if kind in SIZED:
-        sized: Leaf = SIZED[kind](compact=flexible, nullable=nullable)
+        sized: WireType = SIZED[kind](compact=flexible, nullable=nullable)
         return sized
-    fixed: Leaf = FIXED[kind]
+    fixed: WireType = FIXED[kind]
     return fixed
 
 

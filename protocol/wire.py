@@ -11,15 +11,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from protocol.compile import codec, encode
-from protocol.header import (
+from aclbroker.protocol.compile import codec, encode
+from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
     decode_request_header,
     encode_response_header,
 )
-from protocol.leaves import ProtocolError
-from protocol.messages import APIS, Api, ApiKey
+from aclbroker.protocol.messages import APIS, Api, ApiKey
+from aclbroker.protocol.primitives import ProtocolError
 
 _LENGTH: Final = struct.Struct(">i")
 _TLS_HANDSHAKE: Final = 0x1603

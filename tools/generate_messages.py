@@ -22,7 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from protocol.schema import versions_in
+from aclbroker.protocol.schema import versions_in
 
 OLDER, NEWER = "3.9.1", "4.3.0"
 OUTPUT = Path(__file__).resolve().parent.parent / "protocol" / "messages"
@@ -253,7 +253,7 @@ def module_source(key: int, api: str, request: Merge, response: Merge) -> str:
         f'"""{api} (API key {key}).\n\n' + ORIGIN,
         "from __future__ import annotations",
         "from collections.abc import Sequence",
-        "from protocol.schema import Tags, message, of",
+        "from aclbroker.protocol.schema import Tags, message, of",
     ]
     seen: set[str] = set()
     for merge in (request, response):
@@ -280,7 +280,7 @@ def registry_source(rows: list[tuple[int, str, Merge, Merge]]) -> str:
         '"""The API keys and what is known of each without importing its messages.\n\n' + ORIGIN,
         "from enum import IntEnum",
         "from typing import Final",
-        "from protocol.messages.api import Api",
+        "from aclbroker.protocol.messages.api import Api",
         "class ApiKey(IntEnum):",
         '    """The API keys, by the names of Kafka\'s documentation."""',
         *(f"    {name} = {key}" for key, name in names.items()),

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import NamedTuple, Protocol
 
-from broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
-from broker.acl.hosts import canonical
-from broker.acl.listing import PatternAcls
+from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.broker.acl.listing import PatternAcls
 
 Peer = tuple[tuple[str, ...], str]
 """The principals of a session, and its address in the form that ACLs' hosts are compared with."""

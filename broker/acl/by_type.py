@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.acl.bindings import WILDCARD, AclOperation, PatternType
-from broker.acl.operations import DENIED_SHIFT, NAMED_BY
-from broker.acl.rights import Rights
+from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, PatternType
+from aclbroker.broker.acl.operations import DENIED_SHIFT, NAMED_BY
+from aclbroker.broker.acl.rights import Rights
 
 _EVERYTHING: Final = (PatternType.LITERAL, WILDCARD)
 

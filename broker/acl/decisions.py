@@ -17,11 +17,11 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
-from broker.acl.authorizer import Action, Decision, Peer, Rule, RuleKind, Session
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
-from broker.acl.by_type import deciding_pattern
-from broker.acl.index import AclIndex
-from broker.acl.operations import (
+from aclbroker.broker.acl.authorizer import Action, Decision, Peer, Rule, RuleKind, Session
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
+from aclbroker.broker.acl.by_type import deciding_pattern
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.operations import (
     DENIED_SHIFT,
     GRANTED_BY,
     NAMED_BY,
@@ -29,7 +29,7 @@ from broker.acl.operations import (
     effective,
     supported_operations,
 )
-from broker.acl.rights import Rights
+from aclbroker.broker.acl.rights import Rights
 
 _SUPER_USER: Final = Decision(True, Rule(RuleKind.SUPER_USER))
 _DEFAULT_ALLOW: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
-from broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
+from aclbroker.broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
 
 _NOTHING: dict[str, int] = {}
 

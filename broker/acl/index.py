@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from broker.acl.authorizer import Peer
-from broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
-from broker.acl.grants import Grantees
-from broker.acl.listing import PatternAcls, listed
-from broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
-from broker.acl.patterns import Patterns
-from broker.acl.rights import PeerRights, Rights
+from aclbroker.broker.acl.authorizer import Peer
+from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
+from aclbroker.broker.acl.grants import Grantees
+from aclbroker.broker.acl.listing import PatternAcls, listed
+from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
+from aclbroker.broker.acl.patterns import Patterns
+from aclbroker.broker.acl.rights import PeerRights, Rights
 
 Masks = tuple[int, int, bool]
 """What ACLs say of some principals at an address and a resource: (allowed, denied, found).

@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
-from broker.acl.bindings import AclFilter, AclOperation, AclPermission, PatternType, ResourceType
-from broker.acl.grants import Grantees, Grants
-from broker.acl.operations import bits, pairs
-from broker.acl.patterns import Entry, Pattern, Patterns
+from aclbroker.broker.acl.bindings import (
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.acl.grants import Grantees, Grants
+from aclbroker.broker.acl.operations import bits, pairs
+from aclbroker.broker.acl.patterns import Entry, Pattern, Patterns
 
 
 class PatternAcls(Protocol):

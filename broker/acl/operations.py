@@ -11,8 +11,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
-from broker.acl.bindings import AclOperation as Op
-from broker.acl.bindings import AclPermission, ResourceType
+from aclbroker.broker.acl.bindings import AclOperation as Op
+from aclbroker.broker.acl.bindings import AclPermission, ResourceType
 
 DENIED_SHIFT: Final = 16
 _ALLOW: Final = AclPermission.ALLOW

@@ -11,9 +11,15 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from broker.acl.bindings import WILDCARD, AclOperation, AclPermission, PatternType, ResourceType
-from broker.acl.grants import Grants
-from broker.acl.operations import pairs
+from aclbroker.broker.acl.bindings import (
+    WILDCARD,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.acl.grants import Grants
+from aclbroker.broker.acl.operations import pairs
 
 Entry = tuple[str, str, AclOperation, AclPermission]
 """An ACL of a pattern that is known: principal, host, operation, permission."""

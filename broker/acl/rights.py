@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Final
 
-from broker.acl.authorizer import Peer
-from broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
-from broker.acl.grants import Grantees, Grants
+from aclbroker.broker.acl.authorizer import Peer
+from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
+from aclbroker.broker.acl.grants import Grantees, Grants
 
 _MOST_PEERS: Final = 10_000
 _MOST_ANSWERS: Final = 100_000

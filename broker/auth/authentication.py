@@ -7,12 +7,12 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from broker.acl.authorizer import Session
-from broker.auth.login import Login
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.auth.sasl import ApiVersionsAnswer, Reply, SaslExchange
-from protocol.messages import ApiKey
-from protocol.wire import Request
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.auth.login import Login
+from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer, Reply, SaslExchange
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.wire import Request
 
 _SASL_HANDSHAKE: Final = struct.pack(">h", ApiKey.SASL_HANDSHAKE)
 _MILLISECONDS: Final = 1000

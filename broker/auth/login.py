@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from broker.acl.authorizer import Session
-from broker.auth.mechanism import Identity, Mechanism
-from broker.auth.principals import AuthenticationContext, PrincipalBuilder, built
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.auth.principals import AuthenticationContext, PrincipalBuilder, built
+from aclbroker.broker.auth.sasl.mechanism import Identity, Mechanism
 
 MechanismFactory = Callable[[], Mechanism]
 """Makes the server's side of one exchange."""

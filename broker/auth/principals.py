@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from broker.auth.mechanism import AuthenticationFailed, Identity
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 

@@ -1,8 +1,8 @@
 """The configuration: a server.properties with Kafka's names, read once at start into a `Config`."""
 
-from broker.config.endpoints import inter_broker_listener
-from broker.config.load import load, shown_settings
-from broker.config.model import (
+from aclbroker.broker.config.endpoints import inter_broker_listener
+from aclbroker.broker.config.load import load, shown_settings
+from aclbroker.broker.config.model import (
     BUILT_IN_AUTHORIZER,
     BUILT_IN_PRINCIPAL_BUILDER,
     NO_AUTHORIZER,
@@ -10,7 +10,7 @@ from broker.config.model import (
     ConfigError,
     Listener,
 )
-from broker.config.reader import listener_prefix
+from aclbroker.broker.config.reader import listener_prefix
 
 __all__ = [
     "BUILT_IN_AUTHORIZER",

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from broker.auth.jaas import JaasError, parse_jaas, parse_plain_users
-from broker.config.definitions import DEFINITIONS
-from broker.config.kerberos import read_kerberos
-from broker.config.oauthbearer import read_oauthbearer
-from broker.config.reader import Reader, listener_prefix
-from broker.config.values import SCRAM_MECHANISMS
+from aclbroker.broker.auth.sasl.jaas import JaasError, parse_jaas, parse_plain_users
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.kerberos import read_kerberos
+from aclbroker.broker.config.oauthbearer import read_oauthbearer
+from aclbroker.broker.config.reader import Reader, listener_prefix
+from aclbroker.broker.config.values import SCRAM_MECHANISMS
 
 
 def read_mechanisms(reader: Reader, name: str) -> Mapping[str, Any]:

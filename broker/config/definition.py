@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import NamedTuple
 
-from broker.config.values import ValueType
+from aclbroker.broker.config.values import ValueType
 
 
 class Scope(Enum):

@@ -4,10 +4,10 @@ Names, defaults and ranges are Kafka's own (SocketServerConfigs, BrokerSecurityC
 StandardAuthorizer of 4.3.0) except those that start with `aclbroker.`.
 """
 
-from broker.config import login_definitions, values
-from broker.config.definition import Definition, Scope
-from broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
-from broker.config.values import INT_MAX, LONG_MAX, choice, integer
+from aclbroker.broker.config import login_definitions, values
+from aclbroker.broker.config.definition import Definition, Scope
+from aclbroker.broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
+from aclbroker.broker.config.values import INT_MAX, LONG_MAX, choice, integer
 
 _DEFAULT_MAP = ",".join(f"{name}:{name}" for name in values.SECURITY_PROTOCOLS)
 

@@ -1,4 +1,4 @@
-"""Rewrites the tables of docs/configuration.md: `python -m broker.config.docs FILE`.
+"""Rewrites the tables of docs/configuration.md: `python -m aclbroker.broker.config.docs FILE`.
 
 What stands outside the two markers is written by hand and kept.
 """
@@ -6,8 +6,8 @@ What stands outside the two markers is written by hand and kept.
 import sys
 from pathlib import Path
 
-from broker.config.definition import Definition, Scope
-from broker.config.definitions import SECTIONS
+from aclbroker.broker.config.definition import Definition, Scope
+from aclbroker.broker.config.definitions import SECTIONS
 
 _BEGIN = "<!-- tables begin -->\n"
 _END = "<!-- tables end -->\n"

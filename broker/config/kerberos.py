@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.auth.gssapi_server import GssapiError, acceptor_credentials
-from broker.auth.jaas import JaasError, parse_jaas
-from broker.config.definitions import DEFINITIONS
-from broker.config.reader import Reader, listener_prefix
+from aclbroker.broker.auth.sasl.gssapi_server import GssapiError, acceptor_credentials
+from aclbroker.broker.auth.sasl.jaas import JaasError, parse_jaas
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.reader import Reader, listener_prefix
 
 _LOGIN_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
 _JAAS = "gssapi.sasl.jaas.config"

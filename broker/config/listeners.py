@@ -3,18 +3,22 @@
 import socket
 from collections.abc import Mapping
 
-from broker.config.authentication import max_reauth_ms, read_mapping_rules, read_mechanisms
-from broker.config.endpoints import (
+from aclbroker.broker.config.authentication import (
+    max_reauth_ms,
+    read_mapping_rules,
+    read_mechanisms,
+)
+from aclbroker.broker.config.endpoints import (
     Endpoint,
     is_every_interface,
     is_loopback,
     parse_endpoints,
     refuse_shared_ports,
 )
-from broker.config.model import Listener
-from broker.config.reader import Reader
-from broker.config.tls import read_tls, warn_of_client_auth
-from broker.config.values import SECURITY_PROTOCOLS
+from aclbroker.broker.config.model import Listener
+from aclbroker.broker.config.reader import Reader
+from aclbroker.broker.config.tls import read_tls, warn_of_client_auth
+from aclbroker.broker.config.values import SECURITY_PROTOCOLS
 
 # Reading these reports a value that asks for protection which does not exist here.
 _CHECKED_PER_LISTENER = ("plain.sasl.server.callback.handler.class",)

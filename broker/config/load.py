@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
-from broker.config.definitions import DEFINITIONS
-from broker.config.endpoints import inter_broker_listener, parse_endpoints
-from broker.config.listeners import reachable_listeners, read_listeners
-from broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
-from broker.config.names import warn_without_effect
-from broker.config.properties import Setting, override_settings, read_properties
-from broker.config.reader import Reader, Report, unprefixed
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.endpoints import inter_broker_listener, parse_endpoints
+from aclbroker.broker.config.listeners import reachable_listeners, read_listeners
+from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
+from aclbroker.broker.config.names import warn_without_effect
+from aclbroker.broker.config.properties import Setting, override_settings, read_properties
+from aclbroker.broker.config.reader import Reader, Report, unprefixed
 
 _NO_FILE = "default without a file"
 # What a newcomer gets: everybody on this machine may change ACLs, nobody else can connect.

@@ -4,9 +4,9 @@ Names, defaults and ranges are those of Kafka's SslConfigs, SaslConfigs and Brok
 4.3.0.
 """
 
-from broker.config import values
-from broker.config.definition import Definition, Scope
-from broker.config.values import LONG_MAX, ValueType, choice, integer, nothing_but
+from aclbroker.broker.config import values
+from aclbroker.broker.config.definition import Definition, Scope
+from aclbroker.broker.config.values import LONG_MAX, ValueType, choice, integer, nothing_but
 
 _NO_EFFECT = "Accepted; there is no other broker to talk to."
 _ENGINE_FACTORY = "org.apache.kafka.common.security.ssl.DefaultSslEngineFactory"

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from broker.auth.tls.settings import TlsSettings
+from aclbroker.broker.auth.tls.settings import TlsSettings
 
 if TYPE_CHECKING:
-    from broker.auth.kerberos_name import KerberosRule
-    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
+    from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
+    from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""

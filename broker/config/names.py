@@ -7,11 +7,11 @@ import difflib
 from collections.abc import Collection, Iterable
 from importlib import resources
 
-from broker.config.definition import Scope
-from broker.config.definitions import DEFINITIONS
-from broker.config.properties import Setting, display_name
-from broker.config.reader import Report, listener_prefix, unprefixed
-from broker.config.values import MECHANISMS
+from aclbroker.broker.config.definition import Scope
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.properties import Setting, display_name
+from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
+from aclbroker.broker.config.values import MECHANISMS
 
 # Settings of Kafka's plug-ins, whose names Kafka leaves to them.
 _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
@@ -19,7 +19,7 @@ _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authori
 
 def kafka_names() -> frozenset[str]:
     """The names of all settings of Kafka's brokers, from Kafka 4.3.0 and 3.9.1."""
-    text = resources.files("broker.config").joinpath("kafka_names.txt").read_text("ascii")
+    text = resources.files("aclbroker.broker.config").joinpath("kafka_names.txt").read_text("ascii")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return frozenset(" ".join(lines).split())
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from broker.auth.access_token import TokenRules
-from broker.auth.jaas import JaasError, parse_jaas
-from broker.auth.tls.settings import JKS, PEM, PKCS12, TlsError, TlsSettings
-from broker.config.reader import Reader, listener_prefix
+from aclbroker.broker.auth.sasl.access_token import TokenRules
+from aclbroker.broker.auth.sasl.jaas import JaasError, parse_jaas
+from aclbroker.broker.auth.tls.settings import JKS, PEM, PKCS12, TlsError, TlsSettings
+from aclbroker.broker.config.reader import Reader, listener_prefix
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 _JAAS = "oauthbearer.sasl.jaas.config"
@@ -84,7 +84,7 @@ def _trusted_certificates(reader: Reader, name: str) -> bytes | None:
             return None
         from cryptography.hazmat.primitives.serialization import Encoding
 
-        from broker.auth.tls.key_stores import read_trust_store
+        from aclbroker.broker.auth.tls.key_stores import read_trust_store
 
         trusted = read_trust_store(settings) or ()
         if not trusted:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import javaproperties
 
-from broker.config.model import ConfigError
+from aclbroker.broker.config.model import ConfigError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from broker.config.definition import Scope
-from broker.config.definitions import DEFINITIONS
-from broker.config.properties import Setting
+from aclbroker.broker.config.definition import Scope
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.properties import Setting
 
 
 class Report:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Final
 
-from broker.auth.tls.settings import TlsError, TlsSettings
-from broker.config.definitions import DEFINITIONS
-from broker.config.reader import Reader, listener_prefix
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.reader import Reader, listener_prefix
 
 WITH_TLS: Final = ("SSL", "SASL_SSL")
 _CLIENT_AUTH: Final = "ssl.client.auth"
@@ -44,7 +44,7 @@ def warn_of_client_auth(reader: Reader, protocols: list[str]) -> None:
 
 def _try_out(reader: Reader, name: str, settings: TlsSettings) -> None:
     # Imported where a listener needs it: it costs time at start, and memory.
-    from broker.auth.tls.context import server_tls
+    from aclbroker.broker.auth.tls.context import server_tls
 
     try:
         warnings = server_tls(settings).warnings

@@ -8,18 +8,18 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from broker.acl.hosts import canonical
-from broker.auth.tls.settings import JKS, PEM, PKCS12, TLS_1_2, TLS_1_3
-from broker.catalog import is_topic_name
-from broker.config.model import (
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.broker.auth.tls.settings import JKS, PEM, PKCS12, TLS_1_2, TLS_1_3
+from aclbroker.broker.catalog import is_topic_name
+from aclbroker.broker.config.model import (
     BUILT_IN_AUTHORIZER,
     BUILT_IN_PRINCIPAL_BUILDER,
     NO_AUTHORIZER,
 )
 
 if TYPE_CHECKING:
-    from broker.auth.kerberos_name import KerberosRule
-    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
+    from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
+    from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -170,13 +170,13 @@ def _principal_builder(text: str) -> str:
 
 def _ssl_principal_mapping_rules(text: str) -> SslPrincipalMapper:
     # Imported where a listener has certificates: other brokers start sooner without it.
-    from broker.auth.ssl_principal_mapping import SslPrincipalMapper
+    from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
 
     return SslPrincipalMapper(text)
 
 
 def _kerberos_rules(text: str) -> tuple[KerberosRule, ...]:
-    from broker.auth.kerberos_name import parse_kerberos_rules
+    from aclbroker.broker.auth.mapping.kerberos_name import parse_kerberos_rules
 
     return parse_kerberos_rules(text)
 

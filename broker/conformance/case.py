@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from protocol.messages import ApiKey
+from aclbroker.protocol.messages import ApiKey
 
 DELETERS: Final = ("wildcards", "cluster", "super")
 """The roles that may delete whatever there is; DELETE on the cluster is enough for topics."""

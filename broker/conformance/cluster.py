@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from broker.acl.bindings import AclBinding
-from broker.conformance.connection import Connection
-from broker.conformance.resources import (
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.conformance.connection import Connection
+from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
     GROUPS,
     PREFIX,
@@ -18,8 +18,7 @@ from broker.conformance.resources import (
     TRANSACTIONS,
     TopicIds,
 )
-from protocol.leaves import ZERO_UUID
-from protocol.messages import (
+from aclbroker.protocol.messages import (
     APIS,
     ApiKey,
     alter_share_group_offsets,
@@ -37,6 +36,7 @@ from protocol.messages import (
     offset_commit,
     share_group_heartbeat,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 READY_WITHIN: Final = 30.0
 _IMPATIENCE: Final = 1.0

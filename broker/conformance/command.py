@@ -6,19 +6,19 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from broker.conformance.cluster import SuiteError
-from broker.conformance.comparison import compare
-from broker.conformance.connection import ConnectionClosed, LoginError, NoAnswer
-from broker.conformance.options import OptionsError, read_target
-from broker.conformance.recording import (
+from aclbroker.broker.conformance.cluster import SuiteError
+from aclbroker.broker.conformance.comparison import compare
+from aclbroker.broker.conformance.connection import ConnectionClosed, LoginError, NoAnswer
+from aclbroker.broker.conformance.options import OptionsError, read_target
+from aclbroker.broker.conformance.recording import (
     Recording,
     RecordingError,
     dumps,
     load,
     packaged_recording,
 )
-from broker.conformance.report import FORMATS
-from broker.conformance.session import Target, record
+from aclbroker.broker.conformance.report import FORMATS
+from aclbroker.broker.conformance.session import Target, record
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from broker.conformance.divergences import explanation
-from broker.conformance.outline import Outline
-from broker.conformance.recording import Recording, Step
-from broker.conformance.roles import SUPER
-from broker.conformance.rules import Difference, differences
+from aclbroker.broker.conformance.divergences import explanation
+from aclbroker.broker.conformance.outline import Outline
+from aclbroker.broker.conformance.recording import Recording, Step
+from aclbroker.broker.conformance.roles import SUPER
+from aclbroker.broker.conformance.rules import Difference, differences
 
 NOT_OFFERED: Final = "not offered"
 NOT_IN_SUITE: Final = "not sent"

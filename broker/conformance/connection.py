@@ -9,12 +9,12 @@ import socket
 import struct
 from typing import Any, Final, NamedTuple
 
-from protocol.compile import decode, encode
-from protocol.header import RequestHeader, encode_request_header, response_header_version
-from protocol.messages import APIS, ApiKey
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import framed
+from aclbroker.protocol.compile import decode, encode
+from aclbroker.protocol.header import RequestHeader, encode_request_header, response_header_version
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import framed
 
 CLIENT_ID: Final = "conformance"
 _LARGEST_ANSWER: Final = 64 * 1024 * 1024

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from broker.conformance.outline import ANSWERED, CLOSED, NO_ANSWER
-from broker.conformance.recording import Step
-from broker.conformance.roles import SUPER
-from broker.conformance.rules import MISSING, TOKEN_KEYS, Difference
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.outline import ANSWERED, CLOSED, NO_ANSWER
+from aclbroker.broker.conformance.recording import Step
+from aclbroker.broker.conformance.roles import SUPER
+from aclbroker.broker.conformance.rules import MISSING, TOKEN_KEYS, Difference
+from aclbroker.protocol.messages import ApiKey
 
 
 class Divergence(NamedTuple):

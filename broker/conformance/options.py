@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from broker.auth.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas
-from broker.config import ConfigError
-from broker.config.properties import Setting, read_properties
-from broker.conformance.connection import Login
-from broker.conformance.session import Target
+from aclbroker.broker.auth.sasl.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas
+from aclbroker.broker.config import ConfigError
+from aclbroker.broker.config.properties import Setting, read_properties
+from aclbroker.broker.conformance.connection import Login
+from aclbroker.broker.conformance.session import Target
 
 USER_PREFIX: Final = "conformance.user."
 _PROTOCOLS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")

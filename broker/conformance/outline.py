@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from broker.conformance.resources import LISTED, TopicIds
-from protocol.leaves import ZERO_UUID
-from protocol.messages import ApiKey
-from protocol.schema import FieldSpec
+from aclbroker.broker.conformance.resources import LISTED, TopicIds
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.protocol.schema import FieldSpec
 
 NOT_ASKED: Final = -(2**31)
 """Authorized operations that were not asked for, or are not told (KIP-430)."""

@@ -18,8 +18,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from broker.conformance.outline import Outline
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.outline import Outline
+from aclbroker.protocol.messages import ApiKey
 
 FORMAT: Final = 1
 PACKAGED: Final = "kafka-4.3.0.json.gz"

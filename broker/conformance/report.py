@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
-from broker.conformance.comparison import Result
-from broker.conformance.divergences import DIVERGENCES
-from broker.conformance.roles import ROLES
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.comparison import Result
+from aclbroker.broker.conformance.divergences import DIVERGENCES
+from aclbroker.broker.conformance.roles import ROLES
+from aclbroker.protocol.messages import ApiKey
 
 _SHOWN: Final = 8
 """How many of a step's differences the text shows."""

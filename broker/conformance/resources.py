@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import AclOperation as Op
+from aclbroker.broker.acl.bindings import AclOperation as Op
 
 PREFIX: Final = "conformance-"
 

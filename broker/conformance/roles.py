@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     AclBinding,
@@ -18,8 +18,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.bindings import AclOperation as Op
-from broker.conformance.resources import (
+from aclbroker.broker.acl.bindings import AclOperation as Op
+from aclbroker.broker.conformance.resources import (
     GROUP_RIGHTS,
     SOMEBODY,
     TOPIC_RIGHTS,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from broker.conformance.outline import ANSWERED, Outline
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.outline import ANSWERED, Outline
+from aclbroker.protocol.messages import ApiKey
 
 REFUSALS: Final = frozenset((29, 30, 31, 53, 54, 65))
 """Topic, group, cluster and transactional id, no authorizer, delegation token."""

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from broker.conformance.case import Case
-from broker.conformance.cluster import Cluster
-from broker.conformance.connection import Connection, ConnectionClosed, Login, NoAnswer
-from broker.conformance.corpus import corpus
-from broker.conformance.outline import CLOSED, NO_ANSWER, Outline, outline, without_answer
-from broker.conformance.recording import Recording, Step
-from broker.conformance.resources import TopicIds
-from broker.conformance.roles import ROLES, Role
-from protocol.leaves import ProtocolError
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.schema import versions_in
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.cluster import Cluster
+from aclbroker.broker.conformance.connection import Connection, ConnectionClosed, Login, NoAnswer
+from aclbroker.broker.conformance.corpus import corpus
+from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, outline, without_answer
+from aclbroker.broker.conformance.recording import Recording, Step
+from aclbroker.broker.conformance.resources import TopicIds
+from aclbroker.broker.conformance.roles import ROLES, Role
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.schema import versions_in
 
 UNREADABLE: Final = "unreadable"
 """The outcome of an answer that is not as the protocol says."""

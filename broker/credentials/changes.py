@@ -9,7 +9,7 @@ from typing import Final
 
 import structlog
 
-from broker.stores import AclStore, StoreError
+from aclbroker.broker.stores import AclStore, StoreError
 
 log = structlog.get_logger()
 

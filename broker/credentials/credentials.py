@@ -9,12 +9,16 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from broker.auth.scram import LookUp, ScramLogin
-from broker.auth.scram_credentials import ScramMechanism
-from broker.credentials.changes import NotStored
-from broker.credentials.delegation_tokens import DelegationTokens, TokenSettings, load_tokens
-from broker.credentials.scram_users import ScramUsers, load_users
-from broker.stores import AclStore, StoreError
+from aclbroker.broker.auth.sasl.scram import LookUp, ScramLogin
+from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
+from aclbroker.broker.credentials.changes import NotStored
+from aclbroker.broker.credentials.delegation_tokens import (
+    DelegationTokens,
+    TokenSettings,
+    load_tokens,
+)
+from aclbroker.broker.credentials.scram_users import ScramUsers, load_users
+from aclbroker.broker.stores import AclStore, StoreError
 
 _SECRETS: Final = "secret"
 _SALTS: Final = "scram.salts"

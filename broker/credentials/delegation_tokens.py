@@ -17,14 +17,18 @@ from typing import Final, NamedTuple
 
 import structlog
 
-from broker.auth.mechanism import Identity
-from broker.auth.scram import ScramLogin
-from broker.auth.scram_credentials import ScramCredential, ScramMechanism, credential_of_password
-from broker.auth.scram_decoys import Decoys, derived_salt
-from broker.credentials.changes import Changes
-from broker.stores import AclStore, StoreError
-from broker.stores.store import new_cluster_id
-from protocol.errors import ErrorCode
+from aclbroker.broker.auth.sasl.mechanism import Identity
+from aclbroker.broker.auth.sasl.scram import ScramLogin
+from aclbroker.broker.auth.sasl.scram_credentials import (
+    ScramCredential,
+    ScramMechanism,
+    credential_of_password,
+)
+from aclbroker.broker.auth.sasl.scram_decoys import Decoys, derived_salt
+from aclbroker.broker.credentials.changes import Changes
+from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.broker.stores.store import new_cluster_id
+from aclbroker.protocol.errors import ErrorCode
 
 log = structlog.get_logger()
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from broker.auth.mechanism import Identity
-from broker.auth.scram import ScramLogin
-from broker.auth.scram_credentials import (
+from aclbroker.broker.auth.sasl.mechanism import Identity
+from aclbroker.broker.auth.sasl.scram import ScramLogin
+from aclbroker.broker.auth.sasl.scram_credentials import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
     ScramCredential,
@@ -17,11 +17,11 @@ from broker.auth.scram_credentials import (
     new_salt,
     salted_password,
 )
-from broker.auth.scram_decoys import Decoys
-from broker.credentials.changes import Changes, NotStored
-from broker.stores import AclStore, StoreError
-from protocol.errors import ErrorCode
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.broker.auth.sasl.scram_decoys import Decoys
+from aclbroker.broker.credentials.changes import Changes, NotStored
+from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from broker.acl.authorizer import RequestContext
-from broker.acl.bindings import CLUSTER_NAME, ResourceType
-from broker.catalog import INTERNAL_TOPICS, METADATA_TOPIC, is_topic_name
-from broker.gate.echo import Denial
-from broker.gate.may import Topics
-from broker.gate.need import Target
-from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
-from protocol.messages.fetch import FetchResponse
+from aclbroker.broker.acl.authorizer import RequestContext
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
+from aclbroker.broker.catalog import INTERNAL_TOPICS, METADATA_TOPIC, is_topic_name
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.need import Target
+from aclbroker.broker.gate.rights import Topics
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.fetch import FetchResponse
+from aclbroker.protocol.primitives import ZERO_UUID
 
 GROUP_COORDINATOR: Final = 0
 TRANSACTION_COORDINATOR: Final = 1

@@ -1,4 +1,4 @@
-"""Writes docs/gate.md from the table: `python -m broker.gate.docs docs/gate.md`."""
+"""Writes docs/gate.md from the table: `python -m aclbroker.broker.gate.docs docs/gate.md`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from broker.gate.need import ALL_VERSIONS, REFUSAL, Need, Row, Scope
-from broker.gate.table import GATE
-from protocol.messages import APIS
+from aclbroker.broker.gate.need import ALL_VERSIONS, REFUSAL, Need, Row, Scope
+from aclbroker.broker.gate.table import GATE
+from aclbroker.protocol.messages import APIS
 
 _HEAD = """\
-<!-- Made by `python -m broker.gate.docs docs/gate.md`. -->
+<!-- Made by `python -m aclbroker.broker.gate.docs docs/gate.md`. -->
 # The gate
 
 Which operation on which resource each API key needs. A request passes if all its lines hold. A line

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.gate.echo import Answer, Denial, without
-from broker.gate.may import May, Topics
-from broker.gate.need import REFUSAL, Need, Profile, Row, Scope, Target
-from protocol.errors import ErrorCode
-from protocol.messages import APIS
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.echo import Answer, Denial, without
+from aclbroker.broker.gate.need import REFUSAL, Need, Profile, Row, Scope, Target
+from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS
 
 Complete = Callable[[Any], Any]
 """Makes the answer to what was allowed the answer to all that was asked."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from broker.acl.authorizer import Action, Authorizer, Decision, RequestContext, Rule
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.gate.engine import check
-from broker.gate.may import May, Topics
-from broker.gate.need import Profile
-from broker.gate.table import GATE
+from aclbroker.broker.acl.authorizer import Action, Authorizer, Decision, RequestContext, Rule
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.engine import check
+from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.table import GATE
 
 
 class Check(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.gate.may import May
-from protocol.errors import ErrorCode
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.rights import May
+from aclbroker.protocol.errors import ErrorCode
 
 _HIDDEN = "The group has topics that the principal may not describe."
 

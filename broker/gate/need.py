@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from broker.acl.authorizer import RequestContext
-from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from broker.gate.echo import TOP, Answer
-from broker.gate.may import May, Topics
-from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
-from protocol.messages import ApiKey
+from aclbroker.broker.acl.authorizer import RequestContext
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.broker.gate.echo import TOP, Answer
+from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.primitives import ZERO_UUID
 
 REFUSAL: Final = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,

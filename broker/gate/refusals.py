@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.gate.echo import Denial
-from protocol.messages.alter_replica_log_dirs import (
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.protocol.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsResponse,
     AlterReplicaLogDirTopicResult,
 )
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.gate import conditions as c
-from broker.gate import groups, nested, tokens, topics
-from broker.gate.echo import (
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate import conditions as c
+from aclbroker.broker.gate import groups, offsets, tokens, topics
+from aclbroker.broker.gate.echo import (
     TOP,
     Answer,
     echo,
@@ -25,7 +25,7 @@ from broker.gate.echo import (
     top_and_entries,
     top_or_entries,
 )
-from broker.gate.need import (
+from aclbroker.broker.gate.need import (
     Profile,
     Row,
     anywhere,
@@ -40,9 +40,12 @@ from broker.gate.need import (
     whole,
     whole_by,
 )
-from broker.gate.refusals import refuse_alter_replica_log_dirs, refuse_alter_scram_credentials
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
+from aclbroker.broker.gate.refusals import (
+    refuse_alter_replica_log_dirs,
+    refuse_alter_scram_credentials,
+)
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
 
 ALTER: Final = AclOperation.ALTER
 ALTER_CONFIGS: Final = AclOperation.ALTER_CONFIGS
@@ -115,7 +118,7 @@ _ROWS: Final = (
         answer={0: entries(echo("topics", "topics", "name", BARE_INDEXES)),
                 2: TOP,
                 8: entries(echo("groups", "groups", "group_id"))},
-        special=nested.check_offset_fetch,
+        special=offsets.check_offset_fetch,
         note="Topics that may not be described are left out where all are asked for."),
     row(ApiKey.FIND_COORDINATOR,
         whole(CLUSTER_ACTION, CLUSTER, when=c.finds_share_coordinator),
@@ -306,7 +309,7 @@ _ROWS: Final = (
         each(DESCRIBE, GROUP, "group_id"),
         each(DESCRIBE, TOPIC, "topic_name"),
         answer=entries(echo("groups", "groups", "group_id")),
-        special=nested.check_share_group_offsets,
+        special=offsets.check_share_group_offsets,
         note="Topics that may not be described are left out where all are asked for."),
     row(ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         whole(READ, GROUP, "group_id"),

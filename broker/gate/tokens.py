@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from broker.acl.authorizer import Session
-from broker.auth.principals import ANONYMOUS
-from broker.gate.conditions import is_for_another, token_owner
-from broker.gate.echo import Denial
-from broker.gate.engine import Verdict, refused, unchanged, whole_denial
-from broker.gate.may import May, Topics
-from broker.gate.need import Profile, Row
-from protocol.errors import ErrorCode
-from protocol.messages.create_delegation_token import CreateDelegationTokenResponse
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.auth.principals import ANONYMOUS
+from aclbroker.broker.gate.conditions import is_for_another, token_owner
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.engine import Verdict, refused, unchanged, whole_denial
+from aclbroker.broker.gate.need import Profile, Row
+from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 
 NOT_ALLOWED: Final = Denial(
     ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,

@@ -7,23 +7,23 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.gate.echo import Denial
-from broker.gate.engine import Verdict, check_needs, refused, unchanged
-from broker.gate.may import May, Topics
-from broker.gate.need import Profile, Row
-from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
-from protocol.messages.describe_topic_partitions import (
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.engine import Verdict, check_needs, refused, unchanged
+from aclbroker.broker.gate.need import Profile, Row
+from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseTopic,
 )
-from protocol.messages.metadata import (
+from aclbroker.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseTopic,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _FIRST_VERSION_WITH_TOPIC_IDS: Final = 12
 # A plain int: `struct` packs it three times as fast as a member of an IntEnum.

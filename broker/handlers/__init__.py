@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from broker.gate.may import May
-from broker.handlers import (
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers import (
     acl_lists,
     acls,
     cluster,
     configs,
-    data,
     groups,
+    partitions,
     scram,
     session,
     tokens,
     topics,
 )
-from broker.handlers.answers import by_topic, empty, with_code, with_codes
-from broker.handlers.services import Handler, Services
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
+from aclbroker.broker.handlers.answers import by_topic, empty, with_code, with_codes
+from aclbroker.broker.handlers.services import Handler, Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
 
 _NO_COORDINATOR: Final = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 _NO_GROUP: Final = with_code(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -46,9 +46,9 @@ def api_versions(_services: Services, may: May, request: Any) -> Any:
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
-    ApiKey.PRODUCE: data.produce,
-    ApiKey.FETCH: data.fetch,
-    ApiKey.LIST_OFFSETS: data.list_offsets,
+    ApiKey.PRODUCE: partitions.produce,
+    ApiKey.FETCH: partitions.fetch,
+    ApiKey.LIST_OFFSETS: partitions.list_offsets,
     ApiKey.METADATA: cluster.metadata,
     ApiKey.LEADER_AND_ISR: _NOT_A_BROKERS_PEER,
     ApiKey.STOP_REPLICA: _NOT_A_BROKERS_PEER,
@@ -68,8 +68,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.CREATE_TOPICS: topics.create_topics,
     ApiKey.DELETE_TOPICS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.DELETE_RECORDS: by_topic(ErrorCode.POLICY_VIOLATION),
-    ApiKey.INIT_PRODUCER_ID: data.init_producer_id,
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: data.offset_for_leader_epoch,
+    ApiKey.INIT_PRODUCER_ID: partitions.init_producer_id,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: partitions.offset_for_leader_epoch,
     ApiKey.ADD_PARTITIONS_TO_TXN: _NO_COORDINATOR,
     ApiKey.ADD_OFFSETS_TO_TXN: _NO_COORDINATOR,
     ApiKey.END_TXN: _NO_COORDINATOR,

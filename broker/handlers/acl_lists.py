@@ -10,15 +10,15 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
-from broker.acl.authorizer import Authorizer
-from broker.acl.bindings import AclFilter
-from broker.acl.listing import PatternAcls
-from broker.gate.may import May
-from broker.handlers.acls import DISABLED, filter_of
-from broker.handlers.services import Services
-from protocol.compile.entries import encode_with_entries, entry_encoder
-from protocol.errors import ErrorCode
-from protocol.messages.describe_acls import (
+from aclbroker.broker.acl.authorizer import Authorizer
+from aclbroker.broker.acl.bindings import AclFilter
+from aclbroker.broker.acl.listing import PatternAcls
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.acls import DISABLED, filter_of
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.compile.entries import encode_with_entries, entry_encoder
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsRequest,
     DescribeAclsResource,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from broker.acl.authorizer import AclCreateResult, AclDeleteResult
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
     AclOperation,
@@ -18,24 +18,24 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.gate.echo import Denial
-from broker.gate.may import May
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.create_acls import (
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.create_acls import (
     AclCreation,
     AclCreationResult,
     CreateAclsRequest,
     CreateAclsResponse,
 )
-from protocol.messages.delete_acls import (
+from aclbroker.protocol.messages.delete_acls import (
     DeleteAclsFilter,
     DeleteAclsFilterResult,
     DeleteAclsMatchingAcl,
     DeleteAclsRequest,
     DeleteAclsResponse,
 )
-from protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 
 # A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
 _MESSAGE_LIMIT: Final = 1024

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from broker.gate.echo import Denial
-from broker.gate.may import May
-from broker.gate.table import GATE
-from broker.handlers.services import Handler, Services
-from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
-from protocol.messages import APIS
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.handlers.services import Handler, Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import ZERO_UUID
 
 STANDALONE: Final = (
     "This broker keeps ACLs and no data: it runs standalone. Gateway mode "

@@ -6,33 +6,33 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
-from broker.acl.bindings import ResourceType
-from broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
-from broker.gate.may import May
-from broker.handlers.services import Node, Services
-from protocol.errors import ErrorCode
-from protocol.messages.describe_cluster import (
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
 )
-from protocol.messages.describe_log_dirs import (
+from aclbroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
     DescribeLogDirsResult,
 )
-from protocol.messages.describe_topic_partitions import (
+from aclbroker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
     DescribeTopicPartitionsResponseTopic,
 )
-from protocol.messages.find_coordinator import (
+from aclbroker.protocol.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
     FindCoordinatorResponse,
 )
-from protocol.messages.metadata import (
+from aclbroker.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Final
 
-from broker.gate.conditions import (
+from aclbroker.broker.gate.conditions import (
     BROKER_CONFIG,
     BROKER_LOGGER_CONFIG,
     GROUP_CONFIG,
     TOPIC_CONFIG,
 )
-from broker.gate.may import May
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.describe_configs import (
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
 )
-from protocol.messages.list_config_resources import (
+from aclbroker.protocol.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from broker.acl.bindings import ResourceType
-from broker.gate.may import May
-from broker.handlers.answers import by_topic, with_code, with_codes
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
-from protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
-from protocol.messages.describe_groups import (
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.answers import by_topic, with_code, with_codes
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from aclbroker.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
+from aclbroker.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
 )
-from protocol.messages.describe_share_group_offsets import (
+from aclbroker.protocol.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
-from protocol.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
-from protocol.messages.offset_delete import (
+from aclbroker.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from aclbroker.protocol.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
     OffsetDeleteResponseTopic,
 )
-from protocol.messages.offset_fetch import (
+from aclbroker.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
     OffsetFetchResponseGroup,
@@ -39,7 +43,7 @@ from protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
-from protocol.messages.share_fetch import ShareFetchRequest
+from aclbroker.protocol.messages.share_fetch import ShareFetchRequest
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 _PROTOCOL: Final = "consumer"

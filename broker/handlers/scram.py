@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from broker.credentials import ScramUsers
-from broker.gate.echo import Denial
-from broker.gate.may import May
-from broker.gate.refusals import refuse_alter_scram_credentials
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.broker.credentials import ScramUsers
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.refusals import refuse_alter_scram_credentials
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
-from protocol.messages.describe_user_scram_credentials import (
+from aclbroker.protocol.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,

@@ -8,14 +8,14 @@ from itertools import count
 from secrets import randbelow
 from typing import Any, NamedTuple
 
-from broker.acl.authorizer import Authorizer, RequestContext
-from broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from broker.acl.operations import bit_field, supported_operations
-from broker.audit import Audit
-from broker.catalog import Catalog
-from broker.credentials import Credentials
-from broker.gate.may import May
-from broker.gate.need import Profile
+from aclbroker.broker.acl.authorizer import Authorizer, RequestContext
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.credentials import Credentials
+from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.observability.audit import Audit
 
 Handler = Callable[["Services", May, Any], Any | Coroutine[Any, Any, Any]]
 """Answers what the gate let through of a request: with the response, or a coroutine of it.

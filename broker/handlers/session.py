@@ -6,13 +6,20 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from broker.gate.may import May
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
-from protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+)
+from aclbroker.protocol.messages.sasl_authenticate import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+)
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
 _FIRST_VERSION_WITH_SOFTWARE: Final = 3
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")

@@ -6,29 +6,29 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.credentials import DelegationToken, DelegationTokens, NotStored, TokenError
-from broker.gate.conditions import token_owner
-from broker.gate.may import May
-from broker.gate.tokens import create_refusal, may_use_tokens
-from broker.handlers.answers import because
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.create_delegation_token import (
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.credentials import DelegationToken, DelegationTokens, NotStored, TokenError
+from aclbroker.broker.gate.conditions import token_owner
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.tokens import create_refusal, may_use_tokens
+from aclbroker.broker.handlers.answers import because
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
     CreateDelegationTokenResponse,
 )
-from protocol.messages.describe_delegation_token import (
+from aclbroker.protocol.messages.describe_delegation_token import (
     DescribedDelegationToken,
     DescribedDelegationTokenRenewer,
     DescribeDelegationTokenRequest,
     DescribeDelegationTokenResponse,
 )
-from protocol.messages.expire_delegation_token import (
+from aclbroker.protocol.messages.expire_delegation_token import (
     ExpireDelegationTokenRequest,
     ExpireDelegationTokenResponse,
 )
-from protocol.messages.renew_delegation_token import (
+from aclbroker.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from secrets import token_bytes
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.catalog import METADATA_TOPIC, is_topic_name
-from broker.gate.may import May
-from broker.handlers.answers import because
-from broker.handlers.services import Services
-from protocol.errors import ErrorCode
-from protocol.messages.create_topics import (
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.catalog import METADATA_TOPIC, is_topic_name
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.answers import because
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.create_topics import (
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,

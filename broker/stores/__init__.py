@@ -5,9 +5,9 @@ A store is named by a URL.
 
 from __future__ import annotations
 
-from broker.stores.memory import MemoryStore
-from broker.stores.sqlite import SqliteStore
-from broker.stores.store import AclStore, StoreError
+from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.broker.stores.sqlite import SqliteStore
+from aclbroker.broker.stores.store import AclStore, StoreError
 
 __all__ = ["AclStore", "StoreError", "open_store"]
 

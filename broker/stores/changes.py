@@ -8,8 +8,14 @@ from contextlib import closing
 from itertools import chain, islice, product
 from typing import Any, Final
 
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.stores.schema import FIELDS, InvalidRow, dead_rows
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.stores.schema import FIELDS, InvalidRow, dead_rows
 
 _CHUNK: Final = 4096
 """How many ACLs are read at a time."""

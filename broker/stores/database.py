@@ -17,9 +17,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from broker.acl.bindings import AclBinding
-from broker.stores import changes, records, schema
-from broker.stores.store import StoreError, new_cluster_id
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.stores import changes, records, schema
+from aclbroker.broker.stores.store import StoreError, new_cluster_id
 
 _LITTER: Final = 20_000
 """How many removals may have left dead rows behind before these are deleted."""

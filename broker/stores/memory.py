@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping
 
-from broker.acl.bindings import AclBinding
-from broker.stores.store import new_cluster_id
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.stores.store import new_cluster_id
 
 
 class MemoryStore:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Mapping
 
-from broker.stores.schema import InvalidRow
+from aclbroker.broker.stores.schema import InvalidRow
 
 
 def load(connection: sqlite3.Connection, kind: str) -> dict[str, str]:

@@ -10,9 +10,9 @@ from typing import ParamSpec, TypeVar
 
 import structlog
 
-from broker.acl.bindings import AclBinding
-from broker.stores.database import Database
-from broker.stores.store import StoreError
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.stores.database import Database
+from aclbroker.broker.stores.store import StoreError
 
 log = structlog.get_logger()
 P = ParamSpec("P")

@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Collection, Mapping
 from typing import Protocol
 
-from broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.bindings import AclBinding
 
 
 class StoreError(Exception):

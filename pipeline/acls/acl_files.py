@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
@@ -15,7 +15,7 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from pipeline.acls.policy import Policy, PolicyError, parse_policy
+from aclbroker.pipeline.acls.policy import Policy, PolicyError, parse_policy
 
 _LIST_HEAD: Final = "Current ACLs for resource `"
 _FOR_PRINCIPAL: Final = "ACLs for principal `"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from broker.acl.bindings import AclBinding
-from pipeline.acls.ruleset import acl_id
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline.acls.ruleset import acl_id
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.bindings import AclBinding
 
 _PLAIN: Final = re.compile(r"[^\s\"\\]+")
 

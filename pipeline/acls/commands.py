@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, Final
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,
@@ -21,8 +21,8 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from broker.acl.operations import supported_operations
-from pipeline.acls.acl_text import acl_text
+from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.pipeline.acls.acl_text import acl_text
 
 _RESOURCE_OPTIONS: Final = {
     ResourceType.TOPIC: "--topic",

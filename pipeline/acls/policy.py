@@ -15,7 +15,7 @@ from typing import IO, Any, Final, NamedTuple, NoReturn
 
 import yaml
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,

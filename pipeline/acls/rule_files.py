@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import ResourceType
-from pipeline.acls.acl_files import read_acls
-from pipeline.acls.broker_properties import read_broker_properties
-from pipeline.acls.policy import Policy
-from pipeline.acls.rules import AclSet, Settings, existing, rulesets
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.options import AuditOptions, Given
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.pipeline.acls.acl_files import read_acls
+from aclbroker.pipeline.acls.broker_properties import read_broker_properties
+from aclbroker.pipeline.acls.policy import Policy
+from aclbroker.pipeline.acls.rules import AclSet, Settings, existing, rulesets
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.options import AuditOptions, Given
 
 Describe = Callable[[str, str | None], Policy]
 """Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""

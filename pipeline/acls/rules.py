@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from broker.acl.bindings import AclBinding, ResourceType
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.broker_properties import BrokerSettings
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.errors import InputError
-from pipeline.options import Given
+from aclbroker.broker.acl.bindings import AclBinding, ResourceType
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.broker_properties import BrokerSettings
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.options import Given
 
 
 class AclSet(NamedTuple):

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from broker.acl.bindings import AclBinding
-from broker.acl.decisions import AclAuthorizer, BrokerUsers
-from broker.acl.index import AclIndex
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.decisions import AclAuthorizer, BrokerUsers
+from aclbroker.broker.acl.index import AclIndex
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,16 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from pipeline.acls.acl_table import acl_table
-from pipeline.acls.ruleset import Ruleset, acl_id
-from pipeline.spark.files import exists
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.pipeline.acls.acl_table import acl_table
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
+from aclbroker.pipeline.spark.files import exists
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,8 +13,8 @@ from collections.abc import Container, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import AclBinding
 
 
 class Setting(StrEnum):

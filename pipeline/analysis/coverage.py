@@ -19,10 +19,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import WILDCARD_PRINCIPAL, AclBinding, AclOperation, AclPermission
-from broker.acl.operations import GRANTED_BY, NAMED_BY
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.scope import HostKey, PatternKey, Scopes
+from aclbroker.broker.acl.bindings import (
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    AclOperation,
+    AclPermission,
+)
+from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.scope import HostKey, PatternKey, Scopes
 
 _ALLOW: Final = AclPermission.ALLOW
 _DENY: Final = AclPermission.DENY

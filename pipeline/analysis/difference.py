@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import Final, Literal, NamedTuple
 
-from broker.acl.bindings import AclBinding
-from broker.acl.hosts import canonical, subnet
-from pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.hosts import canonical, subnet
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 
 Field = Literal["permission", "host"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,

@@ -12,8 +12,8 @@ from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 
-from broker.acl.authorizer import Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
@@ -23,10 +23,10 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from broker.acl.decisions import BrokerUsers
-from broker.acl.hosts import subnet
-from broker.acl.operations import GRANTED_BY
-from pipeline.acls.ruleset import Ruleset
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.broker.acl.hosts import subnet
+from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.pipeline.acls.ruleset import Ruleset
 
 Principals = tuple[str, ...]
 

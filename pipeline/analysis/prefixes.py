@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
-from pipeline.analysis.least_privilege import (
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.pipeline.analysis.least_privilege import (
     Grantee,
     Grants,
     allowing,

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from broker.acl.bindings import AclBinding, AclPermission, ResourceType
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.least_privilege import Grants, Principals, Use, bound_to_hosts, needed
-from pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
-from pipeline.analysis.safeguards import safeguards
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission, ResourceType
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.least_privilege import (
+    Grants,
+    Principals,
+    Use,
+    bound_to_hosts,
+    needed,
+)
+from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
+from aclbroker.pipeline.analysis.safeguards import safeguards
 
 
 @dataclass(frozen=True, slots=True)

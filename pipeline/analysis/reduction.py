@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
@@ -14,8 +14,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.operations import GRANTED_BY
-from pipeline.analysis.least_privilege import operations_of
+from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.pipeline.analysis.least_privilege import operations_of
 
 
 class Reduction(NamedTuple):

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
@@ -19,11 +19,11 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
-from broker.acl.operations import supported_operations
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.coverage import covered
-from pipeline.analysis.least_privilege import Principals, effective
+from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.coverage import covered
+from aclbroker.pipeline.analysis.least_privilege import Principals, effective
 
 
 def safeguards(

@@ -13,8 +13,14 @@ from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, AclBinding, PatternType, ResourceType
-from broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.bindings import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
 
 PatternKey = tuple[ResourceType, PatternType, str]
 

@@ -22,7 +22,7 @@ from datetime import date
 from enum import Enum
 from typing import NamedTuple
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
@@ -30,8 +30,8 @@ from broker.acl.bindings import (
     AclPermission,
     PatternType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.scope import PatternKey, Scopes, kafka_overlooks
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.scope import PatternKey, Scopes, kafka_overlooks
 
 
 class Asked(NamedTuple):

@@ -12,9 +12,9 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import PatternType
-from pipeline.ingest.record import (
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import PatternType
+from aclbroker.pipeline.ingest.record import (
     ASKED,
     MOST_REFERENCES,
     PRINCIPAL_FORM,

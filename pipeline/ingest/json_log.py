@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import json as arrow_json
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import PatternType
-from pipeline.ingest import json_line
-from pipeline.ingest.parsed import (
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import PatternType
+from aclbroker.pipeline.ingest import json_line
+from aclbroker.pipeline.ingest.parsed import (
     MICROSECOND,
     RECORD_SCHEMA,
     Parsed,
@@ -29,7 +29,7 @@ from pipeline.ingest.parsed import (
     records_table,
     timestamps,
 )
-from pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM, Record, canonical_host
+from aclbroker.pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM, Record, canonical_host
 
 _SCHEMA: Final = pa.schema(
     [

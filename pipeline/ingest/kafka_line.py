@@ -17,8 +17,14 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from broker.acl.authorizer import RuleKind
-from pipeline.ingest.record import ASKED, PRINCIPAL_FORM, RESOURCES, Record, canonical_host
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline.ingest.record import (
+    ASKED,
+    PRINCIPAL_FORM,
+    RESOURCES,
+    Record,
+    canonical_host,
+)
 
 
 class Dialect(StrEnum):

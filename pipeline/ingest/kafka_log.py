@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.ingest import kafka_line
-from pipeline.ingest.kafka_line import Reason
-from pipeline.ingest.kafka_records import said
-from pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
+from aclbroker.pipeline.ingest import kafka_line
+from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.kafka_records import said
+from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 
 _LINE_END: Final = 1 << 31
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.ingest import kafka_line
-from pipeline.ingest.kafka_line import Reason
-from pipeline.ingest.parsed import RECORD_SCHEMA
+from aclbroker.pipeline.ingest import kafka_line
+from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA
 
 Flags = NDArray[np.bool_]
 

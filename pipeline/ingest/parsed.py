@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.record import Record
+from aclbroker.pipeline.ingest.record import Record
 
 RECORD_SCHEMA: Final = pa.schema(
     [

@@ -13,16 +13,16 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.ingest.json_log import JsonLog
-from pipeline.ingest.kafka_log import KafkaLog
-from pipeline.ingest.parsed import Parsed, Rejected
-from pipeline.ingest.sources import first_line, worker_lines
-from pipeline.ingest.usage import usage_rows
-from pipeline.spark.workers import uncollected
-from pipeline.usage.counting import Counting
-from pipeline.usage.packing import packed
-from pipeline.usage.table import COUNTS, KEYS, Usage
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.json_log import JsonLog
+from aclbroker.pipeline.ingest.kafka_log import KafkaLog
+from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
+from aclbroker.pipeline.ingest.sources import first_line, worker_lines
+from aclbroker.pipeline.ingest.usage import usage_rows
+from aclbroker.pipeline.spark.workers import uncollected
+from aclbroker.pipeline.usage.counting import Counting
+from aclbroker.pipeline.usage.packing import packed
+from aclbroker.pipeline.usage.table import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.acl.hosts import canonical
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.hosts import canonical
 
 
 class Record(NamedTuple):

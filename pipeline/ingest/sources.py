@@ -15,10 +15,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
-from pipeline.ingest.kafka_log import Piece
-from pipeline.ingest.pieces import COMPRESSIONS, read_lines
-from pipeline.spark.files import as_pattern, is_local, path_of
-from pipeline.spark.tasks import in_tasks, task_size
+from aclbroker.pipeline.ingest.kafka_log import Piece
+from aclbroker.pipeline.ingest.pieces import COMPRESSIONS, read_lines
+from aclbroker.pipeline.spark.files import as_pattern, is_local, path_of
+from aclbroker.pipeline.spark.tasks import in_tasks, task_size
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

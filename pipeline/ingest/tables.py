@@ -20,13 +20,13 @@ from urllib.parse import unquote
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.ingest.read import Reading, events, usage
-from pipeline.ingest.sources import IngestError, lines, lines_of_batch, stream
-from pipeline.ingest.topic import is_topic, topic_lines
-from pipeline.spark.files import exists, is_local, path_of, read_text, write_text
-from pipeline.spark.tasks import in_tasks
-from pipeline.usage.table import Usage
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.read import Reading, events, usage
+from aclbroker.pipeline.ingest.sources import IngestError, lines, lines_of_batch, stream
+from aclbroker.pipeline.ingest.topic import is_topic, topic_lines
+from aclbroker.pipeline.spark.files import exists, is_local, path_of, read_text, write_text
+from aclbroker.pipeline.spark.tasks import in_tasks
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
-from pipeline.ingest.sources import IngestError
+from aclbroker.pipeline.ingest.sources import IngestError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,9 +7,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.parsed import Parsed
-from pipeline.usage.grouping import encoded
-from pipeline.usage.table import COUNTS, KEYS
+from aclbroker.pipeline.ingest.parsed import Parsed
+from aclbroker.pipeline.usage.grouping import encoded
+from aclbroker.pipeline.usage.table import COUNTS, KEYS
 
 _DAY: Final = 86_400_000_000  # microseconds
 _COLUMNS: Final = (*KEYS, *COUNTS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.drift import Drift, drift_warnings
-from pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total, find_flips
-from pipeline.jobs.flips_report import FlipsReport, report_flips
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.drift import Drift, drift_warnings
+from aclbroker.pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total, find_flips
+from aclbroker.pipeline.jobs.flips_report import FlipsReport, report_flips
 
 
 @dataclass(frozen=True, slots=True)

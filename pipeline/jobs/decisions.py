@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset, acl_id
-from pipeline.deciding import ShippedSets, decide
-from pipeline.questions import Batches
-from pipeline.usage.table import Usage
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
+from aclbroker.pipeline.deciding import ShippedSets, decide
+from aclbroker.pipeline.questions import Batches
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import ANY_RESOURCE, RuleKind
-from broker.acl.bindings import WILDCARD, AclBinding, AclOperation, ResourceType
-from pipeline import replay
-from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
-from pipeline.inputs import Inputs
-from pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
-from pipeline.result import Result
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
+from aclbroker.broker.acl.bindings import WILDCARD, AclBinding, AclOperation, ResourceType
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
+from aclbroker.pipeline.result import Result
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple
 
-from broker.acl.bindings import AclBinding
-from pipeline.acls.acl_text import acl_text
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.difference import Difference, difference, setting_differences
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.comparison import Comparison, compare
-from pipeline.result import Cell, Figure, Result, Table
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.difference import Difference, difference, setting_differences
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.comparison import Comparison, compare
+from aclbroker.pipeline.result import Cell, Figure, Result, Table
 
 _JOB: Final = "diff"
 

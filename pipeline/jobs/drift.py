@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
-from pipeline.acls.ruleset import Ruleset
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.hosts import Hosts
-from pipeline.questions import (
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.hosts import Hosts
+from aclbroker.pipeline.questions import (
     QUESTION,
     RuleSets,
     hosts_of,
@@ -20,10 +20,10 @@ from pipeline.questions import (
     questions_of,
     tells_listeners,
 )
-from pipeline.usage.counting import counted
-from pipeline.usage.grouping import encoded, numbered
-from pipeline.usage.packing import compacted
-from pipeline.usage.table import Tables, Usage
+from aclbroker.pipeline.usage.counting import counted
+from aclbroker.pipeline.usage.grouping import encoded, numbered
+from aclbroker.pipeline.usage.packing import compacted
+from aclbroker.pipeline.usage.table import Tables, Usage
 
 if TYPE_CHECKING:
     from pyspark import Broadcast

@@ -15,17 +15,17 @@ import pyarrow.compute as pc
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclBinding
-from pipeline import replay
-from pipeline.acls.acl_text import acl_text
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.causes import Causes, Decided, causes
-from pipeline.deciding import ShippedSets, decide
-from pipeline.jobs.flipped_usage import flipped_usage
-from pipeline.output import Output
-from pipeline.questions import Batches
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
+from aclbroker.pipeline.deciding import ShippedSets, decide
+from aclbroker.pipeline.jobs.flipped_usage import flipped_usage
+from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.questions import Batches
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

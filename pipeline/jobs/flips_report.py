@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import Observation, Window
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
-from pipeline.acls.acl_text import resource_text
-from pipeline.hosts import ANY_HOST
-from pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
-from pipeline.jobs.ranking import Ranking, rankings
-from pipeline.output import Output
-from pipeline.result import Cell, Chart, Figure, Table
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.hosts import ANY_HOST
+from aclbroker.pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
+from aclbroker.pipeline.jobs.ranking import Ranking, rankings
+from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.result import Cell, Chart, Figure, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

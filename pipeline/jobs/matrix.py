@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import AclOperation
-from pipeline.acls.acl_text import resource_text
-from pipeline.inputs import Inputs, Window
-from pipeline.jobs.decisions import decisions
-from pipeline.jobs.ranking import Ranking, rankings
-from pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.inputs import Inputs, Window
+from aclbroker.pipeline.jobs.decisions import decisions
+from aclbroker.pipeline.jobs.ranking import Ranking, rankings
+from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -24,21 +24,21 @@ from dataclasses import dataclass
 
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import ANY_RESOURCE, RuleKind
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
+from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
     AclOperation,
     AclPermission,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.prefixes import PrefixOptions
-from pipeline.analysis.recommendation import Draft
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.recommend_questions import SESSION, Questions, session_of
-from pipeline.jobs.recommend_report import Found, report
-from pipeline.result import Result
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.analysis.recommendation import Draft
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.recommend_questions import SESSION, Questions, session_of
+from aclbroker.pipeline.jobs.recommend_report import Found, report
+from aclbroker.pipeline.result import Result
 
 
 @dataclass(frozen=True, slots=True)

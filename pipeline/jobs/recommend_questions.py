@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import ANY_RESOURCE, RuleKind
-from broker.acl.bindings import AclBinding, AclOperation, ResourceType
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.least_privilege import Principals, Use
-from pipeline.analysis.prefixes import PREFIXABLE
-from pipeline.analysis.recommendation import Evidence
-from pipeline.inputs import Inputs
-from pipeline.questions import QUESTION, RuleSets
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.least_privilege import Principals, Use
+from aclbroker.pipeline.analysis.prefixes import PREFIXABLE
+from aclbroker.pipeline.analysis.recommendation import Evidence
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.questions import QUESTION, RuleSets
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

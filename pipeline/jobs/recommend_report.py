@@ -9,21 +9,21 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
     AclBinding,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.prefixes import Candidate
-from pipeline.analysis.recommendation import Draft, Evidence, why_not
-from pipeline.analysis.reduction import Reduction, reduction
-from pipeline.inputs import Inputs
-from pipeline.jobs.drift import Drift, drift_warnings
-from pipeline.jobs.recommend_questions import Proof
-from pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.prefixes import Candidate
+from aclbroker.pipeline.analysis.recommendation import Draft, Evidence, why_not
+from aclbroker.pipeline.analysis.reduction import Reduction, reduction
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.drift import Drift, drift_warnings
+from aclbroker.pipeline.jobs.recommend_questions import Proof
+from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from pipeline.acls.acl_table import acl_table
-from pipeline.acls.acl_text import acl_text
-from pipeline.acls.ruleset import Ruleset, acl_id
-from pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
-from pipeline.inputs import Inputs
-from pipeline.jobs.removal import Removal, proven, rules_of
-from pipeline.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.acls.acl_table import acl_table
+from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
+from aclbroker.pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.removal import Removal, proven, rules_of
+from aclbroker.pipeline.result import Cell, Figure, Result, Table
 
 _COVERED: Final = [
     pa.field("covered_by_id", pa.string()),

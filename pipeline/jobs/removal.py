@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import AclBinding
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import AclOperation
-from pipeline.analysis.spikes import SpikeRule
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.novelty import habits_of, items_of
-from pipeline.jobs.sessions_report import Found, report
-from pipeline.jobs.spike_days import spike_days
-from pipeline.result import Result
+from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.pipeline.analysis.spikes import SpikeRule
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.novelty import habits_of, items_of
+from aclbroker.pipeline.jobs.sessions_report import Found, report
+from aclbroker.pipeline.jobs.spike_days import spike_days
+from aclbroker.pipeline.result import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

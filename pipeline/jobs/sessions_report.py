@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F
 
-from pipeline.acls.acl_text import resource_text
-from pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

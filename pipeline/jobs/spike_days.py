@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
-from pipeline.analysis.spikes import SpikeRule, spikes
+from aclbroker.pipeline.analysis.spikes import SpikeRule, spikes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclPermission
-from pipeline import replay
-from pipeline.acls.acl_table import acl_table
-from pipeline.acls.acl_text import acl_text
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.scope import kafka_overlooks
-from pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.removal import Removal, proven, replayed, rules_of
-from pipeline.result import Cell, Chart, Figure, Result, Table
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import AclPermission
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.acl_table import acl_table
+from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.scope import kafka_overlooks
+from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.removal import Removal, proven, replayed, rules_of
+from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

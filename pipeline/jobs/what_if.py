@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.inputs import Inputs
-from pipeline.jobs.comparison import compare
-from pipeline.result import Figure, Result
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.jobs.comparison import compare
+from aclbroker.pipeline.result import Figure, Result
 
 _JOB: Final = "what-if"
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from pipeline.acls.ruleset import Ruleset
-from pipeline.inputs import Window
-from pipeline.result import Result, Table
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.inputs import Window
+from aclbroker.pipeline.result import Result, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,25 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from pipeline.report import charts
-from pipeline.report.content import Report
-from pipeline.report.markup import Markup, breakable, document, element, joined, name_of, style
-from pipeline.report.words import (
+from aclbroker.pipeline.report import charts
+from aclbroker.pipeline.report.content import Report
+from aclbroker.pipeline.report.markup import (
+    Markup,
+    breakable,
+    document,
+    element,
+    joined,
+    name_of,
+    style,
+)
+from aclbroker.pipeline.report.words import (
     cell,
     counted,
     days,
     is_number,
     numeric_columns,
 )
-from pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
 
 _LONGEST_NAME = 240
 """How many characters of a name are shown: a client may use a name of 32 thousand."""
@@ -39,7 +47,11 @@ _PROSE = ("note", "reason", "why", "meaning", "proof", "finding", "advice", "wha
 
 def page(report: Report) -> str:
     """Return the report as an HTML document."""
-    css = resources.files("pipeline.report").joinpath("style.css").read_text(encoding="utf-8")
+    css = (
+        resources.files("aclbroker.pipeline.report")
+        .joinpath("style.css")
+        .read_text(encoding="utf-8")
+    )
     title = _title(report)
     return document(
         element(

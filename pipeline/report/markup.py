@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from pipeline.report.words import ESCAPE, shortened, shown
+from aclbroker.pipeline.report.words import ESCAPE, shortened, shown
 
 _VOID: Final = frozenset(["meta", "br", "hr", "wbr"])
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from pipeline.report.content import Report
-from pipeline.report.words import (
+from aclbroker.pipeline.report.content import Report
+from aclbroker.pipeline.report.words import (
     cell,
     counted,
     cut,
@@ -16,7 +16,7 @@ from pipeline.report.words import (
     shown,
     width,
 )
-from pipeline.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.result import Cell, Figure, Result, Table
 
 LEAST_WIDTH: Final = 40
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from pipeline.spark.java import Java
+from aclbroker.pipeline.spark.java import Java
 
 _COMPILE_LATER: Final = (
     # Ten times HotSpot's own. Otherwise its optimizing compiler has half of two cores for itself

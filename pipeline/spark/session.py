@@ -10,8 +10,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pipeline.spark.java import LEAST, provide_java
-from pipeline.spark.jvm import jvm_options
+from aclbroker.pipeline.spark.java import LEAST, provide_java
+from aclbroker.pipeline.spark.jvm import jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

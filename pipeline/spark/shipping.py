@@ -9,11 +9,12 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-import broker
-import broker.acl
-import pipeline
+import aclbroker
+from aclbroker import broker, pipeline
+from aclbroker.broker import acl
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,12 +51,13 @@ def write_archive(path: Path) -> None:
 
 
 def _modules() -> Iterator[tuple[str, Path]]:
-    yield "broker/__init__.py", _home(broker) / "__init__.py"
-    for package, name in ((broker.acl, "broker/acl"), (pipeline, "pipeline")):
+    alone, whole = "__init__.py", "**/*.py"
+    for package, files in ((aclbroker, alone), (broker, alone), (acl, whole), (pipeline, whole)):
         home = _home(package)
-        for source in home.rglob("*.py"):
-            yield f"{name}/{source.relative_to(home).as_posix()}", source
+        folder = package.__name__.replace(".", "/")
+        for source in home.glob(files):
+            yield f"{folder}/{source.relative_to(home).as_posix()}", source
 
 
-def _home(package: object) -> Path:
-    return Path(str(getattr(package, "__file__", ""))).parent
+def _home(package: ModuleType) -> Path:
+    return Path(str(package.__file__)).parent

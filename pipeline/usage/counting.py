@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pipeline.usage.grouping import encoded, grouped
+from aclbroker.pipeline.usage.grouping import encoded, grouped
 
 _MOST_ROWS: Final = 400_000
 

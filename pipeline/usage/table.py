@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.spark.workers import uncollected
-from pipeline.usage.counting import counted
-from pipeline.usage.packing import decoded, unpacked
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.spark.workers import uncollected
+from aclbroker.pipeline.usage.counting import counted
+from aclbroker.pipeline.usage.packing import decoded, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

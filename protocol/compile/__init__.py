@@ -1,8 +1,8 @@
 """Straight-line Python for each message and version, generated from its Schema at first use.
 
-A nested walk over leaf objects costs tens of microseconds a message; the generated functions do the
-same in one function body without a call a field. The Schemas stay the readable reference that the
-tests hold the generated code to.
+A nested walk over objects of wire types costs tens of microseconds a message; the generated
+functions do the same in one function body without a call a field. The Schemas stay the readable
+reference that the tests hold the generated code to.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from protocol.compile.decoder import decoder_source
-from protocol.compile.encoder import encoder_source
-from protocol.leaves import ProtocolError
-from protocol.schema import struct_of
+from aclbroker.protocol.compile.decoder import decoder_source
+from aclbroker.protocol.compile.encoder import encoder_source
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.schema import struct_of
 
 
 class Codec(NamedTuple):

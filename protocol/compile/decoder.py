@@ -10,10 +10,18 @@ import dataclasses
 import struct
 from typing import Any
 
-from protocol.compile import runtime
-from protocol.compile.source import FORMATS, Source
-from protocol.leaves import LONGEST_STRING, Array, Bytes, Leaf, Nullable, ProtocolError, String
-from protocol.schema import Struct, TaggedField
+from aclbroker.protocol.compile import runtime
+from aclbroker.protocol.compile.source import FORMATS, Source
+from aclbroker.protocol.primitives import (
+    LONGEST_STRING,
+    Array,
+    Bytes,
+    Nullable,
+    ProtocolError,
+    String,
+    WireType,
+)
+from aclbroker.protocol.schema import Struct, TaggedField
 
 _CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
 
@@ -42,35 +50,35 @@ def decoder_source(layout: Struct) -> Source:
     return source
 
 
-def minimum_size(leaf: Leaf) -> int:
-    """Return the fewest bytes that a value of the leaf can take."""
-    match leaf:
+def minimum_size(wire_type: WireType) -> int:
+    """Return the fewest bytes that a value of the wire type can take."""
+    match wire_type:
         case Struct():
-            return sum(map(minimum_size, leaf.fields)) + leaf.flexible
+            return sum(map(minimum_size, wire_type.fields)) + wire_type.flexible
         case Array() | Bytes() | String():
-            return 1 if leaf.compact else (2 if isinstance(leaf, String) else 4)
+            return 1 if wire_type.compact else (2 if isinstance(wire_type, String) else 4)
         case Nullable():
             return 1
         case _:
-            return struct.calcsize(">" + FORMATS[leaf])
+            return struct.calcsize(">" + FORMATS[wire_type])
 
 
-def _value(source: Source, leaf: Leaf, target: str, where: str) -> None:
+def _value(source: Source, wire_type: WireType, target: str, where: str) -> None:
     """Write the lines that read one value into the variable ``target``."""
-    match leaf:
+    match wire_type:
         case Struct():
-            _struct(source, leaf, target)
+            _struct(source, wire_type, target)
         case Array():
-            _array(source, leaf, target, where)
+            _array(source, wire_type, target, where)
         case String() | Bytes():
-            _slice(source, leaf, target, where)
+            _slice(source, wire_type, target, where)
         case Nullable():
             [marker] = _fixed(source, "b")
             source.line(f"{target} = None")
             with source.block(f"if {marker} >= 0:"):
-                _value(source, leaf.struct, target, where)
+                _value(source, wire_type.struct, target, where)
         case _:
-            [value] = _fixed(source, FORMATS[leaf])
+            [value] = _fixed(source, FORMATS[wire_type])
             source.line(f"{target} = {value}")
 
 
@@ -83,47 +91,49 @@ def _fixed(source: Source, *formats: str) -> list[str]:
     return targets
 
 
-def _length(source: Source, leaf: String | Bytes | Array, where: str) -> str:
+def _length(source: Source, wire_type: String | Bytes | Array, where: str) -> str:
     """Read a length; negative means null."""
     n = source.fresh("n")
-    if leaf.compact:
+    if wire_type.compact:
         source.line(f"{n} = data[pos] - 1")
         source.line("pos += 1")
         with source.block(f"if {n} > 126:"):
             source.line(f"{n}, pos = read_varint(data, pos - 1)")
             source.line(f"{n} -= 1")
-            if isinstance(leaf, String):
+            if isinstance(wire_type, String):
                 with source.block(f"if {n} > {LONGEST_STRING}:"):
                     source.line(f"long({where!r})")
         return n
-    [n] = _fixed(source, "h" if isinstance(leaf, String) else "i")
+    [n] = _fixed(source, "h" if isinstance(wire_type, String) else "i")
     return n
 
 
-def _null(source: Source, leaf: String | Bytes | Array, n: str, target: str, where: str) -> None:
+def _null(
+    source: Source, wire_type: String | Bytes | Array, n: str, target: str, where: str
+) -> None:
     with source.block(f"if {n} < 0:"):
-        source.line(f"{target} = None" if leaf.nullable else f"null({where!r})")
+        source.line(f"{target} = None" if wire_type.nullable else f"null({where!r})")
 
 
-def _slice(source: Source, leaf: String | Bytes, target: str, where: str) -> None:
-    n = _length(source, leaf, where)
-    _null(source, leaf, n, target, where)
+def _slice(source: Source, wire_type: String | Bytes, target: str, where: str) -> None:
+    n = _length(source, wire_type, where)
+    _null(source, wire_type, n, target, where)
     with source.block("else:"):
         source.line(f"end = pos + {n}")
         with source.block("if end > size:"):
             source.line(f"short({where!r})")
-        source.line(f"{target} = data[pos:end]" + (".decode()" * isinstance(leaf, String)))
+        source.line(f"{target} = data[pos:end]" + (".decode()" * isinstance(wire_type, String)))
         source.line("pos = end")
 
 
-def _array(source: Source, leaf: Array, target: str, where: str) -> None:
-    n = _length(source, leaf, where)
-    _null(source, leaf, n, target, where)
+def _array(source: Source, wire_type: Array, target: str, where: str) -> None:
+    n = _length(source, wire_type, where)
+    _null(source, wire_type, n, target, where)
     with source.block("else:"):
-        least = minimum_size(leaf.entry)
+        least = minimum_size(wire_type.entry)
         with source.block(f"if {n} * {least} > size - pos:"):
             source.line(f"short({where!r})")
-        if (letter := FORMATS.get(leaf.entry)) and letter != "16s":
+        if (letter := FORMATS.get(wire_type.entry)) and letter != "16s":
             source.line(f"{target} = list(unpack_from(f'>{{{n}}}{letter}', data, pos))")
             source.line(f"pos += {n} * {least}")
             return
@@ -131,7 +141,7 @@ def _array(source: Source, leaf: Array, target: str, where: str) -> None:
         entry, append = source.fresh("e"), source.fresh("append")
         source.line(f"{append} = {target}.append")
         with source.block(f"for _ in range({n}):"):
-            _value(source, leaf.entry, entry, where)
+            _value(source, wire_type.entry, entry, where)
             source.line(f"{append}({entry})")
 
 
@@ -145,13 +155,13 @@ def _struct(source: Source, layout: Struct, target: str) -> None:
             values.update(zip((name for name, _ in pending), targets, strict=True))
             pending.clear()
 
-    for name, leaf in zip(layout.names, layout.fields, strict=True):
-        if letter := FORMATS.get(leaf):
+    for name, wire_type in zip(layout.names, layout.fields, strict=True):
+        if letter := FORMATS.get(wire_type):
             pending.append((name, letter))
             continue
         flush()
         values[name] = source.fresh("v")
-        _value(source, leaf, values[name], f"{layout.cls.__name__}.{name}")
+        _value(source, wire_type, values[name], f"{layout.cls.__name__}.{name}")
     flush()
     if layout.flexible:
         _tags(source, layout, values)
@@ -193,7 +203,7 @@ def _known_tags(source: Source, known: dict[int, TaggedField], values: dict[str,
             source.line("short('a tagged field')")
         for number, field in known.items():
             with source.block(f"if {tag} == {number}:"):
-                _value(source, field.leaf, values[field.name], field.name)
+                _value(source, field.wire_type, values[field.name], field.name)
                 with source.block(f"if pos != {end}:"):
                     source.line(f"short({field.name!r})")
                 source.line("continue")

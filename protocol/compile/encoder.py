@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from protocol.compile import runtime
-from protocol.compile.source import FORMATS, Source
-from protocol.leaves import Array, Bytes, Leaf, Nullable, String
-from protocol.schema import Struct
+from aclbroker.protocol.compile import runtime
+from aclbroker.protocol.compile.source import FORMATS, Source
+from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, WireType
+from aclbroker.protocol.schema import Struct
 
 
 def encoder_source(struct: Struct) -> Source:
@@ -26,74 +26,74 @@ def encoder_source(struct: Struct) -> Source:
     return source
 
 
-def _value(source: Source, leaf: Leaf, value: str, write: str) -> None:
+def _value(source: Source, wire_type: WireType, value: str, write: str) -> None:
     """Write the lines that append the bytes of the expression ``value``."""
-    match leaf:
+    match wire_type:
         case Struct():
-            _struct(source, leaf, value, write)
+            _struct(source, wire_type, value, write)
         case Array() | String() | Bytes():
-            _sized(source, leaf, value, write)
+            _sized(source, wire_type, value, write)
         case Nullable():
             with source.block(f"if {value} is None:"):
                 source.line(f"{write}(b'\\xff')")
             with source.block("else:"):
                 source.line(f"{write}(b'\\x01')")
-                _value(source, leaf.struct, value, write)
+                _value(source, wire_type.struct, value, write)
         case _:
-            source.line(f"{write}({_pack(source, [(leaf, value)])})")
+            source.line(f"{write}({_pack(source, [(wire_type, value)])})")
 
 
 def _pack(source: Source, values: list[tuple[Any, str]]) -> str:
-    pack = source.layout("".join(FORMATS[leaf] for leaf, _ in values), "pack")
+    pack = source.layout("".join(FORMATS[wire_type] for wire_type, _ in values), "pack")
     return f"{pack}({', '.join(value for _, value in values)})"
 
 
-def _sized(source: Source, leaf: Array | String | Bytes, value: str, write: str) -> None:
+def _sized(source: Source, wire_type: Array | String | Bytes, value: str, write: str) -> None:
     held = source.fresh("v")
     source.line(f"{held} = {value}")
-    if isinstance(leaf, Array):
-        _array(source, leaf, held, write)
-    elif leaf.nullable:
+    if isinstance(wire_type, Array):
+        _array(source, wire_type, held, write)
+    elif wire_type.nullable:
         with source.block(f"if {held} is None:"):
-            source.line(f"{write}({_null(leaf)!r})")
+            source.line(f"{write}({_null(wire_type)!r})")
         with source.block("else:"):
-            _bytes(source, leaf, held, write)
+            _bytes(source, wire_type, held, write)
     else:
-        _bytes(source, leaf, held, write)
+        _bytes(source, wire_type, held, write)
 
 
-def _bytes(source: Source, leaf: String | Bytes, value: str, write: str) -> None:
-    if isinstance(leaf, String):
+def _bytes(source: Source, wire_type: String | Bytes, value: str, write: str) -> None:
+    if isinstance(wire_type, String):
         source.line(f"{value} = {value}.encode()")
-    source.line(f"{write}({_length(source, leaf, value)})")
+    source.line(f"{write}({_length(source, wire_type, value)})")
     source.line(f"{write}({value})")
 
 
-def _array(source: Source, leaf: Array, value: str, write: str) -> None:
+def _array(source: Source, wire_type: Array, value: str, write: str) -> None:
     """Write the lines for an array: most are empty, and cost a comparison."""
     with source.block(f"if {value}:"):
-        source.line(f"{write}({_length(source, leaf, value)})")
+        source.line(f"{write}({_length(source, wire_type, value)})")
         entry = source.fresh("e")
         with source.block(f"for {entry} in {value}:"):
-            _value(source, leaf.entry, entry, write)
+            _value(source, wire_type.entry, entry, write)
     with source.block(f"elif {value} is None:"):
-        source.line(f"{write}({_null(leaf)!r})" if leaf.nullable else "missing()")
+        source.line(f"{write}({_null(wire_type)!r})" if wire_type.nullable else "missing()")
     with source.block("else:"):
-        empty = b"\x01" if leaf.compact else bytes(4)
+        empty = b"\x01" if wire_type.compact else bytes(4)
         source.line(f"{write}({empty!r})")
 
 
-def _length(source: Source, leaf: Array | String | Bytes, value: str) -> str:
-    if leaf.compact:
+def _length(source: Source, wire_type: Array | String | Bytes, value: str) -> str:
+    if wire_type.compact:
         return f"COMPACT_LENGTH[len({value})]"
-    pack = source.layout("h" if isinstance(leaf, String) else "i", "pack")
+    pack = source.layout("h" if isinstance(wire_type, String) else "i", "pack")
     return f"{pack}(len({value}))"
 
 
-def _null(leaf: Array | String | Bytes) -> bytes:
-    if leaf.compact:
+def _null(wire_type: Array | String | Bytes) -> bytes:
+    if wire_type.compact:
         return b"\x00"
-    return b"\xff\xff" if isinstance(leaf, String) else b"\xff\xff\xff\xff"
+    return b"\xff\xff" if isinstance(wire_type, String) else b"\xff\xff\xff\xff"
 
 
 def _struct(source: Source, struct: Struct, value: str, write: str) -> None:
@@ -104,12 +104,12 @@ def _struct(source: Source, struct: Struct, value: str, write: str) -> None:
             source.line(f"{write}({_pack(source, pending)})")
             pending.clear()
 
-    for name, leaf in zip(struct.names, struct.fields, strict=True):
-        if leaf in FORMATS:
-            pending.append((leaf, f"{value}.{name}"))
+    for name, wire_type in zip(struct.names, struct.fields, strict=True):
+        if wire_type in FORMATS:
+            pending.append((wire_type, f"{value}.{name}"))
             continue
         flush()
-        _value(source, leaf, f"{value}.{name}", write)
+        _value(source, wire_type, f"{value}.{name}", write)
     flush()
     if struct.flexible:
         _tags(source, struct, value, write)
@@ -128,6 +128,6 @@ def _tags(source: Source, struct: Struct, value: str, write: str) -> None:
         with source.block(f"if {held} != {default}{empty}:"):
             source.line(f"{parts} = []")
             source.line(f"{inner} = {parts}.append")
-            _value(source, known.leaf, held, inner)
+            _value(source, known.wire_type, held, inner)
             source.line(f"{tags} = [*{tags}, ({tag}, b''.join({parts}))]")
     source.line(f"{write}(write_tags({tags}) if {tags} else b'\\0')")

@@ -10,11 +10,11 @@ from functools import cache
 from struct import pack
 from typing import Any
 
-from protocol.compile import encode
-from protocol.compile.encoder import encoder_source
-from protocol.compile.runtime import varint
-from protocol.leaves import Array
-from protocol.schema import Struct, struct_of
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.compile.encoder import encoder_source
+from aclbroker.protocol.compile.runtime import varint
+from aclbroker.protocol.primitives import Array
+from aclbroker.protocol.schema import Struct, struct_of
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from protocol.leaves import LONGEST_STRING, ProtocolError, Tags
+from aclbroker.protocol.primitives import LONGEST_STRING, ProtocolError, Tags
 
 
 def null(where: str) -> NoReturn:

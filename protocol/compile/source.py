@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aiokafka.protocol.types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
 
-from protocol.leaves import UInt16, Uuid
+from aclbroker.protocol.primitives import UInt16, Uuid
 
 FORMATS: Final[dict[Any, str]] = {
     Boolean: "?",
@@ -24,7 +24,7 @@ FORMATS: Final[dict[Any, str]] = {
     UInt32: "I",
     Uuid: "16s",
 }
-"""The leaves of one size, as `struct` writes them."""
+"""The wire types of one size, as `struct` writes them."""
 
 
 class Source:

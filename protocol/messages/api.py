@@ -36,4 +36,4 @@ class Api(NamedTuple):
 @cache
 def _message(api: str, direction: str) -> Any:
     module = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", api).lower()
-    return getattr(import_module(f"protocol.messages.{module}"), api + direction)
+    return getattr(import_module(f"aclbroker.protocol.messages.{module}"), api + direction)

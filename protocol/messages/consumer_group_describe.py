@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from protocol.schema import message, of
+from aclbroker.protocol.schema import message, of
 
 
 @message(key=69, versions="0-1", flexible="0+")

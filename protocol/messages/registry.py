@@ -7,7 +7,7 @@ change that script, not this file.
 from enum import IntEnum
 from typing import Final
 
-from protocol.messages.api import Api
+from aclbroker.protocol.messages.api import Api
 
 
 class ApiKey(IntEnum):

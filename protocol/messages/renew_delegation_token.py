@@ -6,7 +6,7 @@ change that script, not this file.
 
 from __future__ import annotations
 
-from protocol.schema import message, of
+from aclbroker.protocol.schema import message, of
 
 
 @message(key=39, versions="0-2", flexible="2+")

@@ -1,9 +1,15 @@
 """Short words for ACLs, sessions and actions in the tests of authorization."""
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
 
 ALL = AclOperation.ALL
 READ = AclOperation.READ

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
     AclOperation,

@@ -1,6 +1,6 @@
 import pytest
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclFilter,
     AclOperation,
     AclPermission,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.acl.authorizer import RuleKind
-from broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from tests.acl.examples import (
     ALICE,
     ALL,

@@ -2,10 +2,10 @@
 
 import pytest
 
-from broker.acl.authorizer import Action, RuleKind, Session
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.acl.decisions import BrokerUsers
-from broker.acl.operations import supported_operations
+from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.broker.acl.operations import supported_operations
 from tests.acl.examples import (
     ALICE,
     ALL,

@@ -1,6 +1,6 @@
 import pytest
 
-from broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from broker.acl.bindings import AclBinding, AclFilter, AclPermission, PatternType
-from broker.acl.index import AclIndex
+from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, PatternType
+from aclbroker.broker.acl.index import AclIndex
 from tests.acl.examples import (
     ALL,
     GROUP,

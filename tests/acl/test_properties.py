@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, RuleKind
-from broker.acl.bindings import AclOperation, AclPermission
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
-from broker.acl.operations import supported_operations
+from aclbroker.broker.acl.authorizer import Action, RuleKind
+from aclbroker.broker.acl.bindings import AclOperation, AclPermission
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.operations import supported_operations
 from tests import model
 from tests.acl.strategies import (
     OPERATIONS,

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import AclBinding, AclPermission, PatternType
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
-from broker.acl.operations import supported_operations
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.operations import supported_operations
 from tests import model
 from tests.acl.strategies import HOSTS, OPERATIONS, PEERS, PRINCIPALS, RESOURCE_TYPES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.auth.mapping_rules import MappingFailed, RuleError
+from aclbroker.broker.auth.mapping.mapping_rules import MappingFailed, RuleError
 
 NAMED, NOBODY, INVALID, EXCEPTION = "named", "nobody", "invalid rules", "exception"
 

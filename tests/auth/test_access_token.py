@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from broker.auth.access_token import InvalidToken, TokenRules, TokenValidator
-from broker.auth.jwks import KeySet, parse_jwks
+from aclbroker.broker.auth.sasl.access_token import InvalidToken, TokenRules, TokenValidator
+from aclbroker.broker.auth.sasl.jwks import KeySet, parse_jwks
 from tests.support import access_tokens as tokens
 from tests.support.access_tokens import Key, claims, compact, ec_key, ed25519_key, rsa_key, token
 

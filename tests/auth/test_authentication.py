@@ -6,17 +6,17 @@ from functools import partial
 
 import pytest
 
-from broker.auth.authentication import Authentication
-from broker.auth.login import Login
-from broker.auth.mechanism import AuthenticationFailed
-from broker.auth.plain import PlainServer
-from broker.auth.principals import DefaultPrincipalBuilder
-from broker.auth.sasl import Reply
-from broker.dispatch import answer_versions
-from protocol.compile import decode
-from protocol.messages import APIS, ApiKey
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.broker.auth.authentication import Authentication
+from aclbroker.broker.auth.login import Login
+from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
+from aclbroker.broker.auth.sasl.exchange import Reply
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
+from aclbroker.broker.auth.sasl.plain import PlainServer
+from aclbroker.broker.server.dispatch import answer_versions
+from aclbroker.protocol.compile import decode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.client import request_frame
 
 USERS = {"alice": "1", "bob": "2"}

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from broker.auth.distinguished_name import name_of_certificate
+from aclbroker.broker.auth.mapping.distinguished_name import name_of_certificate
 from tests.auth.certificates import (
     BIT_STRING,
     BMP,

@@ -2,7 +2,12 @@
 
 import pytest
 
-from broker.auth.jaas import PLAIN_LOGIN_MODULE, JaasError, parse_jaas, parse_plain_users
+from aclbroker.broker.auth.sasl.jaas import (
+    PLAIN_LOGIN_MODULE,
+    JaasError,
+    parse_jaas,
+    parse_plain_users,
+)
 
 
 def test_an_entry_has_a_module_a_flag_and_options():

@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from broker.auth.java_regex import JavaRegex, RegexError, UndecidableError
-from broker.auth.java_regex.charset import POSIX, PREDEFINED
-from broker.auth.java_regex.regex import LONGEST_TEXT
+from aclbroker.broker.auth.mapping.java_regex import JavaRegex, RegexError, UndecidableError
+from aclbroker.broker.auth.mapping.java_regex.charset import POSIX, PREDEFINED
+from aclbroker.broker.auth.mapping.java_regex.regex import LONGEST_TEXT
 from tests.auth.java_names import JavaNames
 from tests.auth.regex_examples import (
     ACCEPTED,

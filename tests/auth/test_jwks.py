@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from broker.auth.jwks import JwksError, parse_jwks
+from aclbroker.broker.auth.sasl.jwks import JwksError, parse_jwks
 from tests.support.access_tokens import ec_key, ed25519_key, jwks, rsa_key
 
 RSA = rsa_key("rsa")

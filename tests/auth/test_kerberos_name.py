@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from broker.auth.kerberos_name import KerberosShortNamer, parse_kerberos_rules
-from broker.auth.mapping_rules import MappingFailed
+from aclbroker.broker.auth.mapping.kerberos_name import KerberosShortNamer, parse_kerberos_rules
+from aclbroker.broker.auth.mapping.mapping_rules import MappingFailed
 from tests.auth.java_names import JavaNames
 from tests.auth.mapping_outcomes import NAMED, NOBODY, agree, of_kafka, of_ours
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.auth.krb5_conf import default_realm
+from aclbroker.broker.auth.mapping.krb5_conf import default_realm
 
 
 def realm_of(tmp_path: Path, text: str) -> str:

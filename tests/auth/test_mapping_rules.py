@@ -2,7 +2,7 @@
 
 import random
 
-from broker.auth.mapping_rules import CASES, MappingFailed
+from aclbroker.broker.auth.mapping.mapping_rules import CASES, MappingFailed
 from tests.auth.java_names import JavaNames
 
 SIGMA = "\N{GREEK CAPITAL LETTER SIGMA}"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.auth.access_token import InvalidToken
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.auth.oauthbearer import OAuthBearerServer
+from aclbroker.broker.auth.sasl.access_token import InvalidToken
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.broker.auth.sasl.oauthbearer import OAuthBearerServer
 from tests.support.access_tokens import initial_response
 
 INVALID_CREDENTIALS = (

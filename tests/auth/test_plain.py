@@ -2,8 +2,8 @@
 
 import pytest
 
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.auth.plain import PlainServer
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.broker.auth.sasl.plain import PlainServer
 
 USERS = {"alice": "s\xe9cret", "bob": "b", "nopassword": ""}
 

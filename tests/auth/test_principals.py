@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
-from broker.auth.login import Login
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.auth.principals import AuthenticationContext, DefaultPrincipalBuilder, PrincipalBuilder
+from aclbroker.broker.auth.login import Login
+from aclbroker.broker.auth.principals import (
+    AuthenticationContext,
+    DefaultPrincipalBuilder,
+    PrincipalBuilder,
+)
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 
 
 def login(builder: PrincipalBuilder, protocol: str = "SASL_SSL", **reauth: int) -> Login:

@@ -14,16 +14,16 @@ from aiokafka.conn import ScramAuthenticator
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.auth.scram import ScramLogin, ScramServer
-from broker.auth.scram_credentials import (
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.broker.auth.sasl.scram import ScramLogin, ScramServer
+from aclbroker.broker.auth.sasl.scram_credentials import (
     ScramCredential,
     ScramMechanism,
     credential_from_json,
     credential_of_password,
     credential_of_salted_password,
 )
-from broker.auth.scram_decoys import Decoys
+from aclbroker.broker.auth.sasl.scram_decoys import Decoys
 from tests.support.scram import ScramClient, attributes
 
 SHA_256, SHA_512 = ScramMechanism

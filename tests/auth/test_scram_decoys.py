@@ -7,12 +7,12 @@ from collections import Counter
 
 import pytest
 
-from broker.auth.scram_credentials import (
+from aclbroker.broker.auth.sasl.scram_credentials import (
     ScramCredential,
     ScramMechanism,
     credential_of_password,
 )
-from broker.auth.scram_decoys import Decoys, derived_salt
+from aclbroker.broker.auth.sasl.scram_decoys import Decoys, derived_salt
 
 SHA_256, SHA_512 = ScramMechanism
 NAMES = [f"user-{number}" for number in range(1_000)]

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from broker.auth.mapping_rules import MappingFailed
-from broker.auth.ssl_principal_mapping import SslPrincipalMapper
+from aclbroker.broker.auth.mapping.mapping_rules import MappingFailed
+from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
 from tests.auth.java_names import JavaNames
 from tests.auth.mapping_outcomes import NAMED, NOBODY, agree, of_kafka, of_ours
 

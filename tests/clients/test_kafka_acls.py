@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.cli.acl_source import described
-from pipeline.acls.acl_files import read_acls
-from pipeline.errors import InputError
+from aclbroker.cli.acl_source import described
+from aclbroker.pipeline.acls.acl_files import read_acls
+from aclbroker.pipeline.errors import InputError
 from tests.clients.acl_command import (
     Commands,
     Printed,

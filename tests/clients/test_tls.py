@@ -17,8 +17,8 @@ import pytest
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaConnectionError
 
-from protocol.messages import ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from tests.clients.acl_command import Commands
 from tests.clients.conftest import DriverOf
 from tests.clients.drivers import Answer

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import Config, ConfigError, load
+from aclbroker.broker.config import Config, ConfigError, load
 
 JAAS = (
     "listener.name.sasl_plaintext.plain.sasl.jaas.config="

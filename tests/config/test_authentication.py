@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.config import shown_settings
+from aclbroker.broker.config import shown_settings
 from tests.config.conftest import JAAS, LoadError, LoadText
 
 SASL = "listeners=SASL_PLAINTEXT://127.0.0.1:9092"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.config.authentication import read_mapping_rules
-from broker.config.reader import Reader, Report
+from aclbroker.broker.config.authentication import read_mapping_rules
+from aclbroker.broker.config.reader import Reader, Report
 from tests.config.conftest import JAAS, LoadError, LoadText
 
 SASL = ("listeners=SASL_PLAINTEXT://127.0.0.1:9092", "sasl.enabled.mechanisms=PLAIN", JAAS)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from broker.auth.access_token import TokenRules
-from broker.config.oauthbearer import OAuthBearerSettings
+from aclbroker.broker.auth.sasl.access_token import TokenRules
+from aclbroker.broker.config.oauthbearer import OAuthBearerSettings
 from tests.config.conftest import LoadError, LoadText
 from tests.support.certificates import PASSWORD, Authority, pkcs12_truststore
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, ConfigError, load
-from broker.config.docs import main, render
+from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, ConfigError, load
+from aclbroker.broker.config.docs import main, render
 from tests.config.conftest import JAAS, LoadError, LoadText
 
 MANY = 2**31 - 1

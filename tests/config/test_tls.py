@@ -186,7 +186,8 @@ def test_anonymous_super_users_are_warned_of_where_certificates_are_not_required
 
 def test_a_broker_without_tls_does_not_load_what_tls_needs() -> None:
     program = (
-        "import sys, broker.cli, broker.run; from broker.config import load; load();"
+        "import sys, aclbroker.cli, aclbroker.broker.server.run;"
+        "from aclbroker.broker.config import load; load();"
         "print([name for name in sys.modules if name.startswith('cryptography')])"
     )
     command = [sys.executable, "-c", program]

@@ -13,18 +13,18 @@ from hashlib import pbkdf2_hmac
 from itertools import count
 from typing import Any
 
-from protocol.messages import ApiKey
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from protocol.messages.create_acls import AclCreation
-from protocol.messages.describe_user_scram_credentials import (
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.accounts import PASSWORDS
 from tests.support.client import Client, Closed
 from tests.support.delegation_tokens import create, describe, expire, renew

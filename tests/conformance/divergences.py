@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from protocol.messages import APIS
+from aclbroker.protocol.messages import APIS
 from tests.conformance.comparison import Exchange, Moment, Record
 from tests.conformance.player import CLOSED
 from tests.conformance.requests import (

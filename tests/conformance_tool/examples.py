@@ -3,10 +3,10 @@
 import subprocess
 from pathlib import Path
 
-from broker.conformance.outline import ANSWERED, Outline
-from broker.conformance.recording import Recording, Step
-from broker.conformance.resources import GROUPS, TOPICS
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.outline import ANSWERED, Outline
+from aclbroker.broker.conformance.recording import Recording, Step
+from aclbroker.broker.conformance.resources import GROUPS, TOPICS
+from aclbroker.protocol.messages import ApiKey
 from tests.support.accounts import PASSWORDS, properties_text
 from tests.support.broker import COMMAND
 

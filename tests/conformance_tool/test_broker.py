@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from broker.conformance.divergences import DIVERGENCES
-from broker.conformance.recording import packaged_recording
+from aclbroker.broker.conformance.divergences import DIVERGENCES
+from aclbroker.broker.conformance.recording import packaged_recording
 from tests.conformance_tool.examples import CATALOG, command_config, conformance, to
 from tests.conftest import StartBroker
 from tests.support.broker import Broker

@@ -74,8 +74,9 @@ def test_help_says_that_it_replaces_the_acls(action: str):
 
 def test_the_command_line_is_read_without_importing_the_suite():
     program = (
-        "import sys; from broker.cli.arguments import parse_arguments; parse_arguments(['serve']);"
-        "import broker.cli; print([name for name in sys.modules if 'broker.conformance' in name])"
+        "import sys, aclbroker.cli; from aclbroker.cli.arguments import parse_arguments;"
+        "parse_arguments(['serve']);"
+        "print([name for name in sys.modules if 'broker.conformance' in name])"
     )
     ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True

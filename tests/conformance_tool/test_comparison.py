@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.conformance.comparison import compare
-from broker.conformance.outline import CLOSED, Outline, without_answer
-from broker.conformance.recording import Recording, Step, dumps, loads, packaged_recording
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.comparison import compare
+from aclbroker.broker.conformance.outline import CLOSED, Outline, without_answer
+from aclbroker.broker.conformance.recording import Recording, Step, dumps, loads, packaged_recording
+from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 
 REFUSED, ALLOWED = answered({PATH: 29}), answered({PATH: 0})

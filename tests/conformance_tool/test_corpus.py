@@ -5,16 +5,16 @@ from itertools import combinations
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
 
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.acl.operations import supported_operations
-from broker.conformance.corpus import corpus
-from broker.conformance.corpus.records import batch
-from broker.conformance.recording import packaged_recording
-from broker.conformance.resources import TOPICS, TopicIds
-from broker.conformance.roles import CLUSTER_CODES, ROLES
-from protocol.compile import encode
-from protocol.messages import APIS, ApiKey
-from protocol.schema import versions_in
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.broker.conformance.corpus import corpus
+from aclbroker.broker.conformance.corpus.records import batch
+from aclbroker.broker.conformance.recording import packaged_recording
+from aclbroker.broker.conformance.resources import TOPICS, TopicIds
+from aclbroker.broker.conformance.roles import CLUSTER_CODES, ROLES
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.schema import versions_in
 
 CASES = corpus(TopicIds({name: name.encode()[-16:].rjust(16) for name in TOPICS}))
 

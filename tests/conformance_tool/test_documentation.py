@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.conformance.divergences import DIVERGENCES, Divergence
-from broker.conformance.roles import ROLES, Role
-from broker.conformance.rules import REFUSALS
+from aclbroker.broker.conformance.divergences import DIVERGENCES, Divergence
+from aclbroker.broker.conformance.roles import ROLES, Role
+from aclbroker.broker.conformance.rules import REFUSALS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from broker.conformance.comparison import compare
-from broker.conformance.recording import load, packaged_recording
+from aclbroker.broker.conformance.comparison import compare
+from aclbroker.broker.conformance.recording import load, packaged_recording
 from tests.conformance_tool.examples import command_config, conformance, to
 from tests.support.kafka import Kafka
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.conformance.connection import Login
-from broker.conformance.options import OptionsError, read_target
-from broker.conformance.session import Target
+from aclbroker.broker.conformance.connection import Login
+from aclbroker.broker.conformance.options import OptionsError, read_target
+from aclbroker.broker.conformance.session import Target
 from tests.conformance_tool.examples import command_config, jaas
 
 SERVER = "broker.example.org:9092"

@@ -1,9 +1,8 @@
 """What is kept of an answer."""
 
-from broker.conformance.outline import ANSWERED, outline
-from broker.conformance.resources import TopicIds, group, made_up_id, topic
-from protocol.leaves import ZERO_UUID
-from protocol.messages import (
+from aclbroker.broker.conformance.outline import ANSWERED, outline
+from aclbroker.broker.conformance.resources import TopicIds, group, made_up_id, topic
+from aclbroker.protocol.messages import (
     ApiKey,
     create_acls,
     describe_cluster,
@@ -13,6 +12,7 @@ from protocol.messages import (
     metadata,
     write_txn_markers,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 READ, CLOSED = topic("read"), topic("closed")
 IDS = TopicIds({READ: b"r" * 16})

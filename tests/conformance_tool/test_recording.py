@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from broker.conformance.outline import CLOSED, without_answer
-from broker.conformance.recording import (
+from aclbroker.broker.conformance.outline import CLOSED, without_answer
+from aclbroker.broker.conformance.recording import (
     RecordingError,
     dumps,
     load,
     loads,
     packaged_recording,
 )
-from broker.conformance.roles import ROLES
-from protocol.messages import APIS, ApiKey
+from aclbroker.broker.conformance.roles import ROLES
+from aclbroker.protocol.messages import APIS, ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 
 KEPT = recording(

@@ -5,12 +5,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from broker.conformance.command import ConformanceOptions, write_report
-from broker.conformance.comparison import compare
-from broker.conformance.outline import CLOSED, without_answer
-from broker.conformance.recording import Recording
-from broker.conformance.report import FORMATS
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.command import ConformanceOptions, write_report
+from aclbroker.broker.conformance.comparison import compare
+from aclbroker.broker.conformance.outline import CLOSED, without_answer
+from aclbroker.broker.conformance.recording import Recording
+from aclbroker.broker.conformance.report import FORMATS
+from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 
 LABEL = "of <topics> & 'more'"

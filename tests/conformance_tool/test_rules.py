@@ -2,9 +2,9 @@
 
 import pytest
 
-from broker.conformance.outline import CLOSED, NO_ANSWER, Outline, without_answer
-from broker.conformance.rules import differences
-from protocol.messages import ApiKey
+from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, without_answer
+from aclbroker.broker.conformance.rules import differences
+from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from broker.stores import StoreError
-from broker.stores.memory import MemoryStore
+from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores.memory import MemoryStore
 
 
 class HeldStore(MemoryStore):

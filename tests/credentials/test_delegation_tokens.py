@@ -10,9 +10,9 @@ from base64 import b64encode
 import pytest
 from structlog.testing import capture_logs
 
-from broker.auth.mechanism import Identity
-from broker.auth.scram_credentials import ScramMechanism, credential_of_password
-from broker.credentials import (
+from aclbroker.broker.auth.sasl.mechanism import Identity
+from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism, credential_of_password
+from aclbroker.broker.credentials import (
     DelegationToken,
     DelegationTokens,
     NotStored,
@@ -20,9 +20,9 @@ from broker.credentials import (
     TokenSettings,
     load_credentials,
 )
-from broker.credentials.delegation_tokens import KIND, load_tokens
-from broker.stores import StoreError
-from broker.stores.memory import MemoryStore
+from aclbroker.broker.credentials.delegation_tokens import KIND, load_tokens
+from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores.memory import MemoryStore
 from tests.credentials.stores import HeldStore
 
 SHA_256, SHA_512 = ScramMechanism

@@ -8,14 +8,14 @@ import hashlib
 import pytest
 from structlog.testing import capture_logs
 
-from broker.auth.mechanism import Identity
-from broker.auth.scram_credentials import ScramMechanism, credential_of_password
-from broker.credentials import ScramUsers
-from broker.credentials.scram_users import KIND, load_users
-from broker.stores import StoreError
-from broker.stores.memory import MemoryStore
-from protocol.errors import ErrorCode
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.broker.auth.sasl.mechanism import Identity
+from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism, credential_of_password
+from aclbroker.broker.credentials import ScramUsers
+from aclbroker.broker.credentials.scram_users import KIND, load_users
+from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )

@@ -12,8 +12,8 @@ from enum import Enum, auto
 from random import Random
 from typing import NamedTuple
 
-from protocol.leaves import ProtocolError
-from protocol.wire import FrameReader, Request, decode_request, framed
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import FrameReader, Request, decode_request, framed
 from tests.fuzz.mutations import mutated
 
 LIMIT = 1 << 20

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from random import Random
 
-from protocol.compile.runtime import varint
+from aclbroker.protocol.compile.runtime import varint
 
 INT16 = (-0x8000, -2, -1, 0, 1, 0x7FFE, 0x7FFF)
 INT32 = (-0x80000000, -2, -1, 0, 1, 0xFFFF, 0x10000, 0x7FFFFFFE, 0x7FFFFFFF)

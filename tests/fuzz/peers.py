@@ -7,16 +7,16 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from protocol.compile import codec
-from protocol.header import response_header_version
-from protocol.leaves import ProtocolError
-from protocol.messages import ApiKey
-from protocol.messages.create_acls import AclCreation
-from protocol.messages.describe_acls import DescribeAclsRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import Request
+from aclbroker.protocol.compile import codec
+from aclbroker.protocol.header import response_header_version
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import Request
 from tests.fuzz.batches import Batch, End
 from tests.fuzz.requests import NAMES, RIGHTS
 from tests.support.client import Client, Closed, request_frame

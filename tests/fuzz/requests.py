@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from protocol.compile import encode
-from protocol.header import RequestHeader, encode_request_header
-from protocol.leaves import ZERO_UUID
-from protocol.messages import APIS, ApiKey
-from protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
-from protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.header import RequestHeader, encode_request_header
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.requests import filled
 
 NAMES = ("open-1", "shut-1")

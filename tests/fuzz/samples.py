@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from aiokafka.protocol.types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
 
-from protocol.leaves import Array, Bytes, Nullable, String, UInt16, Uuid
-from protocol.messages import APIS
-from protocol.schema import Struct, struct_of
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, UInt16, Uuid
+from aclbroker.protocol.schema import Struct, struct_of
 
 LAYOUTS: Final = [
     struct_of(cls, version)
@@ -43,32 +43,33 @@ FIXED: Final[dict[Any, Callable[[Random], Any]]] = {
 }
 
 
-def sample(chance: Random, leaf: Any) -> Any:
-    """Return a random value of a leaf: of a `Struct`, an object with all that it holds."""
-    match leaf:
+def sample(chance: Random, wire_type: Any) -> Any:
+    """Return a random value of a wire type: of a `Struct`, an object with all that it holds."""
+    match wire_type:
         case Struct():
-            return _object(chance, leaf)
-        case Array() | String() | Bytes() if leaf.nullable and chance.random() < 0.2:
+            return _object(chance, wire_type)
+        case Array() | String() | Bytes() if wire_type.nullable and chance.random() < 0.2:
             return None
         case Array():
-            return [sample(chance, leaf.entry) for _ in range(chance.choice((0, 1, 1, 2)))]
+            return [sample(chance, wire_type.entry) for _ in range(chance.choice((0, 1, 1, 2)))]
         case String():
             return chance.choice(TEXTS)
         case Bytes():
             return chance.choice(BLOBS)
         case Nullable():
-            return None if chance.random() < 0.3 else sample(chance, leaf.struct)
+            return None if chance.random() < 0.3 else sample(chance, wire_type.struct)
         case _:
-            return FIXED[leaf](chance)
+            return FIXED[wire_type](chance)
 
 
 def _object(chance: Random, struct: Struct) -> Any:
     values = {
-        name: sample(chance, leaf) for name, leaf in zip(struct.names, struct.fields, strict=True)
+        name: sample(chance, wire_type)
+        for name, wire_type in zip(struct.names, struct.fields, strict=True)
     }
     for known in struct.known.values():
         if chance.random() < 0.5:
-            values[known.name] = sample(chance, known.leaf)
+            values[known.name] = sample(chance, known.wire_type)
     if struct.flexible and chance.random() < 0.3:
         # Tags are read back in the order of their numbers, in which they are written.
         values["unknown_tags"] = ((7000, b""), (1 << 31, b"\x80\0unknown"))

@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from protocol.compile import encode
-from protocol.header import RequestHeader, encode_request_header
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import FrameReader, decode_request, framed
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.header import RequestHeader, encode_request_header
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import FrameReader, decode_request, framed
 from tests.conftest import StartBroker
 from tests.fuzz.batches import LIMIT, Batch, End, damaged_batch, damaged_frame
 from tests.fuzz.peers import (

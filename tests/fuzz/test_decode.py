@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from protocol.compile import codec
-from protocol.leaves import ProtocolError
-from protocol.schema import Struct
-from protocol.wire import decode_request
+from aclbroker.protocol.compile import codec
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.schema import Struct
+from aclbroker.protocol.wire import decode_request
 from tests.fuzz.mutations import mutated
 from tests.fuzz.requests import request_payloads
 from tests.fuzz.samples import LAYOUTS, name_of, sample

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from protocol.messages import APIS
+from aclbroker.protocol.messages import APIS
 
 
 def filled(key: int, names: Sequence[str]) -> Any:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from broker.acl.authorizer import (
+from aclbroker.broker.acl.authorizer import (
     Decision,
     RequestContext,
     Rule,
     RuleKind,
     Session,
 )
-from broker.acl.bindings import AclOperation, ResourceType
-from broker.acl.operations import bit_field, supported_operations
-from broker.audit import Audit
-from broker.catalog import Catalog
-from broker.gate.need import Profile
-from broker.handlers.services import Node, Services
-from broker.standard_authorizer import StandardAuthorizer
-from broker.stores.memory import MemoryStore
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.stores.memory import MemoryStore
 
 YES = Decision(True, Rule(RuleKind.SUPER_USER))
 NO = Decision(False, Rule(RuleKind.DEFAULT_DENY))

@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from broker.acl.bindings import AclOperation
-from broker.audit import Audit
-from broker.catalog import Catalog
-from broker.config import load
-from broker.gate.engine import check
-from broker.gate.need import Scope
-from broker.gate.table import GATE
-from broker.handlers import HANDLERS
-from broker.handlers.services import Services
-from broker.logs import configure
-from protocol.compile import decode, encode
-from protocol.messages import APIS, ApiKey
+from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config import load
+from aclbroker.broker.gate.engine import check
+from aclbroker.broker.gate.need import Scope
+from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import configure
+from aclbroker.protocol.compile import decode, encode
+from aclbroker.protocol.messages import APIS, ApiKey
 from tests.gate.requests import codes, filled, strings
 from tests.gate.rights import context, everything, names_that_begin_with, nothing, services
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from broker.acl.authorizer import RequestContext, RuleKind, Session
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.catalog import Catalog
-from broker.gate.explain import explain
-from broker.standard_authorizer import StandardAuthorizer
-from broker.stores.memory import MemoryStore
-from protocol.messages import ApiKey
-from protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
+from aclbroker.broker.acl.authorizer import RequestContext, RuleKind, Session
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.gate.explain import explain
+from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
 
 READ_GROUP = AclBinding(
     ResourceType.GROUP,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broker.gate.docs import text
-from broker.gate.need import Profile, Row
-from broker.gate.table import GATE
-from broker.handlers import HANDLERS
-from protocol.messages import APIS, ApiKey
+from aclbroker.broker.gate.docs import text
+from aclbroker.broker.gate.need import Profile, Row
+from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.handlers import HANDLERS
+from aclbroker.protocol.messages import APIS, ApiKey
 
 ROOT = Path(__file__).parents[2]
 
@@ -85,4 +85,4 @@ def test_a_row_without_needs_is_exempt_for_a_reason() -> None:
 
 def test_docs_gate_md_is_current() -> None:
     current = (ROOT / "docs" / "gate.md").read_text()
-    assert current == text(), "run: python -m broker.gate.docs docs/gate.md"
+    assert current == text(), "run: python -m aclbroker.broker.gate.docs docs/gate.md"

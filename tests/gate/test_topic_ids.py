@@ -6,15 +6,15 @@ import io
 
 import pytest
 
-from broker.audit import Audit
-from broker.catalog import Catalog
-from broker.config import load
-from broker.gate.engine import check
-from broker.gate.table import GATE
-from broker.logs import configure
-from protocol.errors import ErrorCode
-from protocol.leaves import ZERO_UUID
-from protocol.messages import APIS, ApiKey
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config import load
+from aclbroker.broker.gate.engine import check
+from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import configure
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.requests import filled
 from tests.gate.rights import Rights, context, everything, nothing, services
 

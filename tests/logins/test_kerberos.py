@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from protocol.messages import ApiKey
+from aclbroker.protocol.messages import ApiKey
 from tests.conftest import StartBroker
 from tests.logins.conftest import PREFIX, SERVICE, kerberos_login, kerberos_properties
 from tests.logins.initiator import context, first_token

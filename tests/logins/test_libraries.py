@@ -8,7 +8,7 @@ NOT_WITHOUT_NEED = ("jwt", "cryptography", "aiohttp")
 
 def test_a_broker_loads_the_libraries_of_a_mechanism_only_for_a_listener_that_has_it() -> None:
     program = (
-        "import sys, broker.cli, broker.run\n"
+        "import sys, aclbroker.cli, aclbroker.broker.server.run\n"
         "print({name.partition('.')[0] for name in sys.modules} & set(sys.argv[1:]))"
     )
     done = subprocess.run(

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from broker import logins
-from broker.auth.login import Login
-from broker.auth.mechanism import AuthenticationFailed, Identity
-from broker.config import load
-from broker.jwks_source import KeySources
-from broker.logins import Means
+from aclbroker.broker.auth.login import Login
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.broker.config import load
+from aclbroker.broker.logins import listeners
+from aclbroker.broker.logins.jwks_source import KeySources
+from aclbroker.broker.logins.listeners import Means
 from tests.auth.certificates import UTF8, certificate, name
 
 COMMON_NAME, ORGANIZATIONAL_UNIT = "2.5.4.3", "2.5.4.11"
@@ -26,7 +26,7 @@ def login(settings: dict[str, str], **listener: Any) -> Login:
     """The way into the only listener of a configuration, with fields of it replaced."""
     config = load(None, settings)
     changed = dataclasses.replace(config.listeners[0], **listener)
-    [made] = logins.logins(
+    [made] = listeners.logins(
         dataclasses.replace(config, listeners=(changed,)), Means(None, KeySources())
     ).values()
     return made
@@ -56,7 +56,7 @@ def realm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     file = tmp_path / "krb5.conf"
     file.write_text("[libdefaults]\ndefault_realm = EXAMPLE.COM\n")
     monkeypatch.setenv("KRB5_CONFIG", str(file))
-    monkeypatch.setitem(logins._MECHANISMS, "GSSAPI", lambda settings, credentials: lambda: None)
+    monkeypatch.setitem(listeners._MECHANISMS, "GSSAPI", lambda settings, credentials: lambda: None)
     return file
 
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
 from tests.conftest import StartBroker
 from tests.logins.conftest import RSA, token_properties
 from tests.logins.token_cases import ALIKE, GOOD, KAFKA_ACCEPTS, KAFKA_HANGS_UP, ONLY_WE_ACCEPT

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.spark.session import open_session
+from aclbroker.pipeline.spark.session import open_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.ingest.read import Form, Reading, events
-from pipeline.ingest.sources import lines
-from pipeline.usage.table import COUNTS, KEYS
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.read import Form, Reading, events
+from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.usage.table import COUNTS, KEYS
 from tests.pipeline.audited_kafka import ZONE
 
 if TYPE_CHECKING:

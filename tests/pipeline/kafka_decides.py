@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline.acls.ruleset import Ruleset
 from benchmarks.peers import authorizer_loop
-from broker.acl.authorizer import RuleKind
-from pipeline.acls.ruleset import Ruleset
 from tests.clients.drivers import LineProcess
 from tests.pipeline.questions import Column, Questions
 from tests.support.accounts import properties_text

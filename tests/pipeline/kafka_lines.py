@@ -2,7 +2,7 @@
 
 import random
 
-from pipeline.ingest import kafka_line as kafka
+from aclbroker.pipeline.ingest import kafka_line as kafka
 
 CLOCK = "2026-11-21 07:48:42,328"
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from pipeline.ingest.parsed import Parsed, Rejected
-from pipeline.ingest.record import Record
+from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
+from aclbroker.pipeline.ingest.record import Record
 
 Event = tuple[datetime, Record]
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -21,8 +21,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.ingest.record import ASKED, RESOURCES
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.ingest.record import ASKED, RESOURCES
 
 Column = np.ndarray[Any, np.dtype[np.int32]]
 

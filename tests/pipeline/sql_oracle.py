@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from broker.acl.hosts import canonical
-from pipeline.acls.ruleset import Ruleset
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.pipeline.acls.ruleset import Ruleset
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

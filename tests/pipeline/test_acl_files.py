@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.acls.acl_files import read_acls
-from pipeline.acls.policy import Policy, PolicyError, write_policy
+from aclbroker.pipeline.acls.acl_files import read_acls
+from aclbroker.pipeline.acls.policy import Policy, PolicyError, write_policy
 
 LISTED = (
     "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, "

@@ -11,16 +11,16 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.acls.rule_files import read_rules
-from pipeline.answers import answered, job_options
-from pipeline.arguments import add_jobs, audit_options
-from pipeline.command import DONE, FAILED, REFUSED
-from pipeline.errors import InputError
-from pipeline.ingest.json_line import Reason
-from pipeline.ingest.sources import IngestError
-from pipeline.known_jobs import ALL, JOBS
-from pipeline.progress import Progress
-from pipeline.report.content import Report
+from aclbroker.pipeline.acls.rule_files import read_rules
+from aclbroker.pipeline.answers import answered, job_options
+from aclbroker.pipeline.arguments import add_jobs, audit_options
+from aclbroker.pipeline.command import DONE, FAILED, REFUSED
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.json_line import Reason
+from aclbroker.pipeline.ingest.sources import IngestError
+from aclbroker.pipeline.known_jobs import ALL, JOBS
+from aclbroker.pipeline.progress import Progress
+from aclbroker.pipeline.report.content import Report
 from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from broker.cli.arguments import parse_arguments
-from broker.cli.audit import AuditCommand
-from pipeline.known_jobs import JOBS
-from pipeline.options import AuditOptions, Given
+from aclbroker.cli.arguments import parse_arguments
+from aclbroker.cli.audit import AuditCommand
+from aclbroker.pipeline.known_jobs import JOBS
+from aclbroker.pipeline.options import AuditOptions, Given
 
 LEAST = ["--input", "log", "--output", "out"]
 
@@ -116,11 +116,11 @@ def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
 
 def test_no_other_command_imports_the_pipeline_or_spark():
     program = (
-        "import sys; from broker.cli.arguments import parse_arguments\n"
+        "import sys; from aclbroker.cli.arguments import parse_arguments\n"
         "parse_arguments(['serve'])\n"
-        "assert not [m for m in sys.modules if m.split('.')[0] in ('pipeline', 'pyspark')]\n"
+        "assert not [m for m in sys.modules if m.startswith(('aclbroker.pipeline', 'pyspark'))]\n"
         "parse_arguments(['audit', 'matrix', '--input', 'i', '--output', 'o'])\n"
-        "import pipeline.command\n"
+        "import aclbroker.pipeline.command\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'pyarrow')]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.acls.broker_properties import BrokerSettings, PropertiesError, read_broker_properties
+from aclbroker.pipeline.acls.broker_properties import (
+    BrokerSettings,
+    PropertiesError,
+    read_broker_properties,
+)
 
 
 def read(tmp_path: Path, text: str) -> BrokerSettings:

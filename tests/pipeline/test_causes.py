@@ -5,11 +5,11 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, RuleKind, Session
-from broker.acl.bindings import AclPermission
-from broker.acl.operations import GRANTED_BY, NAMED_BY
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.causes import Causes, Decided, Setting, causes
+from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
+from aclbroker.broker.acl.bindings import AclPermission
+from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.causes import Causes, Decided, Setting, causes
 from tests import model
 from tests.acl.examples import DESCRIBE, DESCRIBE_CONFIGS, READ, TOPIC, WRITE, allow, deny
 from tests.acl.strategies import PRINCIPALS, bindings

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclOperation,
@@ -16,8 +16,8 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from pipeline.acls.commands import inexpressible_reason, script
-from protocol.messages import ApiKey
+from aclbroker.pipeline.acls.commands import inexpressible_reason, script
+from aclbroker.protocol.messages import ApiKey
 from tests.acl.examples import GROUP, PREFIXED, TOPIC, allow, deny
 from tests.clients.acl_command import script_command
 from tests.support.broker import Broker

@@ -6,17 +6,17 @@ from random import Random
 
 import pytest
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
-from pipeline.analysis.scope import kafka_overlooks
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
+from aclbroker.pipeline.analysis.scope import kafka_overlooks
 from tests.acl.examples import (
     ALL,
     ALTER_CONFIGS,

@@ -3,8 +3,8 @@
 import subprocess
 from pathlib import Path
 
-from pipeline.ingest.kafka_line import Reason, parse
-from pipeline.ingest.record import Record
+from aclbroker.pipeline.ingest.kafka_line import Reason, parse
+from aclbroker.pipeline.ingest.record import Record
 from tests.support.packages import SLF4J, jars, java_command
 
 KAFKA_3_9 = ("org.apache.kafka:kafka_2.13:3.9.1", SLF4J)

@@ -9,10 +9,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.acls.policy import read_policy
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.jobs.diff import run
+from aclbroker.pipeline.acls.policy import read_policy
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.jobs.diff import run
 from tests.acl.examples import WRITE, allow, deny
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

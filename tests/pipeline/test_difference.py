@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.ruleset import Ruleset
-from pipeline.analysis.difference import Change, difference, setting_differences
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.difference import Change, difference, setting_differences
 from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.acl.strategies import bindings
 

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import AclOperation, AclPermission, ResourceType
-from broker.acl.operations import GRANTED_BY, NAMED_BY
-from pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
+from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
 from tests.pipeline.test_least_privilege import HOSTS, NAMES, OPERATIONS, acl, rulesets
 
 READ, TOPIC = AclOperation.READ, ResourceType.TOPIC

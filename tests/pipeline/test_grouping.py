@@ -13,10 +13,10 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from pipeline.usage import counting, grouping
-from pipeline.usage.counting import counted
-from pipeline.usage.grouping import encoded, grouped
-from pipeline.usage.packing import decoded, packed, parted, unpacked
+from aclbroker.pipeline.usage import counting, grouping
+from aclbroker.pipeline.usage.counting import counted
+from aclbroker.pipeline.usage.grouping import encoded, grouped
+from aclbroker.pipeline.usage.packing import decoded, packed, parted, unpacked
 
 SCHEMA = pa.schema(
     [

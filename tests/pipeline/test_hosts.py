@@ -5,17 +5,17 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from broker.acl.hosts import canonical
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.hosts import Hosts
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.hosts import Hosts
 
 ACL_HOSTS = (
     *("*", "10.0.0.1", "10.0.0.2", "::ffff:10.0.0.3", "::1", "0:0:0:0:0:0:0:1", "FE80::1"),

@@ -17,16 +17,16 @@ toolchain.require_spark()
 
 from pyspark.sql import functions as F
 
-from pipeline import schemas
-from pipeline.ingest.kafka_line import Reason
-from pipeline.ingest.read import (
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.read import (
     Form,
     Reading,
     events,
     form_of,
     usage,
 )
-from pipeline.ingest.sources import IngestError, lines
+from aclbroker.pipeline.ingest.sources import IngestError, lines
 from tests.pipeline.conftest import WriteLog
 from tests.pipeline.ingesting import added_up, usage_of
 from tests.pipeline.json_lines import record

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.java import find_java, write_launcher
+from aclbroker.pipeline.spark.java import find_java, write_launcher
 
 
 def a_java(directory: Path, printed: str) -> Path:

@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.json_line import Reason, parse
-from pipeline.ingest.json_log import JsonLog
+from aclbroker.pipeline.ingest.json_line import Reason, parse
+from aclbroker.pipeline.ingest.json_log import JsonLog
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, mangled, record, varied
 from tests.pipeline.parsing import Result, binary, collected
 

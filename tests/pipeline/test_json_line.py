@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from pipeline.ingest import json_line
-from pipeline.ingest.json_line import Reason, day_of, parse
-from pipeline.ingest.record import Record
+from aclbroker.pipeline.ingest import json_line
+from aclbroker.pipeline.ingest.json_line import Reason, day_of, parse
+from aclbroker.pipeline.ingest.record import Record
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, record, without
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.spark.java import Java, find_java
-from pipeline.spark.jvm import jvm_options
+from aclbroker.pipeline.spark.java import Java, find_java
+from aclbroker.pipeline.spark.jvm import jvm_options
 from tests.support import toolchain
 
 _MAIN = """\

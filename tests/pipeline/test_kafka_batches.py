@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest import kafka_line as kafka
-from pipeline.ingest.kafka_line import Reason, parse
-from pipeline.ingest.kafka_log import KafkaLog, Piece
-from pipeline.ingest.parsed import Parsed
+from aclbroker.pipeline.ingest import kafka_line as kafka
+from aclbroker.pipeline.ingest.kafka_line import Reason, parse
+from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
+from aclbroker.pipeline.ingest.parsed import Parsed
 from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, line, mangled
 from tests.pipeline.parsing import Result, binary, collected
 

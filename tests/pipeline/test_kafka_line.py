@@ -5,10 +5,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from pipeline.ingest import kafka_line as kafka
-from pipeline.ingest.kafka_line import Dialect, Reason, parse
-from pipeline.ingest.record import Record
-from protocol.messages import APIS
+from aclbroker.pipeline.ingest import kafka_line as kafka
+from aclbroker.pipeline.ingest.kafka_line import Dialect, Reason, parse
+from aclbroker.pipeline.ingest.record import Record
+from aclbroker.protocol.messages import APIS
 from tests.pipeline.kafka_lines import (
     CLOCK,
     NOT_RECORDS,

@@ -26,19 +26,19 @@ from confluent_kafka.admin import (
 )
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset, ordered
-from protocol.messages import ApiKey
-from protocol.messages.find_coordinator import FindCoordinatorRequest
-from protocol.messages.init_producer_id import InitProducerIdRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.find_coordinator import FindCoordinatorRequest
+from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.authorization.rights import RIGHTS, create_topics, replace_acls
 from tests.clients.drivers import WITH_PATTERN_TYPES, Driver
 from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes

@@ -6,12 +6,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.analysis.least_privilege import Grants, Use, bound_to_hosts, minimized, needed
-from pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
-from pipeline.analysis.safeguards import safeguards
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.least_privilege import (
+    Grants,
+    Use,
+    bound_to_hosts,
+    minimized,
+    needed,
+)
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
+from aclbroker.pipeline.analysis.safeguards import safeguards
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE

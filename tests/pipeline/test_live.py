@@ -14,20 +14,20 @@ toolchain.require_spark()
 
 from pyspark.sql import functions as F
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.ingest.read import Form, Reading, usage
-from pipeline.ingest.sources import lines
-from pipeline.usage.table import Usage
-from protocol.messages import ApiKey
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.ingest.read import Form, Reading, usage
+from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.usage.table import Usage
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.authorization.drivers import ATTEMPTING, AttemptDriver
 from tests.clients.authorization.rights import TOPICS, replace_acls
 from tests.clients.drivers import WITH_PATTERN_TYPES, Driver

@@ -6,8 +6,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.acls.ruleset import Ruleset, acl_id
-from pipeline.jobs.matrix import run
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
+from aclbroker.pipeline.jobs.matrix import run
 from tests.acl.examples import ALL, PREFIXED, allow, deny
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from broker.acl.authorizer import RuleKind, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import RuleKind, Session
+from aclbroker.broker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,
@@ -34,14 +34,14 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.hosts import canonical
-from pipeline import replay
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.deciding import Rules, decide
-from pipeline.ingest.tables import USAGE, read_usage
-from pipeline.questions import QUESTION, Batches, gathered
-from pipeline.spark.workers import uncollected
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.pipeline import replay
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.deciding import Rules, decide
+from aclbroker.pipeline.ingest.tables import USAGE, read_usage
+from aclbroker.pipeline.questions import QUESTION, Batches, gathered
+from aclbroker.pipeline.spark.workers import uncollected
+from aclbroker.pipeline.usage.table import Usage
 from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds
 from tests.pipeline.questions import (
     Column,

@@ -16,8 +16,8 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from pipeline.ingest import pieces
-from pipeline.ingest.pieces import LineTooLongError, read_lines
+from aclbroker.pipeline.ingest import pieces
+from aclbroker.pipeline.ingest.pieces import LineTooLongError, read_lines
 
 
 def lines_of(path: Path, *starts: int) -> list[bytes]:

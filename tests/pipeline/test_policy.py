@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclOperation,
@@ -16,7 +16,7 @@ from broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from pipeline.acls.policy import (
+from aclbroker.pipeline.acls.policy import (
     Policy,
     PolicyError,
     dump_policy,

@@ -9,13 +9,13 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.bindings import ResourceType
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.policy import parse_policy
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.errors import InputError
-from pipeline.jobs import recommend
-from pipeline.jobs.recommend import RecommendOptions
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.policy import parse_policy
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.jobs import recommend
+from aclbroker.pipeline.jobs.recommend import RecommendOptions
 from tests.pipeline.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

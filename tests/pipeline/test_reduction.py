@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.analysis.reduction import Reduction, reduction
+from aclbroker.pipeline.analysis.reduction import Reduction, reduction
 from tests.pipeline.test_least_privilege import acls
 
 

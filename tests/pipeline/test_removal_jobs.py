@@ -10,12 +10,12 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.policy import parse_policy
-from pipeline.acls.ruleset import Ruleset, acl_id, ordered
-from pipeline.errors import InputError
-from pipeline.jobs import redundant, unused
-from pipeline.jobs.removal import proven
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.policy import parse_policy
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.jobs import redundant, unused
+from aclbroker.pipeline.jobs.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
 from tests.pipeline.test_use import (
     ALICE_DOES_ALL,

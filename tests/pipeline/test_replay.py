@@ -13,20 +13,20 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import BrokerUsers
-from pipeline import replay, schemas
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.hosts import Hosts
-from pipeline.questions import QUESTION
-from pipeline.usage.table import Usage
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline import replay, schemas
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.hosts import Hosts
+from aclbroker.pipeline.questions import QUESTION
+from aclbroker.pipeline.usage.table import Usage
 from tests import model
 
 if TYPE_CHECKING:

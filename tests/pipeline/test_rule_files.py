@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.acls.policy import Policy, PolicyError
-from pipeline.acls.rule_files import read_rules
-from pipeline.errors import InputError
-from pipeline.options import AuditOptions, Given
+from aclbroker.pipeline.acls.policy import Policy, PolicyError
+from aclbroker.pipeline.acls.rule_files import read_rules
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.options import AuditOptions, Given
 
 
 def options(**given: object) -> AuditOptions:

@@ -2,18 +2,18 @@
 
 import pytest
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.broker_properties import BrokerSettings
-from pipeline.acls.rules import AclSet, Settings, existing, rulesets
-from pipeline.errors import InputError
-from pipeline.options import Given
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.broker_properties import BrokerSettings
+from aclbroker.pipeline.acls.rules import AclSet, Settings, existing, rulesets
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.options import Given
 
 
 def acl(name: str) -> AclBinding:

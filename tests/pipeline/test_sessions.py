@@ -6,8 +6,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.errors import InputError
-from pipeline.jobs.sessions import SessionsOptions, run
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.jobs.sessions import SessionsOptions, run
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 DAYS = range(6)

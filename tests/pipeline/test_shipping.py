@@ -7,18 +7,21 @@ from zipfile import ZipFile
 
 import pytest
 
-from pipeline.spark.shipping import ARCHIVE, write_archive
+from aclbroker.pipeline.spark.shipping import ARCHIVE, write_archive
 from tests.support.spark_cluster import bare_python
+
+WORKERS_IMPORT = tuple(f"aclbroker/pipeline/{name}" for name in ("ingest/", "jobs/", "replay"))
 
 
 def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: Path):
     write_archive(tmp_path / ARCHIVE)
     with ZipFile(tmp_path / ARCHIVE) as archive:
         names = archive.namelist()
-    assert {name.split("/")[0] for name in names} == {"broker", "pipeline"}
-    assert {"broker/__init__.py", "pipeline/replay.py", "pipeline/ingest/read.py"} <= set(names)
-    assert {name for name in names if name.startswith("broker/")} - {"broker/__init__.py"} == {
-        name for name in names if name.startswith("broker/acl/")
+    assert {name.split("/")[0] for name in names} == {"aclbroker"}
+    modules = {name.removeprefix("aclbroker/") for name in names}
+    assert {"__init__.py", "pipeline/replay.py", "pipeline/ingest/read.py"} <= modules
+    assert {name for name in modules if name.startswith("broker/")} - {"broker/__init__.py"} == {
+        name for name in modules if name.startswith("broker/acl/")
     }
 
 
@@ -32,9 +35,10 @@ def test_a_python_without_any_package_decides_from_the_archive(tmp_path: Path):
     write_archive(tmp_path / ARCHIVE)
     program = (
         f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
-        "import pipeline.acls.ruleset\n"
+        "from aclbroker import pipeline\n"
+        "from aclbroker.pipeline.acls import ruleset\n"
         "assert pipeline.__file__.startswith(sys.path[0])\n"
-        "pipeline.acls.ruleset.Ruleset().authorizer()\n"
+        "ruleset.Ruleset().authorizer()\n"
     )
     # -I and -S: neither the directory nor what is installed is found.
     subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, cwd=tmp_path)
@@ -49,10 +53,9 @@ def test_what_runs_in_workers_is_imported_with_pyarrow_alone(tmp_path: Path):
         modules = [
             name.removesuffix(".py").replace("/", ".")
             for name in archive.namelist()
-            if name.startswith(("pipeline/ingest/", "pipeline/jobs/", "pipeline/replay"))
-            and not name.endswith("__init__.py")
+            if name.startswith(WORKERS_IMPORT) and not name.endswith("__init__.py")
         ]
-    assert "pipeline.replay" in modules
+    assert "aclbroker.pipeline.replay" in modules
     program = f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
     program += "".join(f"import {module}\n" for module in modules)
     subprocess.run([python, "-I", "-c", program], check=True)

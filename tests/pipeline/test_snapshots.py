@@ -8,15 +8,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.acls.snapshots import earlier, take
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.acls.snapshots import earlier, take
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

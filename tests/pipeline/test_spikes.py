@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.analysis.spikes import Spike, SpikeRule, spikes
+from aclbroker.pipeline.analysis.spikes import Spike, SpikeRule, spikes
 
 RULE = SpikeRule()
 

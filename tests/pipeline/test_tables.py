@@ -17,10 +17,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline import schemas
-from pipeline.ingest import tables
-from pipeline.ingest.read import Form, Reading, events, usage
-from pipeline.ingest.sources import IngestError, lines
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest.read import Form, Reading, events, usage
+from aclbroker.pipeline.ingest.sources import IngestError, lines
 from tests.pipeline.ingesting import added_up
 from tests.pipeline.kafka_lines import allowed_line, line
 
@@ -32,9 +32,9 @@ READING = Reading(Form.KAFKA, "eu")
 # Ended where it stands, it is started again with the same arguments.
 _INGEST = """
 import sys
-from pipeline.ingest import tables
-from pipeline.ingest.read import Form, Reading
-from pipeline.spark.session import open_session
+from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest.read import Form, Reading
+from aclbroker.pipeline.spark.session import open_session
 
 spark = open_session(
     "local[2]",

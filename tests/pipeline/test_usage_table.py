@@ -12,10 +12,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline.ingest import tables
-from pipeline.ingest.read import Form, Reading, usage
-from pipeline.ingest.sources import lines
-from pipeline.usage.table import Usage
+from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest.read import Form, Reading, usage
+from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.usage.table import Usage
 from tests.pipeline.json_lines import record
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
-from broker.acl.index import AclIndex
-from pipeline.acls.ruleset import Ruleset, ordered
-from pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
 from tests import model
 from tests.acl.examples import ALL, DESCRIBE, PREFIXED, READ, TOPIC, WRITE, allow, deny
 from tests.pipeline.test_coverage import OPERATIONS, PEERS, random_acls

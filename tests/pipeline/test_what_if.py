@@ -10,15 +10,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from broker.acl.authorizer import ANY_RESOURCE, Action, Session
-from broker.acl.bindings import AclOperation, AclPermission, ResourceType
-from broker.acl.decisions import BrokerUsers
-from pipeline.acls.ruleset import Ruleset
-from pipeline.errors import InputError
-from pipeline.jobs import flipped_usage
-from pipeline.jobs.flips import find_flips
-from pipeline.jobs.what_if import run
-from pipeline.output import Output
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Session
+from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.jobs import flipped_usage
+from aclbroker.pipeline.jobs.flips import find_flips
+from aclbroker.pipeline.jobs.what_if import run
+from aclbroker.pipeline.output import Output
 from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny
 from tests.acl.strategies import HOSTS, PRINCIPALS
 from tests.pipeline.use import figures_of, inputs_of, table_of, used

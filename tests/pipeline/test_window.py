@@ -9,10 +9,10 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pipeline import schemas
-from pipeline.errors import InputError
-from pipeline.usage.table import Usage
-from pipeline.window import content
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.usage.table import Usage
+from aclbroker.pipeline.window import content
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -2,10 +2,10 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from pipeline import schemas
-from pipeline.inputs import Inputs, Window
-from pipeline.output import Output
-from pipeline.usage.table import Usage
+from aclbroker.pipeline import schemas
+from aclbroker.pipeline.inputs import Inputs, Window
+from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.usage.table import Usage
 
 FIRST_DAY = date(2026, 3, 1)
 

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from protocol.leaves import Array, Nullable, Uuid
-from protocol.schema import Struct
+from aclbroker.protocol.primitives import Array, Nullable, Uuid
+from aclbroker.protocol.schema import Struct
 from tests.support.packages import SLF4J, jars, java_command
 
 PROGRAM = Path(__file__).parent / "java" / "Messages.java"
@@ -70,16 +70,16 @@ def _plain_names(value: Any) -> Any:
     return [_plain_names(entry) for entry in value] if isinstance(value, list) else value
 
 
-def as_json(leaf: Any, value: Any) -> Any:
+def as_json(wire_type: Any, value: Any) -> Any:
     """Return one of our values as Kafka's JSON has it, with `plain_name`s."""
-    match leaf:
+    match wire_type:
         case Struct():
-            return _struct_as_json(leaf, value)
+            return _struct_as_json(wire_type, value)
         case Nullable():
-            return None if value is None else as_json(leaf.struct, value)
+            return None if value is None else as_json(wire_type.struct, value)
         case Array():
-            return None if value is None else [as_json(leaf.entry, entry) for entry in value]
-        case _ if leaf is Uuid:
+            return None if value is None else [as_json(wire_type.entry, entry) for entry in value]
+        case _ if wire_type is Uuid:
             return base64.urlsafe_b64encode(value).decode().rstrip("=")
         case _ if isinstance(value, float) and math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
@@ -89,12 +89,12 @@ def as_json(leaf: Any, value: Any) -> Any:
 
 def _struct_as_json(struct: Struct, item: Any) -> dict[str, Any]:
     values = {}
-    for name, leaf in zip(struct.names, struct.fields, strict=True):
-        values[name] = as_json(leaf, getattr(item, name))
+    for name, wire_type in zip(struct.names, struct.fields, strict=True):
+        values[name] = as_json(wire_type, getattr(item, name))
     for known in struct.known.values():
         # Kafka's JSON, too, has a tagged field only where it is not the default.
         if not known.is_default(value := getattr(item, known.name)):
-            values[known.name] = as_json(known.leaf, value)
+            values[known.name] = as_json(known.wire_type, value)
     for field in dataclasses.fields(struct.cls):
         # Kafka's JSON says of records only whether there are some.
         if values.get(field.name) is not None and field.metadata["spec"].kind == "records":

@@ -22,8 +22,8 @@ from hypothesis.strategies import SearchStrategy
 from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
-from protocol.leaves import ZERO_UUID
-from protocol.messages import APIS
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import ZERO_UUID
 from tests.protocol.strategies import EPOCH, MILLISECOND, aiokafka_values, kio_objects
 
 DIRECTIONS = ("request", "response")

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from kio.schema.errors import ErrorCode
 
-from protocol.leaves import Array, Bytes, Nullable, String, UInt16, Uuid
-from protocol.schema import Struct
+from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, UInt16, Uuid
+from aclbroker.protocol.schema import Struct
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -66,7 +66,7 @@ AIOKAFKA: dict[Any, SearchStrategy[Any]] = {
     UInt16: unsigned(16),
     Uuid: st.binary(min_size=16, max_size=16),
 }
-"""By the leaf; UInt16 and Uuid are ours."""
+"""By the wire type; UInt16 and Uuid are ours."""
 
 TAGS = st.lists(
     st.tuples(st.integers(100, 1 << 30), BYTES), max_size=3, unique_by=lambda tag: tag[0]
@@ -114,51 +114,55 @@ def aiokafka_values(kind: Any) -> SearchStrategy[Any]:
 
 
 @cache
-def ours(leaf: Any) -> SearchStrategy[Any]:
-    """Draw what one of our leaves encodes: for a Struct, objects of its class."""
-    match leaf:
+def ours(wire_type: Any) -> SearchStrategy[Any]:
+    """Draw what one of our wire types encodes: for a Struct, objects of its class."""
+    match wire_type:
         case Struct():
-            return _objects(leaf)
+            return _objects(wire_type)
         case Array():
-            drawn: SearchStrategy[Any] = st.lists(ours(leaf.entry), max_size=3)
-            return st.none() | drawn if leaf.nullable else drawn
+            drawn: SearchStrategy[Any] = st.lists(ours(wire_type.entry), max_size=3)
+            return st.none() | drawn if wire_type.nullable else drawn
         case String() | Bytes():
-            drawn = TEXT if isinstance(leaf, String) else BYTES
-            return st.none() | drawn if leaf.nullable else drawn
+            drawn = TEXT if isinstance(wire_type, String) else BYTES
+            return st.none() | drawn if wire_type.nullable else drawn
         case Nullable():
-            return st.none() | ours(leaf.struct)
+            return st.none() | ours(wire_type.struct)
         case _:
-            return AIOKAFKA[leaf]
+            return AIOKAFKA[wire_type]
 
 
 def _objects(struct: Struct) -> SearchStrategy[Any]:
-    fields = {name: ours(leaf) for name, leaf in zip(struct.names, struct.fields, strict=True)}
-    fields |= {known.name: ours(known.leaf) for known in struct.known.values()}
+    fields = {
+        name: ours(wire_type) for name, wire_type in zip(struct.names, struct.fields, strict=True)
+    }
+    fields |= {known.name: ours(known.wire_type) for known in struct.known.values()}
     if struct.flexible:
         # The order in which tags are written is theirs by number, so that is how they come back.
         fields["unknown_tags"] = TAGS.map(lambda tags: tuple(sorted(tags)))
     return st.builds(struct.cls, **fields)
 
 
-def full(leaf: Any) -> Any:
-    """Return the smallest value of one of our leaves that has one of everything in it."""
-    match leaf:
+def full(wire_type: Any) -> Any:
+    """Return the smallest value of one of our wire types that has one of everything in it."""
+    match wire_type:
         case Struct():
-            fields = {n: full(field) for n, field in zip(leaf.names, leaf.fields, strict=True)}
-            fields |= {known.name: full(known.leaf) for known in leaf.known.values()}
-            if leaf.flexible:
+            fields = {
+                n: full(field) for n, field in zip(wire_type.names, wire_type.fields, strict=True)
+            }
+            fields |= {known.name: full(known.wire_type) for known in wire_type.known.values()}
+            if wire_type.flexible:
                 fields["unknown_tags"] = ((100, b"x"),)
-            return leaf.cls(**fields)
+            return wire_type.cls(**fields)
         case Array():
-            return [full(leaf.entry)]
+            return [full(wire_type.entry)]
         case String():
             return "x"
         case Bytes():
             return b"x"
         case Nullable():
-            return full(leaf.struct)
+            return full(wire_type.struct)
         case _:
-            return bytes(16) if leaf is Uuid else 1
+            return bytes(16) if wire_type is Uuid else 1
 
 
 @st.composite

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.compile import ProtocolError, codec, decode, encode
-from protocol.messages import APIS
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from protocol.messages.metadata import MetadataRequest
-from protocol.schema import Struct, UnsupportedVersion, struct_of
+from aclbroker.protocol.compile import ProtocolError, codec, decode, encode
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from aclbroker.protocol.messages.metadata import MetadataRequest
+from aclbroker.protocol.schema import Struct, UnsupportedVersion, struct_of
 from tests.protocol.oracles import MESSAGES, Message
 from tests.protocol.strategies import full, mutated, ours
 

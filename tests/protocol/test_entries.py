@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.compile import encode
-from protocol.compile.entries import encode_with_entries, entry_encoder
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersionsResponse
-from protocol.messages.describe_acls import (
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.compile.entries import encode_with_entries, entry_encoder
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsResponse
+from aclbroker.protocol.messages.describe_acls import (
     AclDescription,
     DescribeAclsResource,
     DescribeAclsResponse,

@@ -8,7 +8,7 @@ from kio.schema.request_header.v2.header import RequestHeader as KioHeader2
 from kio.schema.response_header.v0.header import ResponseHeader as KioResponseHeader0
 from kio.schema.response_header.v1.header import ResponseHeader as KioResponseHeader1
 
-from protocol.header import (
+from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
     decode_request_header,
@@ -17,8 +17,8 @@ from protocol.header import (
     request_header_version,
     response_header_version,
 )
-from protocol.leaves import ProtocolError
-from protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.primitives import ProtocolError
 from tests.protocol.oracles import MESSAGES, Message, kio_bytes, kio_class
 
 CREATE_ACLS = APIS[ApiKey.CREATE_ACLS]

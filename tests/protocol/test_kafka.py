@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocol.compile import codec
-from protocol.schema import struct_of
+from aclbroker.protocol.compile import codec
+from aclbroker.protocol.schema import struct_of
 from tests.protocol.kafka_codec import RELEASES, KafkaCodec, Understood, as_json
 from tests.protocol.oracles import MESSAGES, Message
 from tests.protocol.strategies import ours

@@ -15,7 +15,7 @@ from kio.serial.writers import (
 )
 from kio.static.primitive import i64, uvarint
 
-from protocol.compile import codec
+from aclbroker.protocol.compile import codec
 from tests.protocol.oracles import (
     MESSAGES,
     ORACLES,

@@ -8,9 +8,16 @@ from typing import Any
 
 import pytest
 
-from protocol.leaves import ZERO_UUID, Array, Nullable, ProtocolError
-from protocol.messages import APIS
-from protocol.schema import Struct, UnsupportedVersion, message, of, struct_of, versions_in
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import ZERO_UUID, Array, Nullable, ProtocolError
+from aclbroker.protocol.schema import (
+    Struct,
+    UnsupportedVersion,
+    message,
+    of,
+    struct_of,
+    versions_in,
+)
 
 
 @message
@@ -182,15 +189,18 @@ def test_a_known_tagged_field_has_the_size_of_its_value(size: int) -> None:
 
 def test_no_entry_of_any_array_is_without_bytes() -> None:
     # Else a count of entries could be any number, and no message too short for it.
-    def entries(leaf: Any) -> list[Any]:
-        match leaf:
+    def entries(wire_type: Any) -> list[Any]:
+        match wire_type:
             case Struct():
-                fields = [*leaf.fields, *(known.leaf for known in leaf.known.values())]
+                fields = [
+                    *wire_type.fields,
+                    *(known.wire_type for known in wire_type.known.values()),
+                ]
                 return [entry for field in fields for entry in entries(field)]
             case Array():
-                return [leaf.entry, *entries(leaf.entry)]
+                return [wire_type.entry, *entries(wire_type.entry)]
             case Nullable():
-                return entries(leaf.struct)
+                return entries(wire_type.struct)
         return []
 
     for api in APIS.values():

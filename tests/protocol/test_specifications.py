@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from protocol import messages
-from protocol.leaves import ZERO_UUID
-from protocol.schema import FieldSpec, versions_in
+from aclbroker.protocol import messages
+from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.protocol.schema import FieldSpec, versions_in
 from tests.protocol.oracles import MESSAGES
 from tests.support.packages import kafka_clients_jars
 from tools.generate_messages import NEWER, OLDER, python_name, specifications, write

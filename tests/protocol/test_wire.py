@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
-from protocol.leaves import ProtocolError
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from protocol.wire import FrameReader, decode_request, framed, response_frame
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import FrameReader, decode_request, framed, response_frame
 from tests.support.client import request_frame
 
 DESCRIBE = DescribeAclsRequest(1, None, 1, None, None, 1, 1)

@@ -10,10 +10,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 
-from broker.config.values import SECURITY_PROTOCOLS
-from protocol.messages import ApiKey
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.broker.config.values import SECURITY_PROTOCOLS
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS, SASL_PLAIN
 from tests.support.broker import Broker

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.messages import ApiKey
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.broker import Broker
 from tests.support.certificates import Authority, Identity
 from tests.support.client import Client, topic_read

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.compile import encode
-from protocol.messages import ApiKey
-from protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from aclbroker.protocol.compile import encode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed, request_frame, topic_read

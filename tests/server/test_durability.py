@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
-from protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import Client, Closed, topic_read

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import framed
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import framed
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed, request_frame

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from protocol.messages import ApiKey
-from protocol.messages.create_acls import AclCreation
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conftest import StartBroker
 from tests.server.test_authorizers import EXAMPLES
 from tests.support.accounts import PASSWORDS

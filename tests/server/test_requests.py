@@ -6,15 +6,19 @@ import struct
 
 import pytest
 
-from broker.handlers import ADVERTISED
-from protocol.errors import ErrorCode
-from protocol.messages import APIS, ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
-from protocol.messages.create_acls import CreateAclsRequest
-from protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
-from protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import framed
+from aclbroker.broker.handlers import ADVERTISED
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages.create_acls import CreateAclsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker

@@ -11,20 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
-from protocol.messages.alter_user_scram_credentials import (
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
-from protocol.messages.create_acls import AclCreation
-from protocol.messages.describe_user_scram_credentials import (
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
     UserName,
 )
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import framed
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
@@ -286,7 +286,7 @@ def test_a_store_that_cannot_be_written_is_an_error_and_then_works_again(
 
 
 AUTHORIZER_OF_ONES_OWN = """
-from broker.acl.authorizer import Decision, Rule, RuleKind
+from aclbroker.broker.acl.authorizer import Decision, Rule, RuleKind
 
 YES = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from protocol.messages import ApiKey
-from protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from tests.conftest import StartBroker
 from tests.server.test_connections import sent_until_it_blocks
 from tests.support.accounts import PASSWORDS

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
 from tests.support.client import topic_read

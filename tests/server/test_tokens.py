@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from protocol.errors import ErrorCode
-from protocol.messages import ApiKey
-from protocol.messages.create_acls import AclCreation
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, Closed
 from tests.support.delegation_tokens import (

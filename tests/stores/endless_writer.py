@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from broker.stores.sqlite import SqliteStore
+from aclbroker.broker.stores.sqlite import SqliteStore
 from tests.acl.examples import allow
 
 

@@ -7,8 +7,8 @@ import asyncio
 import resource
 import sys
 
-from broker.stores.sqlite import SqliteStore
-from broker.stores.store import StoreError
+from aclbroker.broker.stores.sqlite import SqliteStore
+from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow
 
 LIMIT_BYTES = 300_000

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from broker.acl.bindings import AclBinding
-from broker.stores import AclStore, StoreError, open_store
+from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.stores import AclStore, StoreError, open_store
 from tests.acl.examples import GROUP, PREFIXED, WRITE, allow, deny
 
 

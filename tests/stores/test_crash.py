@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from broker.stores.sqlite import SqliteStore
+from aclbroker.broker.stores.sqlite import SqliteStore
 from tests.stores import endless_writer
 
 KILLS = 5

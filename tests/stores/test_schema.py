@@ -6,8 +6,8 @@ from contextlib import closing
 import pytest
 from structlog.testing import capture_logs
 
-from broker.stores.schema import SCHEMA_VERSION
-from broker.stores.store import StoreError
+from aclbroker.broker.stores.schema import SCHEMA_VERSION
+from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import PREFIXED, allow, deny
 from tests.stores.test_sqlite import content, loaded, opened
 
@@ -140,7 +140,7 @@ async def test_a_person_reads_in_the_view_what_there_is(path):
 @pytest.fixture
 def tidy(monkeypatch):
     """Let the file be compacted after every third removal."""
-    monkeypatch.setattr("broker.stores.database._LITTER", 3)
+    monkeypatch.setattr("aclbroker.broker.stores.database._LITTER", 3)
 
 
 async def test_rows_of_removed_acls_are_deleted_after_a_number_of_them(path, tidy):
@@ -189,7 +189,7 @@ async def test_a_file_that_cannot_be_compacted_is_a_warning_and_the_change_stays
             raise sqlite3.OperationalError("database or disk is full")
 
         with monkeypatch.context() as full, capture_logs() as logs:
-            full.setattr("broker.stores.changes.compact", refuse)
+            full.setattr("aclbroker.broker.stores.changes.compact", refuse)
             await store.apply([], ACLS[:3])
             assert await loaded(store) == ACLS[3:]
         assert [(log["log_level"], str(path) in log["reason"]) for log in logs] == [

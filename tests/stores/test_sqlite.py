@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.stores.schema import SCHEMA_VERSION
-from broker.stores.sqlite import SqliteStore
-from broker.stores.store import StoreError
+from aclbroker.broker.stores.schema import SCHEMA_VERSION
+from aclbroker.broker.stores.sqlite import SqliteStore
+from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow, deny
 from tests.stores import full_disk
 
@@ -191,7 +191,7 @@ async def test_a_record_that_is_no_text_is_refused_and_not_shown(path, row):
 
 
 async def test_a_record_that_could_not_be_put_can_be_put_later(path, monkeypatch):
-    monkeypatch.setattr("broker.stores.database._BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("aclbroker.broker.stores.database._BUSY_TIMEOUT_S", 0.05)
     async with opened(path) as store:
         await store.apply_records("scram", {"alice": "1"}, [])
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -269,7 +269,7 @@ async def test_a_change_that_fails_in_the_middle_changes_nothing(path):
 
 
 async def test_another_program_that_holds_the_file_is_named_as_the_cause(path, monkeypatch):
-    monkeypatch.setattr("broker.stores.database._BUSY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("aclbroker.broker.stores.database._BUSY_TIMEOUT_S", 0.05)
     async with opened(path) as store:
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

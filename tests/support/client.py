@@ -8,18 +8,18 @@ import struct
 from types import TracebackType
 from typing import Any, Self
 
-from protocol.compile import decode, encode
-from protocol.header import (
+from aclbroker.protocol.compile import decode, encode
+from aclbroker.protocol.header import (
     RequestHeader,
     encode_request_header,
     response_header_version,
 )
-from protocol.messages import APIS, ApiKey
-from protocol.messages.create_acls import AclCreation, CreateAclsRequest
-from protocol.messages.describe_acls import DescribeAclsRequest
-from protocol.messages.sasl_authenticate import SaslAuthenticateRequest
-from protocol.messages.sasl_handshake import SaslHandshakeRequest
-from protocol.wire import framed
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import framed
 from tests.support.scram import ScramClient
 
 TIMEOUT_SECONDS = 20

@@ -5,17 +5,17 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from protocol.messages import ApiKey
-from protocol.messages.create_delegation_token import (
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_delegation_token import (
     CreatableRenewers,
     CreateDelegationTokenRequest,
 )
-from protocol.messages.describe_delegation_token import (
+from aclbroker.protocol.messages.describe_delegation_token import (
     DescribeDelegationTokenOwner,
     DescribeDelegationTokenRequest,
 )
-from protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
-from protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from aclbroker.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
+from aclbroker.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from tests.support.accounts import PASSWORDS, PLAIN_JAAS
 from tests.support.broker import Broker
 from tests.support.client import Client

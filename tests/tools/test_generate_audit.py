@@ -9,21 +9,21 @@ from io import StringIO
 
 import pytest
 
-from broker.acl.authorizer import Action, RequestContext, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Action, RequestContext, Session
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
-from broker.audit import Audit
-from broker.config import load
-from broker.logs import LogOutput
-from pipeline.acls.policy import read_policy
-from protocol.messages import APIS
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.config import load
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import LogOutput
+from aclbroker.pipeline.acls.policy import read_policy
+from aclbroker.protocol.messages import APIS
 from tools.audit_data.lines import CLUSTER_ID
 from tools.audit_data.world import Sizes, World, make_acls
 from tools.generate_audit import main
@@ -180,7 +180,7 @@ def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path, monkeypatc
             (action.resource_name, event["resource_ref_count"], authorizer.decide(session, action))
         ]
         seconds = datetime.fromisoformat(event["timestamp"]).timestamp()
-        monkeypatch.setattr("broker.audit.time", lambda seconds=seconds: seconds)
+        monkeypatch.setattr(f"{Audit.__module__}.time", lambda seconds=seconds: seconds)
         audit.record(context, operation, resource_type, decided, quietly=event["level"] == "trace")
     audit.close()
     assert {json.loads(line)["level"] for line in lines} == {"info", "debug", "trace"}

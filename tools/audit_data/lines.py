@@ -2,7 +2,7 @@
 
 Most of a line is the same for all events of one action, so it is made once: a `Template` is the
 line without its time, host, reference count and correlation id. The tests hold the lines to those
-that `broker.audit` writes.
+that `broker.observability.audit` writes.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from sys import intern
 from typing import Final, NamedTuple, Protocol
 
-from broker.acl.authorizer import Decision
-from broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
-from broker.logs import json_line
+from aclbroker.broker.acl.authorizer import Decision
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.broker.observability.logs import json_line
 
 CLUSTER_ID: Final = "synthetic-cluster-0001"
 LISTENER: Final = "SASL_SSL"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
 
-from broker.acl.authorizer import Action, Session
-from broker.acl.bindings import (
+from aclbroker.broker.acl.authorizer import Action, Session
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -22,9 +22,9 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.decisions import AclAuthorizer
-from broker.acl.index import AclIndex
-from broker.acl.operations import supported_operations
+from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.operations import supported_operations
 from tools.audit_data.lines import LISTENER, Asked, Form, Template
 from tools.audit_data.world import SUPER_USER, World, hosts_of, team_of, transactional_id
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -22,7 +22,7 @@ from broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from broker.acl.operations import supported_operations
+from aclbroker.broker.acl.operations import supported_operations
 
 SUPER_USER = "User:admin"
 

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from broker.auth.tls.settings import TLS_1_2, TLS_1_3, TlsError
+from aclbroker.broker.auth.tls.settings import TLS_1_2, TLS_1_3, TlsError
 
 _SUITES: Final = "ssl.cipher.suites"
 _TLS_1_3_SUITES: Final = (

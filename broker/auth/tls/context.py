@@ -23,10 +23,10 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from broker.auth.tls import ciphers, key_stores
-from broker.auth.tls.entries import KeyEntry, belongs
-from broker.auth.tls.key_manager import served
-from broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.auth.tls import ciphers, key_stores
+from aclbroker.broker.auth.tls.entries import KeyEntry, belongs
+from aclbroker.broker.auth.tls.key_manager import served
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 
 _PASSWORD_BYTES: Final = 32
 _VERIFY_MODES: Final = {

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from cryptography import x509
 
-from broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 
 
 def check_same_identity(

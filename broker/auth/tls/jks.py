@@ -21,8 +21,14 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from broker.auth.der import OCTET_STRING, SEQUENCE, element
-from broker.auth.tls.entries import KeyEntry, Store, StoreError, WrongKeyPassword, WrongPassword
+from aclbroker.broker.auth.der import OCTET_STRING, SEQUENCE, element
+from aclbroker.broker.auth.tls.entries import (
+    KeyEntry,
+    Store,
+    StoreError,
+    WrongKeyPassword,
+    WrongPassword,
+)
 
 MAGIC: Final = b"\xfe\xed\xfe\xed"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from broker.auth.tls.entries import SERVER_KEYS, KeyEntry
+from aclbroker.broker.auth.tls.entries import SERVER_KEYS, KeyEntry
 
 _SMALLEST_TABLE: Final = 16
 _LOAD_FACTOR: Final = 0.75

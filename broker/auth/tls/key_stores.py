@@ -11,9 +11,9 @@ from typing import Final
 
 from cryptography import x509
 
-from broker.auth.tls import jks, pem, pkcs12
-from broker.auth.tls.entries import Store, StoreError, WrongKeyPassword, WrongPassword
-from broker.auth.tls.settings import PEM, TlsError, TlsSettings
+from aclbroker.broker.auth.tls import jks, pem, pkcs12
+from aclbroker.broker.auth.tls.entries import Store, StoreError, WrongKeyPassword, WrongPassword
+from aclbroker.broker.auth.tls.settings import PEM, TlsError, TlsSettings
 
 _KEYSTORE: Final = "ssl.keystore."
 _TRUSTSTORE: Final = "ssl.truststore."

@@ -16,7 +16,7 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import load_der_private_key
 
-from broker.auth.tls.entries import KeyEntry, Store, StoreError, WrongKeyPassword
+from aclbroker.broker.auth.tls.entries import KeyEntry, Store, StoreError, WrongKeyPassword
 
 _ALIAS: Final = "kafka"
 _BLOCK: Final = re.compile(

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
     load_pkcs12,
 )
 
-from broker.auth.der import OCTET_STRING, SEQUENCE, SET, Element, element
-from broker.auth.tls.entries import (
+from aclbroker.broker.auth.der import OCTET_STRING, SEQUENCE, SET, Element, element
+from aclbroker.broker.auth.tls.entries import (
     KeyEntry,
     Store,
     StoreError,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from broker.conformance.case import Case
-from broker.conformance.corpus import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.corpus import (
     cluster,
     configs,
     data,
@@ -14,7 +14,7 @@ from broker.conformance.corpus import (
     topics,
     transactions,
 )
-from broker.conformance.resources import TopicIds
+from aclbroker.broker.conformance.resources import TopicIds
 
 
 def corpus(ids: TopicIds) -> list[Case]:

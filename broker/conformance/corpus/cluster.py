@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from broker.conformance.case import Case
-from broker.conformance.resources import ABSENT_TOPICS, TOPICS
-from protocol.leaves import ZERO_UUID
-from protocol.messages import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.resources import ABSENT_TOPICS, TOPICS
+from aclbroker.protocol.messages import (
     ApiKey,
     add_raft_voter,
     alter_replica_log_dirs,
@@ -19,6 +18,7 @@ from protocol.messages import (
     unregister_broker,
     update_features,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _OTHER_CLUSTER: Final = "another-cluster"

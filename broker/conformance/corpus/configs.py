@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from broker.conformance.case import Case
-from broker.conformance.resources import ABSENT_TOPICS, GROUPS, TOPICS
-from protocol.messages import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.resources import ABSENT_TOPICS, GROUPS, TOPICS
+from aclbroker.protocol.messages import (
     ApiKey,
     alter_configs,
     describe_configs,

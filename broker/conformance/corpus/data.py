@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from broker.conformance.case import Case
-from broker.conformance.corpus.records import batch
-from broker.conformance.resources import ABSENT_TOPICS, TOPICS, TopicIds, topic, transaction
-from protocol.messages import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.corpus.records import batch
+from aclbroker.broker.conformance.resources import (
+    ABSENT_TOPICS,
+    TOPICS,
+    TopicIds,
+    topic,
+    transaction,
+)
+from aclbroker.protocol.messages import (
     ApiKey,
     delete_records,
     fetch,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from broker.conformance.case import DELETERS, Case
-from broker.conformance.resources import (
+from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
     ABSENT_TOPICS,
     GROUPS,
@@ -15,7 +15,7 @@ from broker.conformance.resources import (
     TopicIds,
     group,
 )
-from protocol.messages import (
+from aclbroker.protocol.messages import (
     ApiKey,
     delete_groups,
     describe_groups,

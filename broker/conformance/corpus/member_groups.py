@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker.conformance.case import Case
-from broker.conformance.resources import ABSENT_GROUPS, GROUPS, group, topic
-from protocol.messages import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.resources import ABSENT_GROUPS, GROUPS, group, topic
+from aclbroker.protocol.messages import (
     ApiKey,
     consumer_group_describe,
     consumer_group_heartbeat,

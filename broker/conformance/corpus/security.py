@@ -6,10 +6,16 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any, Final
 
-from broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType, ResourceType
-from broker.conformance.case import Case
-from broker.conformance.resources import NOBODY, PREFIX, SOMEBODY
-from protocol.messages import (
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.resources import NOBODY, PREFIX, SOMEBODY
+from aclbroker.protocol.messages import (
     ApiKey,
     alter_client_quotas,
     alter_user_scram_credentials,

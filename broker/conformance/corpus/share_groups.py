@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from broker.conformance.case import DELETERS, Case
-from broker.conformance.corpus.member_groups import SUBSCRIPTIONS
-from broker.conformance.resources import (
+from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.corpus.member_groups import SUBSCRIPTIONS
+from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
     ABSENT_TOPICS,
     SHARE_GROUPS,
@@ -17,7 +17,7 @@ from broker.conformance.resources import (
     share_group,
     topic,
 )
-from protocol.messages import (
+from aclbroker.protocol.messages import (
     ApiKey,
     alter_share_group_offsets,
     delete_share_group_offsets,

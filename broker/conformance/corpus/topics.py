@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from broker.conformance.case import DELETERS, Case
-from broker.conformance.resources import (
+from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.resources import (
     ABSENT_TOPICS,
     TOPICS,
     TopicIds,
     created_topic,
     topic,
 )
-from protocol.leaves import ZERO_UUID
-from protocol.messages import (
+from aclbroker.protocol.messages import (
     ApiKey,
     alter_partition_reassignments,
     create_partitions,
@@ -25,6 +24,7 @@ from protocol.messages import (
     list_partition_reassignments,
     metadata,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _TIMEOUT_MS: Final = 1000

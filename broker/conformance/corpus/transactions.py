@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from broker.conformance.case import Case
-from broker.conformance.resources import (
+from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.resources import (
     ABSENT_TOPICS,
     TOPICS,
     TRANSACTIONS,
@@ -15,7 +15,7 @@ from broker.conformance.resources import (
     topic,
     transaction,
 )
-from protocol.messages import (
+from aclbroker.protocol.messages import (
     ApiKey,
     add_offsets_to_txn,
     add_partitions_to_txn,

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from broker.auth.tls import ciphers
-from broker.auth.tls.context import server_tls
-from broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.auth.tls import ciphers
+from aclbroker.broker.auth.tls.context import server_tls
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from tests.auth.tls.handshakes import client_context, handshake
 from tests.support.certificates import Identity, self_signed
 from tests.support.toolchain import require

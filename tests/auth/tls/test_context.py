@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from broker.auth.tls.context import server_tls
-from broker.auth.tls.identity import check_same_identity
-from broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.auth.tls.context import server_tls
+from aclbroker.broker.auth.tls.identity import check_same_identity
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from tests.auth.tls.conftest import Ask
 from tests.auth.tls.handshakes import Ends, client_context, handshake
 from tests.auth.tls.test_ciphers import inline

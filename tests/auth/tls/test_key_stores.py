@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.auth.tls import jks, key_stores, pkcs12
-from broker.auth.tls.context import server_tls
-from broker.auth.tls.entries import StoreError
-from broker.auth.tls.key_manager import served
-from broker.auth.tls.settings import TlsError, TlsSettings
+from aclbroker.broker.auth.tls import jks, key_stores, pkcs12
+from aclbroker.broker.auth.tls.context import server_tls
+from aclbroker.broker.auth.tls.entries import StoreError
+from aclbroker.broker.auth.tls.key_manager import served
+from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from tests.auth.tls.conftest import Ask
 from tests.support.certificates import (
     PASSWORD,

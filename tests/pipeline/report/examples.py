@@ -2,17 +2,17 @@
 
 from datetime import date, datetime
 
-from broker.acl.bindings import (
+from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from pipeline.acls.ruleset import Ruleset
-from pipeline.inputs import Window
-from pipeline.report.content import Cluster, Report
-from pipeline.result import Chart, Figure, Result, Table
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.inputs import Window
+from aclbroker.pipeline.report.content import Cluster, Report
+from aclbroker.pipeline.result import Chart, Figure, Result, Table
 
 MARKUP = '<script>alert("1")</script>'
 FORGED = "x\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\x1b[2J"

@@ -1,5 +1,0 @@
-"""`python -m broker` is the command `aclbroker`."""
-
-from broker.cli import main
-
-main()

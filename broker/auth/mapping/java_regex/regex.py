@@ -1,0 +1,90 @@
+"""A compiled Java regular expression: whole matches, and replacing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from aclbroker.broker.auth.mapping.java_regex.cursor import RegexError
+from aclbroker.broker.auth.mapping.java_regex.replacement import Replacement
+from aclbroker.broker.auth.mapping.java_regex.translation import translate
+
+_LAST_OF_UTF16_UNIT = "\uffff"
+
+
+LONGEST_TEXT = 1000
+"""How many characters a text may have. With this the documented rule with six `(.*?)` takes two
+seconds on the worst of names, with twice as many a minute.
+"""
+
+
+class UndecidableError(Exception):
+    """The text is too long, or has characters that Java sees as two where it might tell the two."""
+
+
+class JavaRegex:
+    """An expression of java.util.regex; raises `RegexError` if it cannot be had in Python."""
+
+    def __init__(self, pattern: str) -> None:
+        translation = translate(pattern)
+        self.pattern = pattern
+        self.groups = translation.groups
+        """How many capturing groups there are."""
+        self._translation = translation
+        try:
+            self._search = re.compile(translation.expression)
+            self._whole = re.compile(rf"(?:{translation.expression})\Z")
+        except (re.error, OverflowError, RecursionError) as error:
+            raise RegexError(0, f"Python cannot compile it: {error}") from None
+
+    def replacement(self, text: str) -> Replacement:
+        """A replacement text for this expression; raises `RegexError`."""
+        return Replacement(text, self._translation)
+
+    def matches(self, text: str) -> bool:
+        """Whether the expression matches all of the text, as Matcher.matches."""
+        self._check(text)
+        return self._whole.match(text) is not None
+
+    def replace(self, text: str, replacement: Replacement, *, first_only: bool = False) -> str:
+        """The text with its matches replaced, as Matcher.replaceAll or replaceFirst."""
+        self._check(text)
+        parts = []
+        end = 0
+        for match in self._found(text):
+            parts += [text[end : match.start()], replacement.expand(match)]
+            end = match.end()
+            if first_only:
+                break
+        return "".join([*parts, text[end:]])
+
+    def _check(self, text: str) -> None:
+        if len(text) > LONGEST_TEXT:
+            raise UndecidableError(f"longer than {LONGEST_TEXT} characters")
+        if self._translation.looks_behind:
+            _refuse_pairs(text)
+
+    def _found(self, text: str) -> Iterator[re.Match[str]]:
+        """The matches as Matcher.find finds them.
+
+        Python's own loop does not do: after an empty match it tries the same place again.
+        """
+        position = 0
+        while position <= len(text):
+            match = self._search.search(text, position)
+            # Java looks at the second half of a pair as a place of its own.
+            skipped_to = len(text) if match is None else match.start()
+            if self._translation.may_begin_inside_a_pair:
+                _refuse_pairs(text[position:skipped_to])
+            if match is None:
+                return
+            yield match
+            position = match.end()
+            if match.start() == match.end():
+                _refuse_pairs(text[position : position + 1])
+                position += 1
+
+
+def _refuse_pairs(text: str) -> None:
+    if not text.isascii() and max(text) > _LAST_OF_UTF16_UNIT:
+        raise UndecidableError("a character beyond U+FFFF where the rule depends on its halves")

@@ -1,0 +1,1 @@
+"""SASL: the exchange, and the server's side of each mechanism, without I/O."""

@@ -1,0 +1,184 @@
+"""The SASL exchange on one connection, without I/O: frames in, answers out, an identity in the end.
+
+It follows Kafka's order of requests: ApiVersions (at most one answered), SaslHandshake, then tokens
+of the mechanism, inside SaslAuthenticate requests after a handshake of version 1 (KIP-152), bare
+after one of version 0. Any other request ends the connection before it is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, NamedTuple
+
+from aclbroker.broker.auth.sasl.mechanism import (
+    AuthenticationFailed,
+    Identity,
+    InvalidCredentials,
+    Mechanism,
+)
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.header import api_of
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import Request, decode_request, framed, response_frame
+
+_ANSWERED = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
+
+
+class ApiVersionsAnswer(NamedTuple):
+    """The answer to an ApiVersions request, and whether it tells the versions or an error."""
+
+    frame: bytes
+    accepted: bool
+
+
+class Reply(NamedTuple):
+    """What to write, and whether to close the connection after it.
+
+    A ``failure`` is why the client is refused, for the log, when that has become known.
+    """
+
+    frame: bytes
+    failure: str | None = None
+    closes: bool = False
+
+
+class _State(Enum):
+    VERSIONS_OR_HANDSHAKE = auto()
+    HANDSHAKE = auto()
+    REQUESTS = auto()
+    BARE_TOKENS = auto()
+    OVER = auto()
+
+
+class _Refusing:
+    """The mechanism of who is refused, whatever it says."""
+
+    def __init__(self, text: str) -> None:
+        self.identity: Identity | None = None
+        self._text = text
+
+    def evaluate(self, token: bytes) -> bytes:
+        raise AuthenticationFailed(self._text)
+
+
+class SaslExchange:
+    """One authentication: ``receive`` its frames until it is ``complete`` or a failure comes.
+
+    ``mechanisms`` makes a fresh mechanism by its name; ``api_versions`` answers that request.
+    ``accept`` takes a mechanism's name and the identity that it proved, raises
+    `AuthenticationFailed` if that gets nobody in, and returns for how many milliseconds it is good,
+    0 if it does not end. With ``again``, the mechanism used before, somebody authenticates once
+    more (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
+    ``mechanism`` is the enabled one that the peer asked for, "" before that.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Mapping[str, Callable[[], Mechanism]],
+        api_versions: Callable[[Request], ApiVersionsAnswer],
+        accept: Callable[[str, Identity], int],
+        again: str | None = None,
+    ) -> None:
+        self.complete = False
+        self._mechanisms = mechanisms
+        self._api_versions = api_versions
+        self._accept = accept
+        self._again = again
+        self._state = _State.VERSIONS_OR_HANDSHAKE if again is None else _State.HANDSHAKE
+        self._mechanism: Mechanism | None = None
+        self._failure_is_known = False
+        self.mechanism = ""
+
+    def receive(self, frame: bytes) -> Reply:
+        """Answer one frame; raises `ProtocolError` for what cannot be answered."""
+        if self._state is _State.BARE_TOKENS:
+            return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
+        key, _ = api_of(frame)
+        if key not in _ANSWERED:
+            name = APIS[key].name if key in APIS else f"API key {key}"
+            raise ProtocolError(f"{name} before authentication; SaslHandshake is expected")
+        request = decode_request(frame)
+        match self._state, key:
+            case _State.VERSIONS_OR_HANDSHAKE, ApiKey.API_VERSIONS:
+                return self._versions(request)
+            case _State.VERSIONS_OR_HANDSHAKE | _State.HANDSHAKE, ApiKey.SASL_HANDSHAKE:
+                return self._handshake(request)
+            case _State.REQUESTS, ApiKey.SASL_AUTHENTICATE:
+                return self._authenticate(request)
+            case _State.REQUESTS, _ if request.message is not None:
+                self._state = _State.OVER
+                response = _answer(request, error_code=ErrorCode.ILLEGAL_SASL_STATE)
+                failure = f"{request.api.name} in place of SaslAuthenticate"
+                return Reply(response, failure, closes=True)
+        raise ProtocolError(f"{request.api.name} out of its order in the SASL exchange")
+
+    def _versions(self, request: Request) -> Reply:
+        answer = self._api_versions(request)
+        if answer.accepted:
+            self._state = _State.HANDSHAKE
+        return Reply(answer.frame)
+
+    def _handshake(self, request: Request) -> Reply:
+        name: str = request.message.mechanism
+        enabled = list(self._mechanisms)
+        make = self._mechanisms.get(name)
+        if make is None:
+            self._state = _State.OVER
+            code = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+            reason = f"SASL mechanism {name[:64]} is not enabled; enabled: {', '.join(enabled)}"
+            response = _answer(request, error_code=code, mechanisms=enabled)
+            return Reply(response, reason, closes=True)
+        self.mechanism = name
+        if self._again in (None, name):
+            self._mechanism = make()
+        else:
+            text = f"SASL mechanism {name} is not the {self._again} of the first authentication"
+            self._mechanism = _Refusing(text)
+        with_requests = request.header.api_version > 0
+        self._state = _State.REQUESTS if with_requests else _State.BARE_TOKENS
+        return Reply(_answer(request, mechanisms=enabled))
+
+    def _authenticate(self, request: Request) -> Reply:
+        return self._token(
+            request.message.auth_bytes,
+            lambda challenge, lifetime: _answer(
+                request, auth_bytes=challenge, session_lifetime_ms=lifetime
+            ),
+            lambda text: _answer(
+                request, error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=text
+            ),
+        )
+
+    def _token(
+        self, token: bytes, accept: Callable[[bytes, int], bytes], refuse: Callable[[str], bytes]
+    ) -> Reply:
+        mechanism = self._mechanism
+        if mechanism is None:
+            raise ProtocolError("a SASL token before the handshake")
+        lifetime = 0
+        try:
+            challenge = mechanism.evaluate(token)
+            if mechanism.identity is not None:
+                lifetime = self._accept(self.mechanism, mechanism.identity)
+                self._state, self.complete = _State.OVER, True
+        except AuthenticationFailed as error:
+            if error.challenge:
+                self._mechanism, self._failure_is_known = _Refusing(str(error)), True
+                return Reply(accept(error.challenge, 0), error.reason)
+            self._state = _State.OVER
+            failure = None if self._failure_is_known else error.reason
+            return Reply(refuse(self._text(error)), failure, closes=True)
+        return Reply(accept(challenge, lifetime))
+
+    def _text(self, error: AuthenticationFailed) -> str:
+        if isinstance(error, InvalidCredentials) and self._again is not None:
+            error = InvalidCredentials(self.mechanism, error.reason, once_more=True)
+        return str(error)
+
+
+def _answer(request: Request, **fields: Any) -> bytes:
+    header = request.header
+    response = request.api.response(**fields)
+    return response_frame(request.api, header.api_version, header.correlation_id, response)

@@ -1,0 +1,1 @@
+"""The built-in authorizer, running: decisions from memory, changes through a store."""

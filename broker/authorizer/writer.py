@@ -1,0 +1,221 @@
+"""The one task that changes ACLs, in the store and in the index, in the order it was asked to.
+
+A change is first durable, then visible to decisions, then answered. Creations that wait while
+another change is being stored go into one transaction together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import deque
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from itertools import chain, islice
+from typing import Any, Final, NamedTuple, TypeVar
+
+import structlog
+
+from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, AclError
+from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, invalid_reason
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.stores.store import AclStore, StoreError
+
+log = structlog.get_logger()
+T = TypeVar("T")
+
+_SLICE: Final = 250
+"""How many ACLs are handled before other tasks get their turn: about half a millisecond."""
+
+_STAYING: Final = 10_000
+"""After how many new ACLs the garbage collector is told that they stay.
+
+It would look through the whole index each time that it has grown by a quarter: with a million ACLs
+that stops the broker for a quarter of a second. What nobody refers to any more is freed all the
+same, unless it refers to itself, which nothing in the index does.
+"""
+
+_CREATED: Final = AclCreateResult()
+_NOT_STORED: Final = (
+    "The ACL store could not save the change, so nothing was changed. The broker's log says why."
+)
+_CLOSED: Final = "The broker is shutting down; nothing was changed."
+
+
+class _Creation(NamedTuple):
+    bindings: Sequence[AclBinding]
+    answer: asyncio.Future[list[AclCreateResult]]
+
+
+class _Deletion(NamedTuple):
+    filters: Sequence[AclFilter]
+    answer: asyncio.Future[list[AclDeleteResult]]
+
+
+class AclWriter:
+    """Changes an open store and the index of its ACLs; nobody else may change either.
+
+    ``limit`` is how many ACLs there may be, None for any number. Must be made in a running loop.
+    """
+
+    def __init__(self, store: AclStore, index: AclIndex, limit: int | None = None) -> None:
+        self._store = store
+        self._index = index
+        self._limit = limit
+        self._changes: deque[_Creation | _Deletion] = deque()
+        self._changed = asyncio.Event()
+        self._closing = False
+        self._unfrozen = 0
+        self._task = asyncio.create_task(self._work())
+
+    async def create(self, bindings: Sequence[AclBinding]) -> list[AclCreateResult]:
+        """Create ACLs, each on its own; return a result for each, in order."""
+        if self._closing:
+            return [AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(bindings)
+        creation = _Creation(bindings, asyncio.get_running_loop().create_future())
+        self._enqueue(creation)
+        return await creation.answer
+
+    async def delete(self, filters: Sequence[AclFilter]) -> list[AclDeleteResult]:
+        """Delete what any filter matches; return for each, in order, all that it matched."""
+        if self._closing:
+            return [AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(filters)
+        deletion = _Deletion(filters, asyncio.get_running_loop().create_future())
+        self._enqueue(deletion)
+        return await deletion.answer
+
+    async def close(self) -> None:
+        """Finish the changes that wait; refuse all later ones."""
+        self._closing = True
+        self._changed.set()
+        await self._task
+
+    def _enqueue(self, change: _Creation | _Deletion) -> None:
+        self._changes.append(change)
+        self._changed.set()
+
+    async def _work(self) -> None:
+        while await self._has_changes():
+            change = self._changes.popleft()
+            group = [change]
+            try:
+                if isinstance(change, _Deletion):
+                    await self._delete(change)
+                else:
+                    creations = [change, *self._waiting_creations()]
+                    group = [*creations]
+                    await self._create(creations)
+            except Exception as error:
+                log.exception("ACLs not changed")
+                for each in group:
+                    if not each.answer.done():
+                        each.answer.set_exception(error)
+
+    async def _has_changes(self) -> bool:
+        """Wait for a change; return False if there is none and never will be."""
+        while not self._changes and not self._closing:
+            self._changed.clear()
+            await self._changed.wait()
+        return bool(self._changes)
+
+    def _waiting_creations(self) -> Iterable[_Creation]:
+        while self._changes and isinstance(creation := self._changes[0], _Creation):
+            self._changes.popleft()
+            yield creation
+
+    async def _create(self, creations: Sequence[_Creation]) -> None:
+        new: dict[AclBinding, None] = {}
+        outcomes: list[list[AclCreateResult | None]] = []
+        for creation in creations:
+            outcome: list[AclCreateResult | None] = []
+            async for some in _sliced(creation.bindings):
+                outcome += [self._admit(binding, new) for binding in some]
+            outcomes.append(outcome)
+        result = _CREATED
+        if not await self._apply(added=new):
+            result = AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
+        for creation, outcome in zip(creations, outcomes, strict=True):
+            _answer(creation.answer, [result if each is None else each for each in outcome])
+
+    def _admit(self, binding: AclBinding, new: dict[AclBinding, None]) -> AclCreateResult | None:
+        """Return the result of a creation, or put it among the new ones and return None."""
+        reason = invalid_reason(binding)
+        if reason is not None:
+            return AclCreateResult(AclError.INVALID_REQUEST, reason)
+        if binding in self._index:
+            return _CREATED
+        limit = self._limit
+        if limit is not None and limit <= len(self._index) + len(new) and binding not in new:
+            text = f"There may be {limit} ACLs (aclbroker.acl.limit), and there are."
+            return AclCreateResult(AclError.POLICY_VIOLATION, text)
+        new[binding] = None
+        return None
+
+    async def _delete(self, deletion: _Deletion) -> None:
+        gone: dict[AclBinding, None] = {}
+        results = []
+        for acl_filter in deletion.filters:
+            results.append(await self._select(acl_filter, gone))
+            await asyncio.sleep(0)
+        if not await self._apply(removed=gone):
+            failure = AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
+            results = [failure if result.bindings else result for result in results]
+        _answer(deletion.answer, results)
+
+    async def _select(self, acl_filter: AclFilter, gone: dict[AclBinding, None]) -> AclDeleteResult:
+        if acl_filter.has_unknown:
+            text = "A field of the filter has a value that this broker does not know."
+            return AclDeleteResult(AclError.UNSUPPORTED_VERSION, text)
+        found: list[AclBinding] = []
+        # Nobody else changes the index, so the iterator stays good while other tasks run.
+        async for some in _sliced(self._index.find(acl_filter)):
+            found += some
+            gone.update(dict.fromkeys(some))
+        return AclDeleteResult(bindings=found)
+
+    async def _apply(
+        self, added: Collection[AclBinding] = (), removed: Collection[AclBinding] = ()
+    ) -> bool:
+        """Make a change durable, then visible; return whether it could be made."""
+        if not added and not removed:
+            return True
+        try:
+            await self._store.apply(added, removed)
+        except StoreError as error:
+            log.error("ACLs not changed", reason=str(error))
+            return False
+        # Between two slices other tasks decide, and nothing may be allowed then that is allowed
+        # neither before nor after. So denials are the first to come and the last to go.
+        async for some in _sliced(_by_permission(added, AclPermission.DENY, AclPermission.ALLOW)):
+            for binding in some:
+                self._index.add(binding)
+        async for some in _sliced(_by_permission(removed, AclPermission.ALLOW, AclPermission.DENY)):
+            for binding in some:
+                self._index.remove(binding)
+        self._unfrozen += len(added)
+        if self._unfrozen >= _STAYING:
+            self._unfrozen = 0
+            gc.freeze()
+        return True
+
+
+def _answer(future: asyncio.Future[Any], result: Any) -> None:
+    # Who asked may have gone away meanwhile.
+    if not future.done():
+        future.set_result(result)
+
+
+async def _sliced(items: Iterable[T]) -> AsyncIterator[list[T]]:
+    """Return the items in lists; between two lists other tasks run."""
+    iterator = iter(items)
+    while some := list(islice(iterator, _SLICE)):
+        yield some
+        if len(some) < _SLICE:
+            return
+        await asyncio.sleep(0)
+
+
+def _by_permission(bindings: Collection[AclBinding], *order: AclPermission) -> Iterable[AclBinding]:
+    return chain.from_iterable(
+        (binding for binding in bindings if binding.permission == permission)
+        for permission in order
+    )

@@ -1,0 +1,162 @@
+"""Produce, Fetch and the offset APIs of topics that are declared and empty."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+from aclbroker.broker.gate.rights import May
+from aclbroker.broker.handlers.answers import STANDALONE, topic_name
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from aclbroker.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from aclbroker.protocol.messages.list_offsets import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from aclbroker.protocol.messages.offset_for_leader_epoch import (
+    EpochEndOffset,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderTopicResult,
+)
+from aclbroker.protocol.messages.produce import (
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+
+_LONGEST_WAIT_MS = 30_000
+
+
+def produce(services: Services, _may: May, request: ProduceRequest) -> ProduceResponse:
+    """Refuse records at once: a declared topic cannot keep them, another does not exist."""
+
+    def partition(name: str, index: int) -> PartitionProduceResponse:
+        if services.catalog.has_partition(name, index):
+            code, message = ErrorCode.POLICY_VIOLATION, STANDALONE
+        else:
+            code, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+        return PartitionProduceResponse(index, code, base_offset=-1, error_message=message)
+
+    return ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [
+                    partition(topic_name(services, topic), entry.index)
+                    for entry in topic.partition_data
+                ],
+            )
+            for topic in request.topic_data
+        ]
+    )
+
+
+def fetch(
+    services: Services, _may: May, request: FetchRequest
+) -> FetchResponse | Awaitable[FetchResponse]:
+    """Answer that declared topics are empty, after the time that the client is ready to wait.
+
+    The answer begins no fetch session (KIP-227), so that the client goes on with full requests.
+    """
+    response = FetchResponse(
+        responses=[
+            FetchableTopicResponse(
+                topic.topic,
+                topic.topic_id,
+                [
+                    _fetched(services, topic_name(services, topic, "topic"), entry)
+                    for entry in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+    partitions = [entry for topic in response.responses for entry in topic.partitions]
+    if request.max_wait_ms <= 0 or any(entry.error_code for entry in partitions):
+        return response
+    return _after(min(request.max_wait_ms, _LONGEST_WAIT_MS), response)
+
+
+async def _after(wait_ms: int, response: FetchResponse) -> FetchResponse:
+    await asyncio.sleep(wait_ms / 1000)
+    return response
+
+
+def _fetched(services: Services, name: str, asked: Any) -> PartitionData:
+    if not services.catalog.has_partition(name, asked.partition):
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return PartitionData(asked.partition, missing, high_watermark=-1, records=b"")
+    code = ErrorCode.OFFSET_OUT_OF_RANGE if asked.fetch_offset else ErrorCode.NONE
+    return PartitionData(
+        asked.partition, code, last_stable_offset=0, log_start_offset=0, records=b""
+    )
+
+
+def list_offsets(services: Services, _may: May, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Answer that a declared topic begins and ends at offset 0."""
+
+    def partition(name: str, index: int) -> ListOffsetsPartitionResponse:
+        if not services.catalog.has_partition(name, index):
+            return ListOffsetsPartitionResponse(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return ListOffsetsPartitionResponse(index, 0, [0], offset=0, leader_epoch=0)
+
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                topic.name,
+                [partition(topic.name, entry.partition_index) for entry in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def offset_for_leader_epoch(
+    services: Services, _may: May, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    """Answer that the only epoch of a declared topic ends at offset 0."""
+
+    def partition(name: str, index: int) -> EpochEndOffset:
+        if not services.catalog.has_partition(name, index):
+            return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, index)
+        return EpochEndOffset(0, index, leader_epoch=0, end_offset=0)
+
+    return OffsetForLeaderEpochResponse(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic.topic,
+                [partition(topic.topic, entry.partition) for entry in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def init_producer_id(
+    services: Services, _may: May, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    """Give out a producer id, as idempotent producers ask for before they send anything.
+
+    A transaction needs a coordinator, and there is none.
+    """
+    if request.transactional_id is not None:
+        return InitProducerIdResponse(
+            error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1
+        )
+    return InitProducerIdResponse(producer_id=next(services.producer_ids))

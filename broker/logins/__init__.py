@@ -1,0 +1,1 @@
+"""Each listener's way in, made from its settings."""

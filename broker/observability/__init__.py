@@ -1,0 +1,1 @@
+"""What the broker leaves behind of what it did: audit records, its own log, figures."""

@@ -1,0 +1,1 @@
+"""Sockets, connections and requests: from a configuration to a running broker, and back."""

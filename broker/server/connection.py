@@ -1,0 +1,342 @@
+"""One client connection: moves bytes between a transport and `dispatch`.
+
+Requests of a connection are worked off one after the other, as Kafka does it, so that each sees
+what the one before it changed and answers leave in the order of the requests. While one waits for
+the store, or the client does not read, no more is read from it than a little ahead. A client that
+sends many requests at once gets a turn of them answered, then the other connections have theirs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable
+from typing import Final, NamedTuple, Protocol, cast
+
+import structlog
+
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.auth.authentication import Authentication
+from aclbroker.broker.auth.login import Login
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.server.dispatch import answer_versions, dispatch
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import FrameReader
+
+log = structlog.get_logger()
+
+_REQUESTS_A_TURN: Final = 64
+_BYTES_A_TURN: Final = 32_768
+_READ_AHEAD: Final = 65_536
+
+
+class Open(Protocol):
+    """An open connection: the peer's address as ACLs name it, and the ways to its end."""
+
+    host: str
+
+    def stop(self) -> None:
+        """Answer the request at work, if there is one, and close."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+    def give_way(self, limit: int) -> None:
+        """End: of more than ``limit`` that have not authenticated this is the oldest."""
+
+
+class Registry(Protocol):
+    """Who keeps the connections of a listener."""
+
+    def opened(self, connection: Open) -> None:
+        """Take note of a connection."""
+
+    def authenticated(self, connection: Open) -> None:
+        """Take note that it is known who is at the other end of a connection."""
+
+    def closed(self, connection: Open) -> None:
+        """Forget a connection; its place may be given away."""
+
+
+class Limits(NamedTuple):
+    """What a client may not exceed; infinite seconds are no limit.
+
+    ``login_bytes`` and ``request_bytes`` bound a frame, before and after the client has
+    authenticated, for which it has ``login_seconds`` after it was accepted. ``idle_seconds`` is the
+    time without a byte either way. Whose authentication fails is told so ``failure_delay`` seconds
+    later.
+    """
+
+    login_bytes: int
+    request_bytes: int
+    login_seconds: float
+    idle_seconds: float
+    failure_delay: float
+
+
+class Connection(asyncio.Protocol):
+    """The server's side of one connection.
+
+    ``host`` is the peer's address as ACLs name it, ``login`` the way in: the peer is nobody until
+    that has made it somebody. ``logins`` takes note of how that went.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        registry: Registry,
+        login: Login,
+        host: str,
+        limits: Limits,
+        logins: LoginLog,
+    ) -> None:
+        self._services = services
+        self._registry = registry
+        self.host = host
+        self._listener = login.listener
+        self._limits = limits
+        self._logins = logins
+        self._loop = asyncio.get_running_loop()
+        self._accepted_at = self._loop.time()
+        self._authentication = Authentication(login, host, answer_versions, self._loop.time)
+        self._lasting_session: Session | None = None
+        self._frames = FrameReader(limits.login_bytes)
+        self._answering: asyncio.Task[bytes] | None = None
+        self._awaits_turn = False
+        self._writable = True
+        self._reading = True
+        self._ended = False
+        self._stopping = False
+        self._idle_timer: asyncio.TimerHandle | None = None
+        self._login_timer: asyncio.TimerHandle | None = None
+        self._log = log.bind(peer=host, listener=login.listener)
+
+    # -- what the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to authenticate the peer, which is all that there is to it without SASL."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._active_at = self._loop.time()
+        self._registry.opened(self)
+        if self._limits.idle_seconds < math.inf:
+            self._idle_timer = self._loop.call_later(self._limits.idle_seconds, self._check_idle)
+        if self._limits.login_seconds < math.inf:
+            deadline = self._accepted_at + self._limits.login_seconds
+            self._login_timer = self._loop.call_at(deadline, self._check_login)
+        try:
+            self._authentication.begin(_peer_certificate(transport))
+        except AuthenticationFailed as error:
+            self._failed(error.reason)
+            self._stopping = True
+            self._transport.close()
+        self._begin_session()
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes and answer what is whole."""
+        self._active_at = self._loop.time()
+        self._frames.feed(data)
+        self._work()
+
+    def eof_received(self) -> bool:
+        """Note that the client sends no more; keep the connection while it awaits a turn."""
+        self._ended = True
+        return self._awaits_turn
+
+    def pause_writing(self) -> None:
+        """Stop: the client does not read its answers."""
+        self._writable = False
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        self._active_at = self._loop.time()
+        self._writable = True
+        self._work()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End: nobody is there to answer. A change that has begun is carried out all the same."""
+        self._stopping = True
+        for timer in (self._idle_timer, self._login_timer):
+            if timer is not None:
+                timer.cancel()
+        self._authentication.end()
+        self._registry.closed(self)
+
+    # -- what the server calls
+
+    def stop(self) -> None:
+        """Answer the request at work, if there is one, and close."""
+        self._stopping = True
+        if self._answering is None:
+            self._transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    def give_way(self, limit: int) -> None:
+        """End: too many have not authenticated, and this one has had the longest time for it."""
+        self._failed(f"made room: {limit} younger connections have not authenticated either")
+        self.abort()
+
+    # -- the work
+
+    def _work(self) -> None:
+        """Answer frames until there is none, one has to wait, the client must read first, or it is
+        the turn of the other connections.
+        """
+        answers: list[bytes] = []
+        size = 0
+        try:
+            while self._ready() and (frame := self._frames.next_frame()) is not None:
+                answer = self._answer(frame)
+                if isinstance(answer, bytes):
+                    answers.append(answer)
+                    size += len(frame) + len(answer)
+                else:
+                    self._wait_for(answer)
+                if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
+                    self._await_turn()
+        except ProtocolError as error:
+            self._malformed(str(error))
+        except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
+            self._log.exception("request failed; connection closed")
+            self._stopping = True
+        self._write(answers)
+        done = self._stopping and self._answering is None
+        if done or (self._ended and not self._awaits_turn):
+            self._transport.close()
+        self._throttle_reading()
+
+    def _malformed(self, reason: str) -> None:
+        if self._authentication.session is None:
+            # From whom nobody knows, and so as often as he likes.
+            self._failed(f"malformed request: {reason}")
+            self._stopping = True
+        else:
+            self._close("malformed request", reason)
+
+    def _ready(self) -> bool:
+        return (
+            self._answering is None
+            and self._writable
+            and not self._awaits_turn
+            and not self._stopping
+        )
+
+    def _await_turn(self) -> None:
+        if self._frames.buffered:
+            self._awaits_turn = True
+            self._loop.call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._awaits_turn = False
+        self._work()
+
+    def _answer(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        session = self._lasting_session
+        if session is not None:
+            return dispatch(self._services, session, frame)
+        authentication = self._authentication
+        if authentication.is_at_work or authentication.begins_again(frame):
+            return self._authenticate(frame)
+        if authentication.session is None:
+            raise RuntimeError("a connection without a session and without a way to one")
+        if authentication.is_expired:
+            self._logins.expired(self._listener)
+            self._close("session expired", "it was not authenticated again in time")
+            return b""
+        return dispatch(self._services, authentication.session, frame)
+
+    def _authenticate(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        authentication = self._authentication
+        renewed = authentication.session is not None
+        reply = authentication.receive(frame)
+        if reply.failure is not None:
+            self._failed(reply.failure)
+        if reply.closes:
+            return self._refused(reply.frame)
+        if authentication.is_at_work:
+            self._frames.limit = self._limits.login_bytes
+        else:
+            self._begin_session()
+            self._logins.succeeded(self._listener, authentication.mechanism, renewed=renewed)
+        return reply.frame
+
+    def _failed(self, reason: str) -> None:
+        self._logins.failed(self._log, self._listener, self._authentication.mechanism, reason)
+
+    async def _refused(self, frame: bytes) -> bytes:
+        """Answer late who failed, so that nobody can try many passwords on a connection."""
+        await asyncio.sleep(self._limits.failure_delay)
+        self._stopping = True
+        return frame
+
+    def _begin_session(self) -> None:
+        session = self._authentication.session
+        if session is None:
+            return
+        self._log = self._log.bind(principal=session.principals[0])
+        self._frames.limit = self._limits.request_bytes
+        if not self._authentication.may_expire:
+            self._lasting_session = session
+        if self._login_timer is not None:
+            self._login_timer.cancel()
+        self._registry.authenticated(self)
+
+    def _check_login(self) -> None:
+        if self._authentication.session is None:
+            self._failed(f"not within {self._limits.login_seconds:g} seconds")
+            self.abort()
+
+    def _close(self, event: str, reason: str) -> None:
+        self._log.warning(event, reason=reason, action="connection closed")
+        self._stopping = True
+
+    def _wait_for(self, answer: Awaitable[bytes]) -> None:
+        self._answering = asyncio.ensure_future(answer)
+        self._answering.add_done_callback(self._answered)
+
+    def _answered(self, task: asyncio.Task[bytes]) -> None:
+        self._answering = None
+        self._active_at = self._loop.time()
+        if task.cancelled():
+            self._stopping = True
+        elif error := task.exception():
+            self._log.error("request failed; connection closed", exc_info=error)
+            self._stopping = True
+        else:
+            self._write([task.result()])
+        self._work()
+
+    def _write(self, answers: list[bytes]) -> None:
+        if answers and not self._transport.is_closing():
+            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+
+    def _throttle_reading(self) -> None:
+        reading = self._frames.buffered <= _READ_AHEAD or self._ready()
+        if reading is self._reading or self._ended or self._transport.is_closing():
+            return
+        self._reading = reading
+        if reading:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _check_idle(self) -> None:
+        left = self._active_at + self._limits.idle_seconds - self._loop.time()
+        if self._answering is not None:
+            left = self._limits.idle_seconds
+        if left > 0:
+            self._idle_timer = self._loop.call_later(left, self._check_idle)
+            return
+        self._log.info("idle connection closed", idle_seconds=self._limits.idle_seconds)
+        self._transport.abort()
+
+
+def _peer_certificate(transport: asyncio.BaseTransport) -> bytes | None:
+    """Return the certificate that TLS had of the client, DER encoded."""
+    tls = transport.get_extra_info("ssl_object")
+    found: bytes | None = tls.getpeercert(binary_form=True) if tls is not None else None
+    return found

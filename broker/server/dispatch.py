@@ -1,0 +1,77 @@
+"""The way of one request of an authenticated session: frame, gate, handler, response frame."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from types import CoroutineType
+from typing import Any
+
+from aclbroker.broker.acl.authorizer import RequestContext, Session
+from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer
+from aclbroker.broker.gate.engine import Complete, check
+from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.handlers import ADVERTISED, HANDLERS
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.handlers.session import answer_api_versions
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import Request, decode_request, response_frame
+
+
+def answer_versions(request: Request) -> ApiVersionsAnswer:
+    """Answer ApiVersions of any version, known or not, of any session."""
+    header = request.header
+    response = answer_api_versions(header.api_version, request.message, ADVERTISED)
+    # A version that is not known here is not known how to encode either; every client reads 0.
+    version = header.api_version if request.message is not None else 0
+    frame = response_frame(request.api, version, header.correlation_id, response)
+    return ApiVersionsAnswer(frame, response.error_code == ErrorCode.NONE)
+
+
+def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:
+    """Answer one frame, at once or, where a store is asked or a client waits, later.
+
+    The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
+    be answered: the connection must be closed.
+    """
+    request = decode_request(frame)
+    header = request.header
+    row, answer = GATE.get(header.api_key), HANDLERS.get(header.api_key)
+    if row is None or answer is None:
+        raise ProtocolError(f"{request.api.name} is not answered")
+    if request.message is None:
+        return answer_versions(request).frame
+    context = RequestContext(
+        session, header.api_key, header.api_version, header.client_id, header.correlation_id
+    )
+    may = services.may(context)
+    verdict = check(row, request.message, may, services.catalog, services.profile)
+    if verdict.request is None:
+        return _frame(request, verdict.response)
+    response = answer(services, may, verdict.request)
+    if isinstance(response, CoroutineType):
+        return _later(request, response, verdict.complete)
+    return _frame(request, verdict.complete(response))
+
+
+async def _later(request: Request, response: Awaitable[Any], complete: Complete) -> bytes:
+    return _frame(request, complete(await response))
+
+
+def _frame(request: Request, response: Any) -> bytes:
+    header = request.header
+    if header.api_key == ApiKey.PRODUCE and request.message.acks == 0:
+        return _unacknowledged(response)
+    return response_frame(request.api, header.api_version, header.correlation_id, response)
+
+
+def _unacknowledged(response: Any) -> bytes:
+    """Answer a Produce that wants no answer: as in Kafka an error closes the connection."""
+    if any(
+        partition.error_code
+        for topic in response.responses
+        for partition in topic.partition_responses
+    ):
+        raise ProtocolError("records with acks=0 were refused")
+    return b""

@@ -1,0 +1,212 @@
+"""Listening sockets: accepts connections within the limits of their number."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from aclbroker.broker.acl.hosts import canonical
+from aclbroker.broker.config.model import Listener
+from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.server.connection import Open
+
+log = structlog.get_logger()
+
+_RETRY_SECONDS: Final = 0.1
+
+_AT_ONCE: Final = 16
+"""How many connections are accepted before others get their turn. The system's queue of those that
+wait is short, and a client that finds it full tries again only after a second.
+"""
+
+
+class Connections:
+    """The open connections of the whole broker, and the limits of their number.
+
+    A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
+    at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
+    Of more than ``limit_of_strangers`` that have not authenticated the oldest is closed, so that
+    whoever holds many open keeps nobody out who is quicker.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        limit_per_address: int,
+        overrides: Mapping[str, int],
+        limit_of_strangers: int,
+        metrics: Metrics,
+    ) -> None:
+        self.limit = limit
+        self.limit_per_address = limit_per_address
+        self.overrides = {canonical(host): number for host, number in overrides.items()}
+        self.limit_of_strangers = limit_of_strangers
+        self.open: set[Open] = set()
+        self._strangers: dict[Open, None] = {}  # in the order in which they came
+        self._metrics = metrics
+        self._admitted: Counter[str] = Counter()
+        self._by_address: Counter[str] = Counter()
+        self._room = asyncio.Event()
+
+    async def admit(self, listener: Listener, address: str) -> bool:
+        """Give a place to a connection, waiting for one; False if its address has too many."""
+        if self._by_address[address] >= self.overrides.get(address, self.limit_per_address):
+            return False
+        self._by_address[address] += 1
+        while (
+            self._admitted.total() >= self.limit
+            or self._admitted[listener.name] >= listener.max_connections
+        ):
+            self._room.clear()
+            await self._room.wait()
+        self._admitted[listener.name] += 1
+        return True
+
+    def leave(self, listener: Listener, address: str) -> None:
+        """Take a place back."""
+        self._admitted[listener.name] -= 1
+        self._by_address[address] -= 1
+        if not self._by_address[address]:
+            del self._by_address[address]
+        self._room.set()
+
+    def opened(self, connection: Open, listener: Listener) -> None:
+        """Take note of a connection, of nobody known yet."""
+        self.open.add(connection)
+        self._metrics.add("aclbroker_connections", listener.name)
+        self._strangers[connection] = None
+        if len(self._strangers) > self.limit_of_strangers:
+            oldest = next(iter(self._strangers))
+            del self._strangers[oldest]
+            oldest.give_way(self.limit_of_strangers)
+
+    def authenticated(self, connection: Open) -> None:
+        """Take note that it is known who is at the other end."""
+        self._strangers.pop(connection, None)
+
+    def closed(self, connection: Open, listener: Listener) -> None:
+        """Forget a connection; its place may be given away."""
+        self.open.discard(connection)
+        self._strangers.pop(connection, None)
+        self._metrics.add("aclbroker_connections", listener.name, amount=-1)
+        self.leave(listener, connection.host)
+
+    async def all_closed(self) -> None:
+        """Wait until no connection is open."""
+        while self.open:
+            self._room.clear()
+            await self._room.wait()
+
+
+class ListeningSocket:
+    """One listener's socket and its connections."""
+
+    def __init__(
+        self,
+        listener: Listener,
+        backlog: int,
+        connections: Connections,
+        connect: Callable[[ListeningSocket, str], asyncio.Protocol],
+    ) -> None:
+        self.listener = listener
+        self._connections = connections
+        self._connect = connect
+        self._opening: set[asyncio.Task[None]] = set()
+        self._socket = _bind(listener, backlog)
+        self.host, self.port = self._socket.getsockname()[:2]
+
+    def opened(self, connection: Open) -> None:
+        """Take note of a connection."""
+        self._connections.opened(connection, self.listener)
+
+    def authenticated(self, connection: Open) -> None:
+        """Take note that it is known who is at the other end of a connection."""
+        self._connections.authenticated(connection)
+
+    def closed(self, connection: Open) -> None:
+        """Forget a connection; its place may be given away."""
+        self._connections.closed(connection, self.listener)
+
+    async def accept(self) -> None:
+        """Accept connections until cancelled."""
+        accepted = 0
+        while True:
+            try:
+                peer, _ = self._socket.accept()
+            except BlockingIOError:
+                await self._wait()
+                continue
+            except OSError as error:
+                # Out of file descriptors, or the peer is gone: neither is the listener's end.
+                log.error("accept failed", listener=self.listener.name, error=str(error))
+                await asyncio.sleep(_RETRY_SECONDS)
+                continue
+            await self._admit(peer)
+            accepted += 1
+            if accepted % _AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def _wait(self) -> None:
+        """Wait for a connection to accept."""
+        readable = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._socket, readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._socket)
+
+    async def _admit(self, peer: socket.socket) -> None:
+        """Give a connection a place, waiting for one, and open it in a task of its own."""
+        try:
+            # A link-local address carries its interface, which no ACL names.
+            address = canonical(peer.getpeername()[0].partition("%")[0])
+        except OSError:
+            peer.close()
+            return
+        if not await self._connections.admit(self.listener, address):
+            log.warning(
+                "connection refused: too many of this address",
+                peer=address,
+                listener=self.listener.name,
+            )
+            peer.close()
+            return
+        peer.setblocking(False)
+        task = asyncio.create_task(self._open(peer, address))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _open(self, peer: socket.socket, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.connect_accepted_socket(lambda: self._connect(self, address), peer)
+        except OSError:
+            self._connections.leave(self.listener, address)
+            peer.close()
+
+    def close(self) -> None:
+        """Close the socket; its connections stay."""
+        self._socket.close()
+
+
+def _bind(listener: Listener, backlog: int) -> socket.socket:
+    """Open a listener's socket; raises `OSError`."""
+    if listener.host is None:
+        dual = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if dual else socket.AF_INET
+        bound = socket.create_server(
+            ("", listener.port), family=family, backlog=backlog, dualstack_ipv6=dual
+        )
+    else:
+        [(family, _, _, _, address), *_] = socket.getaddrinfo(
+            listener.host, listener.port, type=socket.SOCK_STREAM
+        )
+        bound = socket.create_server(address, family=family, backlog=backlog)
+    bound.setblocking(False)
+    return bound

@@ -1,0 +1,326 @@
+"""TLS between a transport and the protocol above it, on the server's side of one connection.
+
+asyncio and uvloop have this too, but drop what OpenSSL wants to send when a handshake fails
+(python/cpython#98078). A Kafka client that gets no alert takes it for a lost connection and tries
+again until it times out; with the alert it tells its user at once what is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import ssl
+from collections.abc import Callable
+from typing import Any, Final, Protocol, cast
+
+import structlog
+
+from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.server.connection import Open, Registry
+
+log = structlog.get_logger()
+
+_READ_BYTES: Final = 65_536
+
+_LINGER_SECONDS: Final = 1.0
+"""How long a client has to take in the alert, before its connection is gone with all it sent."""
+
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
+"""What OpenSSL makes of bytes that are no TLS."""
+
+
+_MECHANISM: Final = "TLS"
+"""How failed handshakes are called among failed authentications."""
+
+
+class Above(Open, Protocol):
+    """The protocol that reads and writes in the clear. asyncio's words: see `asyncio.Protocol`."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, after the handshake."""
+
+    def data_received(self, data: bytes) -> None:
+        """Take in bytes."""
+
+    def eof_received(self) -> bool:
+        """Note that the peer sends no more; true keeps the connection."""
+
+    def pause_writing(self) -> None:
+        """Stop writing."""
+
+    def resume_writing(self) -> None:
+        """Go on."""
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End."""
+
+
+class TlsTransport(asyncio.Transport):
+    """What the protocol above writes to.
+
+    While the peer does not take in what it is sent, nothing more is read from it, so that it cannot
+    make TLS itself answer without end.
+    """
+
+    def __init__(
+        self, tls: ssl.SSLObject, outgoing: ssl.MemoryBIO, below: asyncio.Transport
+    ) -> None:
+        super().__init__()
+        self._tls = tls
+        self._outgoing = outgoing
+        self._below = below
+        self._closing = False
+        self._reading = True
+        self._wanted_above = True
+        self._taken_in = True
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return what is known of the connection; `ssl_object` has the peer's certificate."""
+        return self._tls if name == "ssl_object" else self._below.get_extra_info(name, default)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypt and send."""
+        if self._closing:
+            return
+        with memoryview(data) as rest:
+            written = 0
+            while written < len(rest):
+                # One record at a time is written, which is no more than 16 KiB.
+                written += self._tls.write(rest[written:])
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what TLS has to send."""
+        if self._outgoing.pending and not self._below.is_closing():
+            self._below.write(self._outgoing.read())
+
+    def is_closing(self) -> bool:
+        """Tell whether it was closed, from here or from below."""
+        return self._closing or self._below.is_closing()
+
+    def close(self) -> None:
+        """Say good-bye, send what is not yet sent, and close."""
+        if not self._closing:
+            self._closing = True
+            # It wants to read the peer's good-bye, which nobody waits for.
+            with contextlib.suppress(ssl.SSLError):
+                self._tls.unwrap()
+            self.flush()
+        self._below.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._closing = True
+        self._below.abort()
+
+    def fail(self) -> None:
+        """Send the alert and nothing after it, and give the client a moment to take it in."""
+        self._closing = True
+        self.flush()
+        if self._below.is_closing():
+            return
+        # Closed at once, with bytes unread, the connection would be reset and the alert lost.
+        self._below.write_eof()
+        asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._below.abort)
+
+    def pause_reading(self) -> None:
+        """Read no more; what has been decrypted is still handed on."""
+        self._wanted_above = False
+        self._throttle()
+
+    def resume_reading(self) -> None:
+        """Read on."""
+        self._wanted_above = True
+        self._throttle()
+
+    def below_paused(self, paused: bool) -> None:
+        """Note whether the peer takes in what it is sent."""
+        self._taken_in = not paused
+        self._throttle()
+
+    def _throttle(self) -> None:
+        reading = self._wanted_above and self._taken_in
+        if reading is self._reading or self._below.is_closing():
+            return
+        self._reading = reading
+        if reading:
+            self._below.resume_reading()
+        else:
+            self._below.pause_reading()
+
+
+class TlsServer(asyncio.Protocol):
+    """Makes the handshake within ``seconds``, then hands on what comes to the protocol above.
+
+    That is what ``connect`` makes. In the registry this stands in its place, and is its registry.
+    ``logins`` takes note of how the handshake went.
+    """
+
+    def __init__(
+        self,
+        context: ssl.SSLContext,
+        connect: Callable[[Registry], Above],
+        registry: Registry,
+        listener: str,
+        seconds: float,
+        logins: LoginLog,
+    ) -> None:
+        self._above = connect(self)
+        self._registry = registry
+        self._listener = listener
+        self._seconds = seconds
+        self._logins = logins
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._shaking_hands = True
+        self._known = False
+        self._ended = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.host = self._above.host
+        self._log = log.bind(peer=self.host, listener=listener)
+
+    # -- what the transport calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Wait for the client to begin the handshake."""
+        self._transport = TlsTransport(
+            self._tls, self._outgoing, cast(asyncio.Transport, transport)
+        )
+        self._registry.opened(self)
+        if self._seconds < math.inf:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(self._seconds, self._too_slow)
+
+    def data_received(self, data: bytes) -> None:
+        """Go on with the handshake, or hand on what the bytes say."""
+        if self._transport.is_closing():
+            return
+        self._incoming.write(data)
+        try:
+            if self._shaking_hands:
+                self._tls.do_handshake()
+                self._begin()
+            received, ended = self._decrypted()
+        except ssl.SSLWantReadError:
+            self._transport.flush()
+            return
+        except ssl.SSLError as error:
+            self._fail(_reason(error))
+            return
+        self._transport.flush()
+        if received:
+            self._above.data_received(received)
+        if ended and not self._end():
+            self._transport.close()
+
+    def eof_received(self) -> bool:
+        """Note that the client sends no more; keep the connection if the protocol above does."""
+        return not self._shaking_hands and self._end()
+
+    def pause_writing(self) -> None:
+        """Stop: the client does not take in what it is sent."""
+        self._transport.below_paused(True)
+        if not self._shaking_hands:
+            self._above.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Go on."""
+        self._transport.below_paused(False)
+        if not self._shaking_hands:
+            self._above.resume_writing()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """End, above too where it has begun."""
+        self._stop_timer()
+        if not self._shaking_hands:
+            self._above.connection_lost(error)
+        self._registry.closed(self)
+        # Each knows the other: both would wait for the garbage collector, with what OpenSSL holds.
+        del self._above
+
+    # -- what the server calls
+
+    def stop(self) -> None:
+        """Let the protocol above finish what is at work, and close."""
+        if self._shaking_hands:
+            self._transport.abort()
+        else:
+            self._above.stop()
+
+    def abort(self) -> None:
+        """Close at once."""
+        self._transport.abort()
+
+    def give_way(self, limit: int) -> None:
+        """End, for younger connections that have not authenticated either."""
+        if self._shaking_hands:
+            self._refuse(f"made room: {limit} younger connections have not authenticated either")
+            self.abort()
+        else:
+            self._above.give_way(limit)
+
+    # -- what the protocol above calls
+
+    def opened(self, connection: Open) -> None:
+        """Do nothing: it is taken note of already."""
+
+    def authenticated(self, connection: Open) -> None:
+        """Take note that it is known who is at the other end."""
+        self._known = True
+        self._registry.authenticated(self)
+
+    def closed(self, connection: Open) -> None:
+        """Do nothing: the end of the connection is what counts."""
+
+    # -- the work
+
+    def _begin(self) -> None:
+        self._shaking_hands = False
+        self._stop_timer()
+        self._logins.succeeded(self._listener, _MECHANISM, renewed=False)
+        self._above.connection_made(self._transport)
+
+    def _decrypted(self) -> tuple[bytes, bool]:
+        """Return what can be read, and whether that is the end."""
+        chunks = []
+        with contextlib.suppress(ssl.SSLWantReadError):
+            while chunk := self._tls.read(_READ_BYTES):
+                chunks.append(chunk)
+            return b"".join(chunks), True
+        return b"".join(chunks), False
+
+    def _end(self) -> bool:
+        """Tell the protocol above that no more comes; returns whether it has more to do."""
+        if self._ended:
+            return not self._transport.is_closing()
+        self._ended = True
+        return self._above.eof_received()
+
+    def _fail(self, reason: str) -> None:
+        self._stop_timer()
+        if self._known:
+            self._log.warning("TLS failed", reason=reason, action="connection closed")
+        else:
+            self._refuse(reason)
+        self._transport.fail()
+
+    def _refuse(self, reason: str) -> None:
+        self._logins.failed(self._log, self._listener, _MECHANISM, reason)
+
+    def _too_slow(self) -> None:
+        self._refuse(f"no handshake within {self._seconds:g} seconds")
+        self._transport.abort()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate is not accepted: {error.verify_message}"
+    if error.reason in _NO_TLS:
+        return "the client does not speak TLS"
+    return (error.reason or str(error)).replace("_", " ").lower()

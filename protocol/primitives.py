@@ -1,0 +1,253 @@
+"""The primitive types of the Kafka protocol: aiokafka's, completed and corrected.
+
+A *wire type* reads one value from a ``BytesIO`` and returns a value's bytes. Integers, floats and
+booleans are aiokafka's own. Replaced are those of aiokafka 0.14 that are wrong on the wire:
+
+- strings, bytes and arrays took null where the protocol has none, and arrays took any negative
+  length for an empty one;
+- varints ended in ``struct.error`` on a short buffer and let a fifth byte overflow 32 bits;
+- tagged fields were written without their size, refused tag 0 and accepted a short value;
+- UUIDs, unsigned 16-bit integers and nullable structs did not exist.
+
+Every wire type raises `ProtocolError` (or `ValueError` from aiokafka's own) on bytes it cannot
+read. The server runs the code that `protocol.compile` generates; these classes are what it is
+tested against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from typing import Any, Final, Protocol
+
+from aiokafka.protocol.types import (
+    Boolean,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Schema,
+    UInt32,
+)
+from aiokafka.protocol.types import UnsignedVarInt32 as _Varint
+
+ZERO_UUID: Final = bytes(16)
+LONGEST_STRING: Final = 0x7FFF
+"""The most bytes of a string; Kafka takes no more in compact strings, either, whose length has room
+for them, so that each message can be written at every version."""
+
+Tags = Sequence[tuple[int, bytes]]
+"""Tagged fields of which only the number and the bytes are known."""
+
+
+class ProtocolError(ValueError):
+    """Bytes that are no valid message; whoever sent them cannot be answered."""
+
+
+class WireType(Protocol):
+    """One value on the wire."""
+
+    def encode(self, value: Any) -> bytes:
+        """Return the value's bytes."""
+
+    def decode(self, data: BytesIO) -> Any:
+        """Read one value; raises `ProtocolError` or `ValueError`."""
+
+
+def read(data: BytesIO, size: int) -> bytes:
+    """Read exactly ``size`` bytes; raises `ProtocolError` if there are fewer."""
+    value = data.read(size) if size <= data.getbuffer().nbytes - data.tell() else b""
+    if len(value) != size:
+        raise ProtocolError(f"{size} bytes announced, fewer are there")
+    return value
+
+
+class UnsignedVarint:
+    """An unsigned 32-bit integer in groups of seven bits, the lowest first (KIP-482)."""
+
+    @staticmethod
+    def encode(value: int) -> bytes:
+        return bytes(_Varint.encode(value))
+
+    @staticmethod
+    def decode(data: BytesIO) -> int:
+        value = 0
+        for shift in range(0, 35, 7):
+            byte = read(data, 1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value > 0xFFFFFFFF:
+                    break
+                return value
+        raise ProtocolError("a varint exceeds 32 bits")
+
+
+class UInt16:
+    """An unsigned 16-bit integer, big-endian."""
+
+    @staticmethod
+    def encode(value: int) -> bytes:
+        return value.to_bytes(2, "big")
+
+    @staticmethod
+    def decode(data: BytesIO) -> int:
+        return int.from_bytes(read(data, 2), "big")
+
+
+class Uuid:
+    """A UUID as its 16 bytes; `ZERO_UUID` stands for none."""
+
+    @staticmethod
+    def encode(value: bytes) -> bytes:
+        if len(value) != 16:
+            raise ValueError(f"a UUID has 16 bytes, not {len(value)}")
+        return value
+
+    @staticmethod
+    def decode(data: BytesIO) -> bytes:
+        return read(data, 16)
+
+
+class _Sized:
+    """A value behind its length: a plain length, or (compact) a varint of the length plus one."""
+
+    length: Any = Int32
+
+    def __init__(self, *, compact: bool, nullable: bool) -> None:
+        self.compact = compact
+        self.nullable = nullable
+
+    def encode_length(self, value: Any) -> bytes:
+        if value is None and not self.nullable:
+            raise ValueError("null where the protocol allows none")
+        size = -1 if value is None else len(value)
+        return UnsignedVarint.encode(size + 1) if self.compact else bytes(self.length.encode(size))
+
+    def decode_length(self, data: BytesIO) -> int | None:
+        """Return the length, or None for null; any negative length means null, as in Kafka."""
+        size = UnsignedVarint.decode(data) - 1 if self.compact else self.length.decode(data)
+        if size >= 0:
+            return int(size)
+        if not self.nullable:
+            raise ProtocolError("null where the protocol allows none")
+        return None
+
+
+class Bytes(_Sized):
+    """Bytes, also records, which stay one opaque slice."""
+
+    def encode(self, value: bytes | None) -> bytes:
+        return self.encode_length(value) + (value or b"")
+
+    def decode(self, data: BytesIO) -> bytes | None:
+        size = self.decode_length(data)
+        return None if size is None else read(data, size)
+
+
+class String(_Sized):
+    """Text in UTF-8; other bytes are refused, and more than `LONGEST_STRING` of them, too."""
+
+    length = Int16
+
+    def encode(self, value: str | None) -> bytes:
+        raw = None if value is None else value.encode()
+        return self.encode_length(raw) + (raw or b"")
+
+    def decode(self, data: BytesIO) -> str | None:
+        size = self.decode_length(data)
+        if size is not None and size > LONGEST_STRING:
+            raise ProtocolError(f"{size} bytes of text announced, {LONGEST_STRING} are allowed")
+        return None if size is None else read(data, size).decode()
+
+
+class Array(_Sized):
+    """Any number of values of one wire type."""
+
+    def __init__(self, entry: WireType, *, compact: bool, nullable: bool) -> None:
+        super().__init__(compact=compact, nullable=nullable)
+        self.entry = entry
+
+    def encode(self, value: Sequence[Any] | None) -> bytes:
+        return self.encode_length(value) + b"".join(map(self.entry.encode, value or ()))
+
+    def decode(self, data: BytesIO) -> list[Any] | None:
+        size = self.decode_length(data)
+        if size is None:
+            return None
+        if size > data.getbuffer().nbytes - data.tell():
+            raise ProtocolError(f"{size} array entries announced, fewer bytes are there")
+        return [self.entry.decode(data) for _ in range(size)]
+
+
+class Nullable:
+    """A struct behind one byte: -1 for null, else 1."""
+
+    def __init__(self, struct: WireType) -> None:
+        self.struct = struct
+
+    def encode(self, value: Any) -> bytes:
+        return b"\xff" if value is None else b"\x01" + self.struct.encode(value)
+
+    def decode(self, data: BytesIO) -> Any:
+        return None if Int8.decode(data) < 0 else self.struct.decode(data)
+
+
+class TaggedFields:
+    """Tagged fields (KIP-482), all unknown: pairs of tag number and bytes.
+
+    Written in ascending order of the numbers, as the protocol demands; read in any order, as Kafka
+    reads them.
+    """
+
+    @staticmethod
+    def encode(value: Tags) -> bytes:
+        parts = [UnsignedVarint.encode(len(value))]
+        for tag, raw in sorted(value):
+            parts += UnsignedVarint.encode(tag), UnsignedVarint.encode(len(raw)), raw
+        return b"".join(parts)
+
+    @staticmethod
+    def decode(data: BytesIO) -> list[tuple[int, bytes]]:
+        tags = []
+        for _ in range(UnsignedVarint.decode(data)):
+            tag = UnsignedVarint.decode(data)
+            tags.append((tag, read(data, UnsignedVarint.decode(data))))
+        return tags
+
+
+FIXED: Final[dict[str, Any]] = {
+    "bool": Boolean,
+    "int8": Int8,
+    "int16": Int16,
+    "uint16": UInt16,
+    "int32": Int32,
+    "uint32": UInt32,
+    "int64": Int64,
+    "float64": Float64,
+    "uuid": Uuid,
+}
+"""The wire types of one size, by the names of Kafka's message specifications."""
+
+SIZED: Final[dict[str, Any]] = {"bytes": Bytes, "records": Bytes, "string": String}
+"""The wire types that carry their length, by the same names."""
+
+__all__ = [
+    "FIXED",
+    "LONGEST_STRING",
+    "SIZED",
+    "ZERO_UUID",
+    "Array",
+    "Bytes",
+    "Nullable",
+    "ProtocolError",
+    "Schema",
+    "String",
+    "TaggedFields",
+    "Tags",
+    "UInt16",
+    "UnsignedVarint",
+    "Uuid",
+    "WireType",
+    "read",
+]  # fmt: skip

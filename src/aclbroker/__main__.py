@@ -1,0 +1,5 @@
+"""`python -m aclbroker` is the command `aclbroker`."""
+
+from aclbroker.cli import main
+
+main()

@@ -1,0 +1,82 @@
+"""The command line: `aclbroker serve [FILE] [--override name=value ...]`, and other commands."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+
+from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
+from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
+from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
+
+Command = AuditCommand | ConformanceCommand | ScramCommand
+"""A command that runs and ends, unlike the server."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServeCommand:
+    """Run the broker with a properties file, if there is one, and settings that win over it."""
+
+    file: str | None
+    overrides: dict[str, str]
+
+
+def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Command:
+    """The command that the arguments, by default those of the process, ask for.
+
+    Ends the process (SystemExit) after --help and --version, and with status 2 and a message that
+    says what is allowed if the arguments are wrong.
+    """
+    words = sys.argv[1:] if arguments is None else arguments
+    options = _parser(words).parse_args(words)
+    if options.command == "audit":
+        return audit_command(options, words)
+    if options.command == "conformance":
+        return conformance_command(options)
+    if options.command == "scram":
+        return scram_command(options)
+    return ServeCommand(options.file, dict(options.override))
+
+
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="aclbroker", description="Kafka's ACLs, managed and decided.", allow_abbrev=False
+    )
+    version = f"aclbroker {metadata.version('aclbroker')}"
+    parser.add_argument("--version", action="version", version=version)
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser(
+        "serve",
+        help="run the broker",
+        description="Run the broker until SIGTERM or SIGINT.",
+        allow_abbrev=False,
+    )
+    serve.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="a Kafka-style server.properties; without it the broker serves this machine only, "
+        "on 127.0.0.1:9092",
+    )
+    serve.add_argument(
+        "--override",
+        metavar="NAME=VALUE",
+        type=_override,
+        action="append",
+        default=[],
+        help="a setting that wins over the file; may be given several times",
+    )
+    add_scram(commands)
+    add_conformance(commands)
+    # It has ten jobs with forty options each, which nothing but the command itself needs to know.
+    add_audit(commands, with_options="audit" in words[:1])
+    return parser
+
+
+def _override(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        # The text is not shown, because it may hold a password.
+        raise argparse.ArgumentTypeError("expected NAME=VALUE, such as node.id=7")
+    return name.strip(), value

@@ -1,0 +1,79 @@
+"""The arguments of `aclbroker conformance record|compare`.
+
+The suite is imported when it runs and not before, so that the server starts as fast without it.
+"""
+
+import argparse
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ConformanceCommand:
+    """Play the conformance suite to a broker and record, or compare, what it answers."""
+
+    options: dict[str, Any]
+    """The fields of `broker.conformance.command.ConformanceOptions` by their names."""
+
+    def run(self) -> int:
+        """Return the exit status: 0 if recorded or equal, 1 if different, 2 if it failed."""
+        from aclbroker.broker.conformance.command import ConformanceOptions, run
+
+        return run(ConformanceOptions(**self.options))
+
+
+def add_conformance(commands: Any) -> None:
+    """Add the command to the subparsers of `aclbroker`."""
+    conformance = commands.add_parser(
+        "conformance",
+        help="compare how a broker authorizes with how Kafka does",
+        description="Send every API's requests in several roles to a Kafka-compatible broker.",
+        allow_abbrev=False,
+    )
+    actions = conformance.add_subparsers(dest="action", required=True)
+    record = _action(actions, "record", "write a recording of what the broker answers")
+    record.add_argument("--output", metavar="FILE", required=True, help="the recording's file")
+    record.add_argument("--broker-name", metavar="NAME", help="what the recording says it is of")
+    record.set_defaults(recording=None, format="text", offered_only=False)
+    compare = _action(actions, "compare", "compare what the broker answers with a recording")
+    compare.add_argument("--output", metavar="FILE", help="the report's file, not standard output")
+    compare.add_argument(
+        "--recording", metavar="FILE", help="a recording; without it that of Kafka 4.3.0"
+    )
+    compare.add_argument("--format", choices=("text", "json", "junit"), default="text")
+    compare.add_argument(
+        "--offered-only",
+        action="store_true",
+        help="leave out the versions that the broker does not offer, instead of reporting them",
+    )
+    compare.set_defaults(broker_name=None)
+
+
+def conformance_command(options: argparse.Namespace) -> ConformanceCommand:
+    """The command that parsed arguments ask for."""
+    given = vars(options)
+    return ConformanceCommand({name: given[name] for name in given if name != "command"})
+
+
+def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
+    action: argparse.ArgumentParser = actions.add_parser(
+        name,
+        help=does,
+        description=f"Play the suite and {does}. Replaces all ACLs of the cluster.",
+        allow_abbrev=False,
+    )
+    action.add_argument("--bootstrap-server", metavar="HOST:PORT", required=True)
+    action.add_argument(
+        "--command-config",
+        metavar="FILE",
+        required=True,
+        help="a Kafka client's properties file: the super user's, and with the prefix "
+        "conformance.user. those of the user who plays the other roles",
+    )
+    action.add_argument(
+        "--yes",
+        dest="confirmed",
+        action="store_true",
+        help="replace the ACLs of the cluster, which nothing brings back",
+    )
+    return action

@@ -1,0 +1,127 @@
+"""The arguments of `aclbroker scram add`, which gives a user a password while no broker runs.
+
+It is for the first administrator, as `kafka-storage.sh format --add-scram` is in Kafka; later ones
+are made with kafka-configs.sh. What it needs is imported when it runs, not when a server starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import getpass
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from aclbroker.broker.auth.sasl.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
+from aclbroker.broker.config import ConfigError, load
+from aclbroker.broker.config.values import SCRAM_MECHANISMS
+
+
+@dataclass(frozen=True, slots=True)
+class ScramCommand:
+    """Store a user's SCRAM credential in the store that a configuration names."""
+
+    file: str
+    user: str
+    mechanism: str
+    iterations: int
+
+    def run(self) -> int:
+        """Return the exit status: 0 if stored, 1 if not, which standard error explains."""
+        try:
+            config = load(self.file)
+        except ConfigError as error:
+            return _failed(*error.problems)
+        if not config.store.startswith("sqlite:"):
+            return _failed(f"aclbroker.store={config.store} keeps nothing over a restart")
+        try:
+            password = _password(self.user)
+        except ValueError as error:
+            return _failed(str(error))
+        problem = asyncio.run(self._add(config.store, password))
+        if problem:
+            return _failed(problem)
+        sys.stdout.write(f"{self.user!r} may log in with {self.mechanism}.\n")
+        return 0
+
+    async def _add(self, url: str, password: str) -> str | None:
+        """Return why it cannot be done, None if it was."""
+        from aclbroker.broker.credentials.scram_users import load_users, upsertion_of
+        from aclbroker.broker.stores import StoreError, open_store
+
+        store = open_store(url)
+        try:
+            await store.open()
+            users = await load_users(store, b"")
+            change = upsertion_of(self.user, password, self.mechanism, self.iterations)
+            outcomes = await users.alter([], [change])
+        except StoreError as error:
+            return str(error)
+        finally:
+            await store.close()
+        return outcomes[self.user].error_message
+
+
+def add_scram(commands: Any) -> None:
+    """Add the command to the subparsers of `aclbroker`."""
+    scram = commands.add_parser(
+        "scram",
+        help="give a user a SCRAM password while no broker runs",
+        description="Manage SCRAM users in the store of a broker that does not run.",
+        allow_abbrev=False,
+    )
+    actions = scram.add_subparsers(dest="action", required=True)
+    add = actions.add_parser(
+        "add",
+        help="add a user, or change a user's password",
+        description="Add a user, or change a user's password, which is asked for in a terminal, "
+        "and read from the first line of standard input without one.",
+        allow_abbrev=False,
+    )
+    add.add_argument("file", metavar="FILE", help="the broker's server.properties")
+    add.add_argument("user", metavar="USER", type=_user, help="the name, without 'User:'")
+    add.add_argument("--mechanism", choices=SCRAM_MECHANISMS, default="SCRAM-SHA-512")
+    add.add_argument(
+        "--iterations",
+        metavar="COUNT",
+        type=_iterations,
+        default=MIN_ITERATIONS,
+        help=f"from {MIN_ITERATIONS}, the default, to {MAX_ITERATIONS}",
+    )
+
+
+def scram_command(options: argparse.Namespace) -> ScramCommand:
+    """The command that parsed arguments ask for."""
+    return ScramCommand(options.file, options.user, options.mechanism, options.iterations)
+
+
+def _user(text: str) -> str:
+    if not text or text.startswith("User:"):
+        raise argparse.ArgumentTypeError("expected a name without 'User:'")
+    return text
+
+
+def _iterations(text: str) -> int:
+    allowed = range(MIN_ITERATIONS, MAX_ITERATIONS + 1)
+    if not text.isdecimal() or int(text) not in allowed:
+        raise argparse.ArgumentTypeError(f"expected {allowed[0]} to {allowed[-1]}")
+    return int(text)
+
+
+def _password(user: str) -> str:
+    if sys.stdin.isatty():
+        password = getpass.getpass(f"Password of {user}: ")
+        if getpass.getpass("Once more: ") != password:
+            raise ValueError("the passwords are not the same")
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        raise ValueError("the password is empty")
+    return password
+
+
+def _failed(*lines: str) -> int:
+    for line in lines:
+        sys.stderr.write(f"aclbroker: {line}\n")
+    return 1

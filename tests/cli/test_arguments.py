@@ -1,0 +1,71 @@
+"""The command line of aclbroker: what is accepted, and what is said of what is not."""
+
+from importlib import metadata
+
+import pytest
+
+from aclbroker.cli.arguments import ServeCommand, parse_arguments
+from aclbroker.cli.scram import ScramCommand
+
+
+def test_serve_takes_a_file_and_overrides_before_or_after_it():
+    command = parse_arguments(
+        ["serve", "--override", "node.id=7", "s.properties", "--override", "a= b=c ",
+         "--override=authorizer.class.name="]
+    )  # fmt: skip
+    overrides = {"node.id": "7", "a": " b=c ", "authorizer.class.name": ""}
+    assert command == ServeCommand("s.properties", overrides)
+
+
+def test_serve_needs_no_file():
+    assert parse_arguments(["serve"]) == ServeCommand(None, {})
+
+
+def test_of_two_overrides_of_one_name_the_last_counts():
+    command = parse_arguments(["serve", "--override", "node.id=1", "--override", "node.id=2"])
+    assert command.overrides == {"node.id": "2"}
+
+
+def test_version_prints_the_version_and_ends(capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as end:
+        parse_arguments(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"aclbroker {metadata.version('aclbroker')}\n"
+
+
+def test_scram_add_takes_a_file_a_user_and_how_to_keep_the_password():
+    command = parse_arguments(["scram", "add", "s.properties", "alice"])
+    assert command == ScramCommand("s.properties", "alice", "SCRAM-SHA-512", 4096)
+    options = ["--mechanism", "SCRAM-SHA-256", "--iterations", "16384"]
+    command = parse_arguments(["scram", "add", "s.properties", "alice", *options])
+    assert command == ScramCommand("s.properties", "alice", "SCRAM-SHA-256", 16384)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["start"], "choose from"),
+        ([], "the following arguments are required: command"),
+        (["serve", "a", "b"], "unrecognized arguments: b"),
+        (["serve", "--overrid", "a=b"], "unrecognized arguments"),
+        (["serve", "--override", "secret"], "expected NAME=VALUE"),
+        (["serve", "--override", "=secret"], "expected NAME=VALUE"),
+        (["scram", "add", "s.properties"], "the following arguments are required: USER"),
+        (["scram", "add", "s.properties", "User:alice"], "expected a name without 'User:'"),
+        (["scram", "add", "s.properties", ""], "expected a name"),
+        (["scram", "add", "f", "alice", "--iterations", "4095"], "expected 4096 to 16384"),
+        (["scram", "add", "f", "alice", "--iterations", "x"], "expected 4096 to 16384"),
+        (["scram", "add", "f", "alice", "--mechanism", "PLAIN"], "choose from"),
+    ],
+)
+def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+):
+    with pytest.raises(SystemExit) as end:
+        parse_arguments(arguments)
+    assert end.value.code == 2
+    message = capsys.readouterr().err
+    assert message.startswith("usage: aclbroker ")
+    assert said in message
+    assert ("scram add" if arguments[:1] == ["scram"] else "serve") in message
+    assert "secret" not in message

@@ -1,0 +1,137 @@
+"""DescribeAcls: what is listed is what there is at that moment, in every version."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Awaitable, Iterable
+
+import pytest
+
+from aclbroker.broker.acl.authorizer import RequestContext, Session
+from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, AclPermission
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config import load
+from aclbroker.broker.handlers.acls import filter_of
+from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import configure
+from aclbroker.broker.server.dispatch import dispatch
+from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.protocol.compile import decode
+from aclbroker.protocol.header import response_header_version
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from tests.acl.examples import LITERAL, PREFIXED, WRITE, allow, deny
+from tests.support.client import ALL_ACLS, request_frame
+
+ADMIN = Session(("User:admin",), "127.0.0.1", "PLAINTEXT")
+CONTEXT = RequestContext(ADMIN, ApiKey.CREATE_ACLS, 3, "test", 1)
+ALL_VERSIONS = APIS[ApiKey.DESCRIBE_ACLS].versions
+
+FIRST = [
+    allow(),
+    deny("User:bob"),
+    allow(operation=WRITE, host="10.0.0.1"),
+    allow(name="ord", pattern_type=PREFIXED),
+    allow("User:bob", name="é"),
+]
+
+
+@pytest.fixture
+async def services():
+    authorizer = StandardAuthorizer(MemoryStore())
+    authorizer.configure({"super.users": "User:admin"})
+    await authorizer.start()
+    await authorizer.create_acls(CONTEXT, FIRST)
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    node = {"PLAINTEXT": Node(1, "localhost", 9092)}
+    yield Services("cluster", node, authorizer, audit, Catalog("cluster"))
+    await authorizer.close()
+
+
+async def described(
+    services: Services, request: DescribeAclsRequest = ALL_ACLS, version: int = 3
+) -> list[AclBinding]:
+    """The ACLs of the answer, sorted; each resource pattern must be there once."""
+    frame = request_frame(ApiKey.DESCRIBE_ACLS, version, request)[4:]
+    answer = dispatch(services, ADMIN, frame)
+    return listed(await answer if isinstance(answer, Awaitable) else answer, version)
+
+
+def listed(answer: bytes, version: int) -> list[AclBinding]:
+    body = answer[8 + response_header_version(APIS[ApiKey.DESCRIBE_ACLS], version) :]
+    response = decode(DescribeAclsResponse, version, body)
+    assert (response.error_code, response.error_message) == (0, "")
+    patterns = [(r.resource_type, r.pattern_type, r.resource_name) for r in response.resources]
+    assert len(set(patterns)) == len(patterns)
+    return sorted(
+        AclBinding(
+            resource.resource_type,
+            resource.resource_name,
+            resource.pattern_type,
+            acl.principal,
+            acl.host,
+            AclOperation(acl.operation),
+            AclPermission(acl.permission_type),
+        )
+        for resource in response.resources
+        for acl in resource.acls
+    )
+
+
+def of(acls: Iterable[AclBinding], acl_filter: AclFilter) -> list[AclBinding]:
+    return sorted(acl for acl in acls if acl_filter.matches(acl))
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+async def test_each_version_lists_the_same_acls_over_and_over(services, version):
+    for _ in range(2):
+        # Version 0 knows literal patterns only.
+        wanted = FIRST if version else [acl for acl in FIRST if acl.pattern_type == LITERAL]
+        assert await described(services, version=version) == sorted(wanted)
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+async def test_a_list_is_not_older_than_the_acls(services, version):
+    await described(services, version=version)
+    added = [allow(operation=WRITE), allow("User:carol"), allow("User:carol", name="new")]
+    await services.authorizer.create_acls(CONTEXT, added)
+    now = {acl for acl in (*FIRST, *added) if version or acl.pattern_type == LITERAL}
+    assert await described(services, version=version) == sorted(now)
+    for acl in sorted(now):
+        await services.authorizer.delete_acls(CONTEXT, [AclFilter(*acl)])
+        now.discard(acl)
+        assert await described(services, version=version) == sorted(now)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        DescribeAclsRequest(1, None, 1, "User:alice", None, 1, 1),
+        DescribeAclsRequest(2, "orders-1", 2, "User:alice", None, 1, 1),
+        DescribeAclsRequest(1, None, 1, None, "10.0.0.1", 1, 1),
+        DescribeAclsRequest(1, None, 1, None, None, 3, 1),
+        DescribeAclsRequest(1, None, 1, None, None, 1, 2),
+        DescribeAclsRequest(2, "orders", 3, None, None, 1, 1),
+    ],
+    ids=["principal", "principal and match", "host", "operation", "permission", "name"],
+)
+async def test_a_filtered_list_does_not_spoil_the_whole_one(services, asked):
+    assert await described(services, asked) == of(FIRST, filter_of(asked))
+    assert await described(services) == sorted(FIRST)
+    assert await described(services, asked) == of(FIRST, filter_of(asked))
+
+
+async def test_a_long_list_that_changes_while_it_is_made_is_one_of_a_moment(services):
+    """Others get their turns meanwhile, but the list is never half old and half new."""
+    many = [allow(name=f"topic-{number}") for number in range(5_000)]
+    await services.authorizer.create_acls(CONTEXT, many)
+    making = asyncio.create_task(described(services))
+    await services.authorizer.create_acls(CONTEXT, [allow("User:carol", name="topic-7")])
+    await services.authorizer.delete_acls(CONTEXT, [AclFilter(*many[8])])
+    assert not making.done()
+    now = {*FIRST, *many, allow("User:carol", name="topic-7")} - {many[8]}
+    assert await making == sorted(now)
+    assert await described(services) == sorted(now)
