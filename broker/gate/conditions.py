@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext
@@ -10,7 +10,7 @@ from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
 from aclbroker.broker.catalog import INTERNAL_TOPICS, METADATA_TOPIC, is_topic_name
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.need import Target
-from aclbroker.broker.gate.rights import Topics
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.fetch import FetchResponse
 from aclbroker.protocol.primitives import ZERO_UUID
@@ -25,7 +25,9 @@ BROKER_CONFIG: Final = 4
 BROKER_LOGGER_CONFIG: Final = 8
 CLIENT_METRICS_CONFIG: Final = 16
 GROUP_CONFIG: Final = 32
+_DELETE_CONFIG: Final = 1
 _CLUSTER_CONFIGS: Final = (BROKER_CONFIG, BROKER_LOGGER_CONFIG, CLIENT_METRICS_CONFIG)
+_KNOWN_CONFIGS: Final = frozenset((TOPIC_CONFIG, GROUP_CONFIG, *_CLUSTER_CONFIGS))
 
 # Of a record batch (format 2): where the length of what follows it stands, and the attributes.
 _BATCH_LENGTH: Final = slice(8, 12)
@@ -128,6 +130,17 @@ def early_share_coordinator(request: Any, context: RequestContext) -> Denial | N
     return None
 
 
+def wants_two_phase_commit(request: Any) -> bool:
+    """with two-phase commit"""
+    return bool(getattr(request, "enable2_pc", False))
+
+
+def topic_by_id(entry: Any, _request: Any, topics: Topics) -> Target:
+    """Find an entry's topic by its id alone. The zero id is of no topic."""
+    name = topics.name_of(entry.topic_id)
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else (ResourceType.TOPIC, name)
+
+
 def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
     """Find the resource that a configuration belongs to, by its type."""
     if entry.resource_type == TOPIC_CONFIG:
@@ -139,18 +152,42 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
     return ErrorCode.INVALID_REQUEST
 
 
+def unknown_config_type(request: Any, _context: RequestContext) -> Denial | None:
+    """Refuse all of a DescribeConfigs that has one resource of an unknown type, as Kafka does."""
+    for resource in request.resources:
+        kind = resource.resource_type
+        if kind not in _KNOWN_CONFIGS:
+            return Denial(ErrorCode.INVALID_REQUEST, f"There is no resource type {kind}.")
+    return None
+
+
 def altered_config(entry: Any, request: Any, topics: Topics) -> Target:
-    """Find the same of a configuration to be altered: a broker's only by the broker itself."""
+    """Find the resource of a configuration to be altered, key by key.
+
+    As in Kafka's ConfigAdminManager.preprocess, what is wrong with the entry comes before any
+    right: a key twice, a value that is null and not deleted, another broker than this one.
+    """
+    if _is_malformed(entry, lambda each: each.config_operation != _DELETE_CONFIG):
+        return ErrorCode.INVALID_REQUEST
     if entry.resource_type == BROKER_CONFIG and _is_of_another(entry, topics):
         return ErrorCode.INVALID_REQUEST
     return config_resource(entry, request, topics)
 
 
 def replaced_config(entry: Any, request: Any, topics: Topics) -> Target:
-    """Find the same of a configuration to be replaced as a whole; log levels can not be."""
-    if entry.resource_type == BROKER_LOGGER_CONFIG and _is_of_another(entry, topics):
+    """Find the resource of a configuration to be replaced as a whole; log levels can not be."""
+    if entry.resource_type == BROKER_LOGGER_CONFIG or _is_malformed(entry, lambda _each: True):
         return ErrorCode.INVALID_REQUEST
-    return altered_config(entry, request, topics)
+    if entry.resource_type == BROKER_CONFIG and _is_of_another(entry, topics):
+        return ErrorCode.INVALID_REQUEST
+    return config_resource(entry, request, topics)
+
+
+def _is_malformed(entry: Any, needs_value: Callable[[Any], bool]) -> bool:
+    names = [config.name for config in entry.configs]
+    return len(set(names)) < len(names) or any(
+        config.value is None and needs_value(config) for config in entry.configs
+    )
 
 
 def _is_of_another(entry: Any, topics: Topics) -> bool:
@@ -188,14 +225,6 @@ def topic_to_delete(entry: Any, _request: Any, topics: Topics) -> Target:
         return ResourceType.TOPIC, entry.name
     name = topics.name_of(entry.topic_id)
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else (ResourceType.TOPIC, name)
-
-
-def existing_topic_to_delete(entry: Any, request: Any, topics: Topics) -> Target:
-    """Find a topic to be deleted if there is one: who may describe it is told if there is none."""
-    target = topic_to_delete(entry, request, topics)
-    if isinstance(target, tuple) and not topics.exists(target[1] or ""):
-        return None
-    return target
 
 
 def subscribed_topics(request: Any) -> Iterable[str]:
@@ -255,3 +284,18 @@ def share_without_group(request: Any, _context: RequestContext) -> Denial | None
     if request.group_id is None:
         return Denial(ErrorCode.INVALID_REQUEST, "The group id is null.")
     return None
+
+
+# As Kafka's KafkaApis.isMemberIdValid: a UUID's length, in the characters of Java.
+_LONGEST_MEMBER_ID: Final = 36
+
+
+def invalid_member(request: Any, _context: RequestContext) -> Denial | None:
+    """Refuse a member of a share group without an id, or with one that is too long.
+
+    Kafka looks at it once the group may be read, and before the topics.
+    """
+    member = request.member_id
+    if member and len(member.encode("utf-16-le")) // 2 <= _LONGEST_MEMBER_ID:
+        return None
+    return Denial(ErrorCode.INVALID_REQUEST, "The member id is missing or too long.")

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from aclbroker.broker.gate.need import ALL_VERSIONS, REFUSAL, Need, Row, Scope
+from aclbroker.broker.gate.need import ALL_VERSIONS, REFUSAL, Each, Keep, Need, Row, Whole
 from aclbroker.broker.gate.table import GATE
 from aclbroker.protocol.messages import APIS
 
@@ -16,7 +16,8 @@ _HEAD = """\
 
 Which operation on which resource each API key needs. A request passes if all its lines hold. A line
 that does not hold refuses what the column "Refuses" says, with the code beside it; "unless" names a
-broader right that makes the line moot.
+broader right that makes the line moot. The last column names the method of Kafka 4.3.0 that the
+rule comes from: of KafkaApis, if no other class is named.
 
 Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: lines marked
 `kafka-4.3` (the default) or `documented` hold in that profile alone.
@@ -24,8 +25,8 @@ Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: 
 A key that is not here is refused, and so is a request to which no line of its key applies. A null
 name is allowed to nobody.
 
-| Protocol (API key) | Operation | Resource | Refuses | Code | Note |
-|---|---|---|---|---|---|
+| Protocol (API key) | Operation | Resource | Refuses | Code | Note | In Kafka |
+|---|---|---|---|---|---|---|
 """
 
 
@@ -36,39 +37,43 @@ def text() -> str:
 
 def _lines(row: Row) -> Iterable[str]:
     name = f"{row.key.name} ({row.key.value})"
-    if row.exempt:
-        yield _line(name, "", "", "", "", row.note)
-        return
+    if row.exempt or not row.needs:
+        yield _line(name, "", "", "nothing", "", f"{row.exempt} {row.note}".strip(), row.kafka)
     for position, need in enumerate(row.needs):
         notes = list(_notes(row, need))
         if row.note and position == len(row.needs) - 1:
             notes.append(row.note)
-        code = "" if need.scope is Scope.KEEP else str(need.code or _code(need))
-        yield _line(name, need.operation.name, need.type_name, need.scope.value, code, *notes)
+        types = " or ".join(each.name for each in need.types)
+        shown = " ".join(notes)
+        yield _line(name, need.operation.name, types, need.scope, _code(need), shown, row.kafka)
 
 
 def _code(need: Need) -> str:
-    codes = {str(int(code)) for kind, code in REFUSAL.items() if kind.name in need.type_name}
-    return ", ".join(sorted(codes))
+    if isinstance(need, Keep):
+        return ""
+    if isinstance(need, Whole) and need.code is not None:
+        return str(int(need.code))
+    return ", ".join(sorted({str(int(REFUSAL[each])) for each in need.types}))
 
 
 def _notes(row: Row, need: Need) -> Iterable[str]:
     if need.versions != ALL_VERSIONS:
         known = [version for version in APIS[row.key].versions if version in need.versions]
-        yield f"Versions {known[0]}-{known[-1]}."
+        yield f"Versions {known[0]}-{known[-1]}." if known else "In versions that are not offered."
+    if isinstance(need, Keep):
+        yield f"Shows `{need.shown}`."
     if need.when is not None:
         yield f"Only {need.when.__doc__}."
     if need.unless is not None:
-        yield f"Unless {need.unless.__doc__}."
-    if need.spare is not None:
-        yield f"All or nothing: the other entries get {int(need.spare)}."
+        yield f"Unless {need.unless}."
+    if isinstance(need, Each) and need.others is not None:
+        yield f"All or nothing: the other entries get {int(need.others)}."
     if need.profile is not None:
         yield f"Profile {need.profile.value}."
 
 
 def _line(*cells: str) -> str:
-    *columns, notes = (*cells[:5], " ".join(cells[5:]))
-    return f"| {' | '.join((*columns, notes))} |\n"
+    return f"| {' | '.join(cells)} |\n"
 
 
 def main() -> None:

@@ -11,17 +11,14 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 
-class Denial(tuple[int, str]):
+class Denial(NamedTuple):
     """An error code and its message, in place of an answer."""
 
-    __slots__ = ()
-
-    def __new__(cls, code: int, message: str) -> Denial:
-        """Make one of a code and a message."""
-        return super().__new__(cls, (code, message))
+    code: int
+    message: str
 
 
 @dataclass(frozen=True)
@@ -29,16 +26,14 @@ class Echo:
     """An array of the answer with an entry for each entry of an array of the request.
 
     ``keys`` pairs fields of the answer's entry with fields of the request's; "" stands for an entry
-    that is a bare value. With an ``inner`` echo the code goes to the innermost entries, unless
-    ``coded`` puts it here. ``fill`` has what other fields are in a refusal, where that is not their
-    default.
+    that is a bare value. With an ``inner`` echo the code goes to the innermost entries, if these
+    have codes. ``fill`` has what other fields are in a refusal, where that is not their default.
     """
 
     answer: str
     asked: str
     keys: tuple[tuple[str, str], ...]
     inner: Echo | None = None
-    coded: bool = False
     fill: Mapping[str, Any] = field(default_factory=dict)
 
     def refuse(self, owner: Any, entry: Any, denial: Denial) -> Any:
@@ -51,13 +46,13 @@ class Echo:
             answer: getattr(entry, asked) if asked else entry for answer, asked in self.keys
         }
         inner = self.inner
-        if inner is not None and not self.coded:
+        if inner is not None:
             entries = getattr(entry, inner.asked) or ()
             values[inner.answer] = [inner.refuse(struct, each, denial) for each in entries]
-        else:
-            values[code_field] = denial[0]
+        elif code_field:
+            values[code_field] = denial.code
             if has_message:
-                values["error_message"] = denial[1]
+                values["error_message"] = denial.message
         return struct(**values, **self.fill)
 
     def key_of(self, entry: Any) -> tuple[Any, ...]:
@@ -70,7 +65,7 @@ class Echo:
         """Return one list in the order of the request.
 
         ``refused`` has the refusing entries by the position of what they refuse; ``answered`` has
-        the rest, found by its keys. What is answered without having been asked stays, at the end.
+        the rest, found by its keys. What is answered without having been asked is left out.
         """
         found: dict[tuple[Any, ...], deque[Any]] = defaultdict(deque)
         for entry in answered:
@@ -82,11 +77,11 @@ class Echo:
                 continue
             if found[key := self.key_of(entry)]:
                 merged.append(found[key].popleft())
-        return merged + [entry for rest in found.values() for entry in rest]
+        return merged
 
 
 @dataclass(frozen=True)
-class Answer:
+class Form:
     """How an answer is made of a request: a code at the ``top``, an ``echo``, or both.
 
     With ``top_decides`` an answer with a code at the top has no entries: a refusal of the whole
@@ -106,9 +101,9 @@ class Answer:
             return self.made(request, denial)
         values: dict[str, Any] = dict(self.fill)
         if self.top:
-            values["error_code"] = denial[0]
+            values["error_code"] = denial.code
             if "error_message" in _names(response):
-                values["error_message"] = denial[1]
+                values["error_message"] = denial.message
         if self.echo is not None and not self.top_decides:
             entries = getattr(request, self.echo.asked) or ()
             values[self.echo.answer] = [
@@ -117,7 +112,7 @@ class Answer:
         return response(**values)
 
 
-TOP = Answer(top=True)
+TOP = Form(top=True)
 
 
 def echo(
@@ -125,8 +120,6 @@ def echo(
     asked: str,
     keys: str,
     inner: Echo | None = None,
-    *,
-    coded: bool = False,
     **fill: Any,
 ) -> Echo:
     """Declare an echo; ``keys`` are names such as ``name index``, or ``partition=index``.
@@ -137,27 +130,27 @@ def echo(
     for key in keys.split():
         name, equals, source = key.partition("=")
         pairs.append((name, source if equals else name))
-    return Echo(answer, asked, tuple(pairs), inner, coded, fill)
+    return Echo(answer, asked, tuple(pairs), inner, fill)
 
 
-def entries(echoed: Echo, **fill: Any) -> Answer:
+def entries(echoed: Echo, **fill: Any) -> Form:
     """Declare an answer that is refused entry by entry, the whole as well as parts."""
-    return Answer(False, echoed, fill)
+    return Form(False, echoed, fill)
 
 
-def top_and_entries(echoed: Echo, **fill: Any) -> Answer:
+def top_and_entries(echoed: Echo, **fill: Any) -> Form:
     """Declare an answer that is refused as a whole at the top and in each entry."""
-    return Answer(True, echoed, fill)
+    return Form(True, echoed, fill)
 
 
-def top_or_entries(echoed: Echo, **fill: Any) -> Answer:
+def top_or_entries(echoed: Echo, **fill: Any) -> Form:
     """Declare an answer that is refused as a whole at the top alone, in parts entry by entry."""
-    return Answer(True, echoed, fill, top_decides=True)
+    return Form(True, echoed, fill, top_decides=True)
 
 
-def made(refuse: Callable[[Any, Denial], Any]) -> Answer:
+def made(refuse: Callable[[Any, Denial], Any]) -> Form:
     """Declare an answer whose refusal a function makes of the request and the denial."""
-    return Answer(made=refuse)
+    return Form(made=refuse)
 
 
 def without(request: Any, array: str, positions: Collection[int]) -> Any:
@@ -174,10 +167,13 @@ def _names(cls: Any) -> frozenset[str]:
 
 @cache
 def _entry_class(owner: Any, array: str) -> tuple[Callable[..., Any], str, bool]:
-    """Return the class of an array's entries, its field for the code, and if it has a message."""
+    """Return the class of an array's entries, its field for the code, and if it has a message.
+
+    The field is "" where entries have no code.
+    """
     [declared] = [f for f in dataclasses.fields(owner) if f.name == array]
     [struct] = declared.metadata["spec"].kind
     names = _names(struct)
-    codes = [name for name in names if name.endswith("error_code")]
-    code_field = "error_code" if "error_code" in names or not codes else codes[0]
+    codes = sorted(name for name in names if name.endswith("error_code"))
+    code_field = "error_code" if "error_code" in names else next(iter(codes), "")
     return struct, code_field, "error_message" in names

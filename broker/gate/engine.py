@@ -7,14 +7,16 @@ it does not open it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.gate.echo import Answer, Denial, without
-from aclbroker.broker.gate.need import REFUSAL, Need, Profile, Row, Scope, Target
-from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.answers import form_of
+from aclbroker.broker.gate.echo import Denial, Echo, Form, without
+from aclbroker.broker.gate.need import REFUSAL, Each, Keep, Need, Refusal, Repeats, Target, Whole
+from aclbroker.broker.gate.rights import RequestRights, names_of
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS
 
@@ -23,11 +25,15 @@ Complete = Callable[[Any], Any]
 
 
 class Verdict(NamedTuple):
-    """``request`` is what may be answered, None if nothing; then ``response`` refuses it all."""
+    """``request`` is what may be answered, None if nothing; then ``response`` refuses it all.
+
+    ``creatable`` names the missing topics that may be created in answering a Metadata.
+    """
 
     request: Any
     response: Any
     complete: Complete
+    creatable: frozenset[str] = frozenset()
 
 
 def unchanged(response: Any) -> Any:
@@ -40,6 +46,16 @@ def refused(response: Any) -> Verdict:
     return Verdict(None, response, unchanged)
 
 
+def refuse(request: Any, rights: RequestRights, why: Refusal) -> Verdict:
+    """Refuse a whole request, in the form of its answer; or with the response given."""
+    if not isinstance(why, Denial):
+        return refused(why)
+    key = rights.row.key
+    return refused(
+        form_of(key, rights.context.api_version).refuse(APIS[key].response, request, why)
+    )
+
+
 def denial(code: int, operation: AclOperation, resource_type: ResourceType, name: Any) -> Denial:
     """Return a refusal that says what was needed."""
     return Denial(
@@ -47,115 +63,163 @@ def denial(code: int, operation: AclOperation, resource_type: ResourceType, name
     )
 
 
-def check(row: Row, request: Any, may: May, topics: Topics, profile: Profile) -> Verdict:
-    """Hold a request of the row's key against the rights of its session."""
-    if row.first is not None and (first := row.first(request, may.context)) is not None:
-        is_denial = isinstance(first, Denial)
-        return refused(_refuse(row, request, may, first) if is_denial else first)
+BY_ID: Final = "of that id"
+"""What a refusal says for the name of a topic that the request gave by its id alone."""
+
+
+def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Hold a request against what its row needs."""
+    row = rights.row
+    if row.early is not None and (why := row.early(request, rights.context)) is not None:
+        return refuse(request, rights, why)
+    if row.own is not None:
+        verdict: Verdict = row.own(request, rights, topics)
+        return verdict
     if row.exempt:
         return Verdict(request, None, unchanged)
-    if row.special is not None:
-        verdict: Verdict = row.special(row, request, may, topics, profile)
-        return verdict
-    return check_needs(row, request, may, topics, profile)
+    return check_needs(request, rights, topics)
 
 
-def check_needs(row: Row, request: Any, may: May, topics: Topics, profile: Profile) -> Verdict:
-    """Hold a request against the needs of its row alone."""
-    needs = _applying(row, request, may, profile)
-    if needs:
-        return _check_applying(row, request, may, topics, needs)
-    message = f"Not authorized: no rule of {APIS[row.key].name} covers this request."
-    why = Denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
-    return refused(_refuse(row, request, may, why))
-
-
-def _applying(row: Row, request: Any, may: May, profile: Profile) -> list[Need]:
-    return [
+def check_needs(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Hold a request against the needs of its row that the engine asks for."""
+    needs = [
         need
-        for need in row.needs
-        if may.context.api_version in need.versions
-        and need.profile in (None, profile)
-        and (need.when is None or need.when(request))
+        for need in rights.applying()
+        if not need.name and (need.when is None or need.when(request))
     ]
+    if not needs:
+        name = APIS[rights.row.key].name
+        message = f"Not authorized: no rule of {name} covers this request."
+        why = Denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
+        return refuse(request, rights, why)
+    asked = [need for need in needs if not rights.is_moot(need)]
+    if (refusal := _whole_refusal(asked, request, rights)) is not None:
+        return refuse(request, rights, refusal)
+    return _check_parts(asked, request, rights, topics)
 
 
-def _refuse(row: Row, request: Any, may: May, why: Denial) -> Any:
-    answer = row.answer(may.context.api_version)
-    return answer.refuse(APIS[row.key].response, request, why)
+def _whole_refusal(needs: Iterable[Need], request: Any, rights: RequestRights) -> Refusal | None:
+    """Return why the whole request is refused, None if it is not.
 
-
-def _check_applying(
-    row: Row, request: Any, may: May, topics: Topics, needs: Iterable[Need]
-) -> Verdict:
-    answer = row.answer(may.context.api_version)
-    denials = repeated(answer, request) if row.once else {}
-    kept = []
+    What the request is refused for between its rights comes after the first of them.
+    """
+    between = rights.row.between
     for need in needs:
-        if need.unless is not None and need.unless(may):
+        if not isinstance(need, Whole):
             continue
-        if need.scope is Scope.KEEP:
-            kept.append(need)
-        elif need.scope is Scope.WHOLE:
-            if why := whole_denial(need, request, may):
-                return refused(_refuse(row, request, may, why))
-        elif answer.echo is not None:
-            asked = getattr(request, answer.echo.asked) or ()
-            denials = entry_denials(need, asked, request, may, topics) | denials
-    trims: list[Complete] = [partial(_keep, may=may, need=need, topics=topics) for need in kept]
-    if row.trim is not None:
-        trims.append(partial(row.trim, may))
-    return _parted(row, answer, request, denials, trims)
+        if (why := whole_denial(need, request, rights)) is not None:
+            return why
+        if between is not None:
+            if (refusal := between(request, rights.context)) is not None:
+                return refusal
+            between = None
+    return None if between is None else between(request, rights.context)
 
 
-def repeated(answer: Answer, request: Any) -> dict[int, Denial]:
-    """Refuse the entries that a request names more than once, whoever asks."""
-    if answer.echo is None:
-        return {}
-    asked = getattr(request, answer.echo.asked) or ()
-    keys = [answer.echo.key_of(entry) for entry in asked]
-    counts = Counter(keys)
-    why = Denial(ErrorCode.INVALID_REQUEST, "The request names it more than once.")
-    return {position: why for position, key in enumerate(keys) if counts[key] > 1}
-
-
-def whole_denial(need: Need, request: Any, may: May) -> Denial | None:
+def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | None:
     """Return why a need refuses the whole request, None if it does not."""
-    if need.resources is None:
-        return None
-    for target in need.resources(request):
+    counts: dict[ResourceType, Counter[str | None]] = {}
+    for target in need.find(request):
         if isinstance(target, int):
             return Denial(target, "The request cannot be authorized as it is.")
-        if target is not None and not may(need.operation, *target):
-            code = need.code or REFUSAL[target[0]]
-            return denial(code, need.operation, *target)
+        if target is not None:
+            counts.setdefault(target[0], Counter())[target[1]] += 1
+    for resource_type, names in counts.items():
+        allowed = rights.ask(need, resource_type, names)
+        for name in names:
+            if name not in allowed:
+                code = need.code or REFUSAL[resource_type]
+                return denial(code, need.operation, resource_type, name)
     return None
 
 
+def _check_parts(
+    needs: Iterable[Need], request: Any, rights: RequestRights, topics: Topics
+) -> Verdict:
+    """Refuse the entries that are not allowed, and keep from the answer what it may not show."""
+    form = form_of(rights.row.key, rights.context.api_version)
+    request, denials = single_entries(form, request, rights)
+    shown: list[Complete] = []
+    for need in needs:
+        if isinstance(need, Keep):
+            shown.append(partial(_keep, need, rights))
+        elif isinstance(need, Each) and form.echo is not None:
+            found = entry_denials(need, form.echo, request, rights, topics, denials)
+            denials = found | denials
+    if rights.row.shows is not None:
+        shown.append(partial(rights.row.shows, rights))
+    return part(form, request, rights, denials, shown)
+
+
+def single_entries(
+    form: Form, request: Any, rights: RequestRights
+) -> tuple[Any, dict[int, Denial]]:
+    """Return the request without repetitions that are one entry, and which entries are refused
+    for being repeated, by their positions; as the row says.
+    """
+    if form.echo is None or rights.row.repeats is Repeats.ANSWERED:
+        return request, {}
+    return _repeated(rights.row.repeats, form.echo, request)
+
+
+def _repeated(repeats: Repeats, echo: Echo, request: Any) -> tuple[Any, dict[int, Denial]]:
+    asked = getattr(request, echo.asked) or ()
+    keys = [echo.key_of(entry) for entry in asked]
+    counts = Counter(keys)
+    if len(counts) == len(keys):
+        return request, {}
+    if repeats is not Repeats.REFUSED:
+        first = {key: position for position, key in reversed(list(enumerate(keys)))}
+        later = set(range(len(keys))) - set(first.values())
+        request = without(request, echo.asked, later)
+        keys = list(dict.fromkeys(keys))
+    if repeats is Repeats.MERGED:
+        return request, {}
+    why = Denial(ErrorCode.INVALID_REQUEST, "The request names it more than once.")
+    return request, {position: why for position, key in enumerate(keys) if counts[key] > 1}
+
+
 def entry_denials(
-    need: Need, asked: Sequence[Any], request: Any, may: May, topics: Topics
+    need: Each,
+    echo: Echo,
+    request: Any,
+    rights: RequestRights,
+    topics: Topics,
+    refused_already: Iterable[int] = (),
 ) -> dict[int, Denial]:
-    """Return what the need refuses of the entries, by their positions."""
-    if need.resource is None:
-        return {}
-    targets = [need.resource(entry, request, topics) for entry in asked]
-    allowed = _allowed(need.operation, targets, may)
+    """Return what the need refuses of the entries that an echo repeats, by their positions.
+
+    Nothing is asked for entries that are ``refused_already``.
+    """
+    asked = getattr(request, echo.asked) or ()
+    over = set(refused_already)
+    targets = [
+        None if position in over else need.find(entry, request, topics)
+        for position, entry in enumerate(asked)
+    ]
+    allowed = _allowed(need, targets, rights)
     denials = {}
     for position, target in enumerate(targets):
         if isinstance(target, int):
             denials[position] = Denial(target, ErrorCode(target).name)
         elif target is not None and target not in allowed:
-            code = need.code or REFUSAL[target[0]]
-            denials[position] = denial(code, need.operation, *target)
-    if denials and need.spare is not None:
-        spared = Denial(need.spare, "Not attempted, since other parts of the request are refused.")
-        return {position: denials.get(position, spared) for position in range(len(asked))}
+            denials[position] = _entry_denial(need, echo, asked[position], *target)
+    if denials and need.others is not None:
+        others = Denial(need.others, "Not attempted, since other parts of the request are refused.")
+        return {position: denials.get(position, others) for position in range(len(asked))}
     return denials
 
 
-def _allowed(
-    operation: AclOperation, targets: Iterable[Target], may: May, *, quietly: bool = False
-) -> set[Target]:
+def _entry_denial(
+    need: Each, echo: Echo, entry: Any, resource_type: ResourceType, name: str | None
+) -> Denial:
+    # A message must not tell the name of a topic that the client gave by its id.
+    is_told = resource_type is ResourceType.CLUSTER or name in echo.key_of(entry)
+    shown = name if is_told else BY_ID
+    return denial(REFUSAL[resource_type], need.operation, resource_type, shown)
+
+
+def _allowed(need: Need, targets: Iterable[Target], rights: RequestRights) -> set[Target]:
     counts: dict[ResourceType, Counter[str | None]] = {}
     for target in targets:
         if isinstance(target, tuple):
@@ -163,37 +227,45 @@ def _allowed(
     return {
         (resource_type, name)
         for resource_type, names in counts.items()
-        for name in may.allowed(operation, resource_type, names, quietly=quietly)
+        for name in rights.ask(need, resource_type, names)
     }
 
 
-def _parted(
-    row: Row, answer: Answer, request: Any, denials: dict[int, Denial], trims: list[Complete]
+def part(
+    form: Form,
+    request: Any,
+    rights: RequestRights,
+    denials: Mapping[int, Denial],
+    shown: Sequence[Complete],
 ) -> Verdict:
-    echoed = answer.echo
-    if not denials or echoed is None:
-        return Verdict(request, None, _chain(trims))
-    response_class = APIS[row.key].response
-    asked = getattr(request, echoed.asked)
+    """Part a request into what goes on and the entries that ``denials`` refuse, by position.
+
+    The answer to what went on first passes through ``shown``, then gets the refused entries back.
+    """
+    echo = form.echo
+    if echo is None or not denials:
+        return Verdict(request, None, _chain(shown))
+    response_class = APIS[rights.row.key].response
+    asked = getattr(request, echo.asked)
     refusals = {
-        position: echoed.refuse(response_class, asked[position], why)
+        position: echo.refuse(response_class, asked[position], why)
         for position, why in denials.items()
     }
-    if len(refusals) == len(asked) and not answer.top_decides:
+    if len(refusals) == len(asked) and not form.top_decides:
         refusing = [refusals[position] for position in range(len(asked))]
-        return refused(response_class(**{echoed.answer: refusing}, **answer.fill))
+        return refused(response_class(**{echo.answer: refusing}, **form.fill))
 
     def put_back(response: Any) -> Any:
-        if answer.top_decides and response.error_code:
+        if form.top_decides and response.error_code:
             return response
-        answered = getattr(response, echoed.answer)
-        setattr(response, echoed.answer, echoed.merged(asked, refusals, answered))
+        answered = getattr(response, echo.answer)
+        setattr(response, echo.answer, echo.merged(asked, refusals, answered))
         return response
 
-    return Verdict(without(request, echoed.asked, refusals), None, _chain([*trims, put_back]))
+    return Verdict(without(request, echo.asked, refusals), None, _chain([*shown, put_back]))
 
 
-def _chain(steps: list[Complete]) -> Complete:
+def _chain(steps: Sequence[Complete]) -> Complete:
     def complete(response: Any) -> Any:
         for step in steps:
             response = step(response)
@@ -202,13 +274,10 @@ def _chain(steps: list[Complete]) -> Complete:
     return complete if steps else unchanged
 
 
-def _keep(response: Any, *, may: May, need: Need, topics: Topics) -> Any:
+def _keep(need: Keep, rights: RequestRights, response: Any) -> Any:
     """Leave out of an answer's array what the session may not know of."""
-    if need.resource is None:
-        return response
-    entries = getattr(response, need.array)
-    targets = [need.resource(entry, None, topics) for entry in entries]
-    allowed = _allowed(need.operation, targets, may, quietly=True)
-    kept = [entry for entry, target in zip(entries, targets, strict=True) if target in allowed]
-    setattr(response, need.array, kept)
+    array, _, field = need.shown.partition(".")
+    entries = getattr(response, array)
+    seen = rights.ask(need, need.types[0], names_of(entries, field))
+    setattr(response, array, [entry for entry in entries if getattr(entry, field) in seen])
     return response

@@ -9,8 +9,9 @@ from aclbroker.broker.acl.authorizer import Action, Authorizer, Decision, Reques
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Profile
-from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.gate.topics_known import Topics
 
 
 class Check(NamedTuple):
@@ -39,7 +40,7 @@ class _Notes:
     def __init__(self) -> None:
         self.checks: list[Check] = []
 
-    def wanted(self, *, quietly: bool) -> Sequence[bool]:
+    def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         return (False, True)
 
     def record(
@@ -49,10 +50,10 @@ class _Notes:
         resource_type: ResourceType,
         decided: Sequence[tuple[str | None, int, Decision]],
         *,
-        quietly: bool = False,
+        log_if_denied: bool = True,
     ) -> None:
         for name, count, decision in decided:
-            action = Action(operation, resource_type, name, True, not quietly, count)
+            action = Action(operation, resource_type, name, True, log_if_denied, count)
             self.checks.append(Check(action, decision.allowed, decision.rule))
 
 
@@ -68,6 +69,6 @@ def explain(
     Raises KeyError for a key that the gate does not know: such a request is not answered at all.
     """
     notes = _Notes()
-    may = May(authorizer, context, notes)
-    verdict = check(GATE[context.api_key], request, may, topics, profile)
+    rights = RequestRights(GATE[context.api_key], context, authorizer, notes, profile)
+    verdict = check(request, rights, topics)
     return Explanation(notes.checks, verdict.request, verdict.response)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
 
 _HIDDEN = "The group has topics that the principal may not describe."
 
 
-def _describable(may: May, names: Iterable[str]) -> set[str | None]:
-    return may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, dict.fromkeys(names, 1))
-
-
-def _hide_groups(may: May, response: Any, topics_of: Callable[[Any], set[str]]) -> Any:
+def _hide_groups(rights: RequestRights, response: Any, topics_of: Callable[[Any], set[str]]) -> Any:
     """Refuse each described group that has a topic which may not be described."""
     topics = [topics_of(group) for group in response.groups]
-    seen = _describable(may, set().union(*topics))
+    seen = rights.allowed("show", set().union(*topics))
     response.groups = [
         group
         if names <= seen
@@ -33,7 +28,7 @@ def _hide_groups(may: May, response: Any, topics_of: Callable[[Any], set[str]]) 
     return response
 
 
-def hide_consumer_groups(may: May, response: Any) -> Any:
+def hide_consumer_groups(rights: RequestRights, response: Any) -> Any:
     """Look for topics in what the members have and are to have."""
 
     def topics_of(group: Any) -> set[str]:
@@ -44,10 +39,10 @@ def hide_consumer_groups(may: May, response: Any) -> Any:
             for partition in assignment.topic_partitions
         }
 
-    return _hide_groups(may, response, topics_of)
+    return _hide_groups(rights, response, topics_of)
 
 
-def hide_share_groups(may: May, response: Any) -> Any:
+def hide_share_groups(rights: RequestRights, response: Any) -> Any:
     """Look for topics in what the members have."""
 
     def topics_of(group: Any) -> set[str]:
@@ -57,10 +52,10 @@ def hide_share_groups(may: May, response: Any) -> Any:
             for partition in member.assignment.topic_partitions
         }
 
-    return _hide_groups(may, response, topics_of)
+    return _hide_groups(rights, response, topics_of)
 
 
-def hide_streams_groups(may: May, response: Any) -> Any:
+def hide_streams_groups(rights: RequestRights, response: Any) -> Any:
     """Look for topics in the topology."""
 
     def topics_of(group: Any) -> set[str]:
@@ -76,13 +71,13 @@ def hide_streams_groups(may: May, response: Any) -> Any:
             )
         }
 
-    return _hide_groups(may, response, topics_of)
+    return _hide_groups(rights, response, topics_of)
 
 
-def hide_transaction_topics(may: May, response: Any) -> Any:
+def hide_transaction_topics(rights: RequestRights, response: Any) -> Any:
     """Leave out of each transaction the topics that may not be described."""
     states = response.transaction_states
-    seen = _describable(may, {topic.topic for state in states for topic in state.topics})
+    seen = rights.allowed("show", {topic.topic for state in states for topic in state.topics})
     for state in states:
         state.topics = [topic for topic in state.topics if topic.topic in seen]
     return response

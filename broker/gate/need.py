@@ -1,24 +1,23 @@
-"""The words that rows of the gate are written in.
+"""The words that the table of needs is written in.
 
-A row needs operations on resources: of the `whole` request, of `each` entry, or to `keep` entries
-of the answer. `when` and `unless` say when a need applies; their docstrings are what the
-documentation prints.
+A row needs operations on resources: of the `whole` request, of `each` entry of an array, or to
+`keep` entries of the answer. A need with a `name` is asked for by that name, in the API's own
+function or its handler; all others are asked for by the engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from aclbroker.broker.gate.echo import TOP, Answer
-from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.echo import Denial
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.primitives import ZERO_UUID
 
 REFUSAL: Final = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -38,106 +37,157 @@ class Profile(Enum):
     DOCUMENTED = "documented"
 
 
-class Scope(Enum):
-    """What a missing right refuses."""
-
-    WHOLE = "the request"
-    EACH = "the entry"
-    KEEP = "nothing: the entry is left out of the answer"
-
-
 Target = tuple[ResourceType, str | None] | int | None
 """A resource; an error code, for an entry that cannot have one; None, if nothing is needed."""
 
-Resource = Callable[[Any, Any, Topics], Target]
-"""Finds the resource of an entry of a request: takes the entry and the request."""
+FindAll = Callable[[Any], Iterable[Target]]
+"""Finds all resources that a request as a whole is about."""
 
-First = Callable[[Any, RequestContext], Any]
-"""Refuses a request for what it is, before any right is asked for: returns a `Denial`, a whole
-response, or None to go on.
+FindOne = Callable[[Any, Any, Any], Target]
+"""Finds the resource that an entry is about: takes the entry, the request, and what is known of
+topics (`topics_known.Topics`).
 """
-
-When = Callable[[Any], bool]
-"""Tells of a request whether a need applies."""
-
-Unless = Callable[[May], bool]
-"""Tells of a session whether it has a broader right, which makes a need moot."""
 
 ALL_VERSIONS: Final = range(0x7FFF)
 
 
 @dataclass(frozen=True)
-class Need:
-    """One line of a row."""
+class Broader:
+    """A broader right, beside which a need asks for nothing: the operation on the cluster or, with
+    ``anywhere``, on any resource of that type (KIP-679).
+    """
 
-    scope: Scope
     operation: AclOperation
-    type_name: str
-    """The type of the resource, as the documentation prints it."""
-    resources: Callable[[Any], Iterable[Target]] | None = None
-    """For WHOLE: finds all resources of a request."""
-    resource: Resource | None = None
-    """For EACH and KEEP: finds the resource of one entry."""
-    array: str = ""
-    """For KEEP: the array of the answer."""
+    anywhere: ResourceType | None = None
+    log_if_denied: ClassVar[bool] = False
+
+    def is_held(self, rights: RequestRights) -> bool:
+        """Return whether a session has it."""
+        if self.anywhere is not None:
+            return rights.ask_anywhere(self.operation, self.anywhere)
+        return bool(rights.ask(self, ResourceType.CLUSTER, {CLUSTER_NAME: 1}))
+
+    def __str__(self) -> str:
+        """Return it in the words of the documentation."""
+        place = "the Cluster" if self.anywhere is None else f"any {self.anywhere.name.title()}"
+        return f"{self.operation.name} on {place}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """What all needs have in common."""
+
+    operation: AclOperation
+    types: tuple[ResourceType, ...]
+    """The types that the resource may have."""
+    name: str = ""
+    """The name by which an API's own function or its handler asks for it; "": the engine asks."""
     versions: range = ALL_VERSIONS
-    when: When | None = None
-    unless: Unless | None = None
-    code: int | None = None
-    """What refuses, if it is not the resource type's own code."""
-    spare: int | None = None
-    """For EACH: what entries get that are allowed beside some that are not (all or nothing)."""
     profile: Profile | None = None
     """The profile to which the need belongs; None: both."""
+    when: Callable[[Any], bool] | None = None
+    """Returns of a request whether the need applies; its docstring is what docs/gate.md prints."""
+    unless: Broader | None = None
+    log_if_denied: bool = True
+    """Whether the audit log shows a denial at its usual level, as in Kafka's AuthHelper."""
+
+    scope: ClassVar[str]
+    """What a missing right refuses, as docs/gate.md prints it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Need):
+    """Needed for the request as a whole."""
+
+    find: FindAll
+    code: int | None = None
+    """What refuses, if it is not the resource type's own code."""
+
+    scope: ClassVar = "the request"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Each(Need):
+    """Needed for each entry of the array that the answer echoes."""
+
+    find: FindOne
+    others: int | None = None
+    """What entries get that are allowed beside some that are not, where it is all or nothing."""
+
+    scope: ClassVar = "the entry"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keep(Need):
+    """Needed to see an entry of an answer's array, or a field; without it that is left out."""
+
+    shown: str
+    """The path of fields in the answer, down to the one that is shown or names the resource."""
+    log_if_denied: bool = False
+
+    scope: ClassVar = "nothing: it is left out of the answer"
+
+
+class Repeats(Enum):
+    """What becomes of entries that a request names more than once."""
+
+    ANSWERED = "each is answered"
+    REFUSED = "each is refused with 42"
+    REFUSED_ONCE = "one entry refuses them with 42"
+    MERGED = "they are one entry"
+
+
+Refusal = Denial | Any
+"""Why a request is refused; or the whole response that refuses it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one API key needs, and how its answers refuse."""
+    """What one API key needs."""
 
     key: ApiKey
-    needs: tuple[Need, ...]
-    answers: tuple[tuple[int, Answer], ...]
-    """Answers by the first version that has them, the newest first."""
-    exempt: bool = False
+    kafka: str
+    """The method of Kafka 4.3 that has the rule: of KafkaApis, if no other class is named."""
+    needs: tuple[Need, ...] = ()
+    exempt: str = ""
+    """Why the key needs no right, if it needs none."""
     note: str = ""
-    first: First | None = None
-    once: bool = False
-    """Whether the request may name each entry only once."""
-    special: Callable[..., Any] | None = None
-    """Decides in place of the engine, where an API has logic of its own: takes what
-    `engine.check` takes.
+    early: Callable[[Any, RequestContext], Refusal | None] | None = None
+    """Refuses a request for what it is, before any right is asked for."""
+    between: Callable[[Any, RequestContext], Refusal | None] | None = None
+    """The same between the rights of the whole request that come first and all others."""
+    repeats: Repeats = Repeats.ANSWERED
+    own: Callable[..., Any] | None = None
+    """The API's own function in place of the engine: takes the request, its `RequestRights` and
+    what is known of topics; returns a `Verdict`.
     """
-    trim: Callable[[May, Any], Any] | None = None
+    shows: Callable[[RequestRights, Any], Any] | None = None
     """Takes out of an answer what the session may not see in it."""
+    operations_of: tuple[ResourceType, ...] = ()
+    """The types of resources whose authorized operations the answer shows (KIP-430)."""
+    resolves: tuple[str, ...] = ()
+    """Where the request has topic ids that stand for names, and names whose existence matters."""
+    _applying: dict[tuple[int, Profile], tuple[Need, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
-    def answer(self, version: int) -> Answer:
-        """Return how the answer of a version is made."""
-        return next(answer for since, answer in self.answers if version >= since)
+    def applying(self, version: int, profile: Profile) -> tuple[Need, ...]:
+        """Return the needs that hold in a version and a profile."""
+        key = version, profile
+        if key not in self._applying:
+            self._applying[key] = tuple(
+                need
+                for need in self.needs
+                if version in need.versions and need.profile in (None, profile)
+            )
+        return self._applying[key]
 
 
-def named(resource_type: ResourceType, field: str) -> Resource:
+def named(resource_type: ResourceType, field_name: str) -> FindOne:
     """Find the resource in a field of an entry; "" is the entry itself."""
 
-    def find(entry: Any, _request: Any, _topics: Topics) -> Target:
-        return resource_type, getattr(entry, field) if field else entry
-
-    return find
-
-
-def topic(field: str | None = "name", id_field: str = "topic_id") -> Resource:
-    """Find an entry's topic by its id or, without one, by its name; ``field`` is None where topics
-    have no names.
-    """
-
-    def find(entry: Any, _request: Any, topics: Topics) -> Target:
-        topic_id = getattr(entry, id_field)
-        if topic_id == ZERO_UUID and field is not None:
-            return ResourceType.TOPIC, getattr(entry, field)
-        name = topics.name_of(topic_id)
-        if name is None:
-            return ErrorCode.UNKNOWN_TOPIC_ID
-        return ResourceType.TOPIC, name
+    def find(entry: Any, _request: Any, _topics: Any) -> Target:
+        return resource_type, getattr(entry, field_name) if field_name else entry
 
     return find
 
@@ -145,11 +195,11 @@ def topic(field: str | None = "name", id_field: str = "topic_id") -> Resource:
 def whole(
     operation: AclOperation,
     resource_type: ResourceType,
-    field: str = "",
+    field_name: str = "",
     *,
     names: Callable[[Any], Iterable[str | None]] | None = None,
     **more: Any,
-) -> Need:
+) -> Whole:
     """Need an operation for the request as a whole: on the resource that a field names, on all of
     several ``names``, or on the cluster.
     """
@@ -157,58 +207,42 @@ def whole(
     def find(request: Any) -> Iterable[Target]:
         if names is not None:
             return [(resource_type, name) for name in names(request)]
-        return [(resource_type, getattr(request, field) if field else CLUSTER_NAME)]
+        return [(resource_type, getattr(request, field_name) if field_name else CLUSTER_NAME)]
 
-    return Need(Scope.WHOLE, operation, resource_type.name, resources=find, **more)
+    return Whole(operation=operation, types=(resource_type,), find=find, **more)
 
 
-def whole_by(
-    operation: AclOperation,
-    resources: Callable[[Any], Iterable[Target]],
-    type_name: str,
-    **more: Any,
-) -> Need:
+def whole_by(operation: AclOperation, find: FindAll, *types: ResourceType, **more: Any) -> Whole:
     """Need an operation for the request as a whole, on resources that a function finds."""
-    return Need(Scope.WHOLE, operation, type_name, resources=resources, **more)
+    return Whole(operation=operation, types=types, find=find, **more)
 
 
 def each(
-    operation: AclOperation, resource: ResourceType | Resource, field: str = "", **more: Any
-) -> Need:
-    """Need an operation for each entry of the array that the row's answer echoes."""
-    if isinstance(resource, ResourceType):
-        find = named(resource, field)
-        return Need(Scope.EACH, operation, resource.name, resource=find, **more)
-    type_name = more.pop("type_name", ResourceType.TOPIC.name)
-    return Need(Scope.EACH, operation, type_name, resource=resource, **more)
+    operation: AclOperation, resource_type: ResourceType, field_name: str = "", **more: Any
+) -> Each:
+    """Need an operation for each entry, on the resource that a field of it names, or it itself."""
+    find = named(resource_type, field_name)
+    return Each(operation=operation, types=(resource_type,), find=find, **more)
 
 
-def keep(
-    operation: AclOperation, resource_type: ResourceType, array: str, field: str, **more: Any
-) -> Need:
-    """Need an operation to see an entry of the answer; without it the entry is left out."""
-    find = named(resource_type, field)
-    return Need(Scope.KEEP, operation, resource_type.name, resource=find, array=array, **more)
+def each_by(operation: AclOperation, find: FindOne, *types: ResourceType, **more: Any) -> Each:
+    """Need an operation for each entry, on the resource that a function finds."""
+    return Each(operation=operation, types=types, find=find, **more)
 
 
-def on_cluster(*operations: AclOperation) -> Unless:
-    """Name the broader right to do one of the operations on the cluster."""
-
-    def has(may: May) -> bool:
-        return any(may.cluster(operation, quietly=True) for operation in operations)
-
-    has.__doc__ = " or ".join(operation.name for operation in operations) + " on the Cluster"
-    return has
+def keep(operation: AclOperation, resource_type: ResourceType, shown: str, **more: Any) -> Keep:
+    """Need an operation to see what stands at a path of the answer, such as ``groups.group_id``."""
+    return Keep(operation=operation, types=(resource_type,), shown=shown, **more)
 
 
-def anywhere(operation: AclOperation, resource_type: ResourceType) -> Unless:
+def on_cluster(operation: AclOperation) -> Broader:
+    """Name the broader right to do the operation on the cluster."""
+    return Broader(operation)
+
+
+def anywhere(operation: AclOperation, resource_type: ResourceType) -> Broader:
     """Name the broader right to do the operation on any resource of a type (KIP-679)."""
-
-    def has(may: May) -> bool:
-        return may.anywhere(operation, resource_type)
-
-    has.__doc__ = f"{operation.name} on any {resource_type.name.title()}"
-    return has
+    return Broader(operation, resource_type)
 
 
 def since(version: int) -> range:
@@ -221,12 +255,14 @@ def until(version: int) -> range:
     return range(version + 1)
 
 
-def row(key: ApiKey, *needs: Need, answer: Answer | dict[int, Answer] = TOP, **more: Any) -> Row:
-    """Write a row; an ``answer`` that changed its form is given by the first version of each."""
-    answers = answer if isinstance(answer, dict) else {0: answer}
-    return Row(key, needs, tuple(sorted(answers.items(), reverse=True)), **more)
+def row(key: ApiKey, kafka: str, *needs: Need, **more: Any) -> Row:
+    """Write a row: the key, the method of Kafka that has the rule, and what is needed."""
+    return Row(key, kafka, needs, **more)
 
 
-def exempt(key: ApiKey, note: str) -> Row:
-    """Write the row of a key that needs no right, and say why."""
-    return Row(key, (), ((0, TOP),), exempt=True, note=note)
+def exempt(key: ApiKey, kafka: str, why: str, *needs: Need, **more: Any) -> Row:
+    """Write the row of a key that is refused to nobody, and say why.
+
+    Its needs are asked for by name: they decide what of the answer is shown.
+    """
+    return Row(key, kafka, needs, exempt=why, **more)

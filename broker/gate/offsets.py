@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial, Echo, echo, without
-from aclbroker.broker.gate.engine import Verdict, denial, entry_denials, refused
-from aclbroker.broker.gate.need import Need, Profile, Row
-from aclbroker.broker.gate.rights import May, Topics
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.broker.gate.engine import Verdict, denial, entry_denials, refuse, refused
+from aclbroker.broker.gate.need import REFUSAL, Each
+from aclbroker.broker.gate.rights import RequestRights, names_of
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 
@@ -32,52 +33,46 @@ _SHARE_OFFSETS: Final = echo(
 )
 
 
-def check_offset_fetch(
-    row: Row, request: Any, may: May, topics: Topics, _profile: Profile
-) -> Verdict:
+def check_offset_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     """Ask for the group or groups, then for the topics of each."""
-    if may.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
-        return _check_groups(row, request, may, topics, _OFFSETS)
-    group_need, topic_need = row.needs
-    if not may(group_need.operation, ResourceType.GROUP, request.group_id):
-        why = _group_denial(group_need, request.group_id)
-        answer = row.answer(may.context.api_version)
-        return refused(answer.refuse(APIS[row.key].response, request, why))
-    by_name = dataclasses.replace(topic_need, resource=_by_name)
-    part = _Part(request, by_name, may, topics, _OFFSETS_OF_ONE)
-    return Verdict(part.allowed, None, part.complete(APIS[row.key].response))
+    if rights.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
+        return _check_groups(request, rights, topics, _OFFSETS)
+    if not rights.allowed("group", (request.group_id,)):
+        return refuse(request, rights, _group_denial(rights, request.group_id))
+    owner = _Owner(request, rights, topics, _OFFSETS_OF_ONE)
+    return Verdict(owner.allowed, None, owner.complete(APIS[rights.row.key].response))
 
 
-def check_share_group_offsets(
-    row: Row, request: Any, may: May, topics: Topics, _profile: Profile
-) -> Verdict:
+def check_share_group_offsets(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     """Ask for the groups, then for the topics of each."""
-    return _check_groups(row, request, may, topics, _SHARE_OFFSETS)
+    return _check_groups(request, rights, topics, _SHARE_OFFSETS)
 
 
-def _by_name(entry: Any, _request: Any, _topics: Topics) -> tuple[ResourceType, str]:
-    return ResourceType.TOPIC, entry.name
-
-
-def _group_denial(need: Need, group_id: str) -> Denial:
-    code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-    return denial(code, need.operation, ResourceType.GROUP, group_id)
+def _group_denial(rights: RequestRights, group_id: str) -> Denial:
+    need = rights.need("group")
+    if need is None:
+        raise KeyError("a group was refused that no need is for")
+    [kind] = need.types
+    return denial(REFUSAL[kind], need.operation, kind, group_id)
 
 
 @dataclass
-class _Part:
-    """One owner of topics: a group, or a request that has one group."""
+class _Owner:
+    """What has topics: a group, or a request that has one group."""
 
     asked: Any
-    need: Need
-    may: May
+    rights: RequestRights
     topics: Topics
     echo: Echo
+    denials: dict[int, Denial] = field(init=False)
+    allowed: Any = field(init=False)
+    """The group or request without the topics that are refused."""
 
     def __post_init__(self) -> None:
-        entries = self.asked.topics
-        self.asks_all = entries is None
-        self.denials = entry_denials(self.need, entries or (), self.asked, self.may, self.topics)
+        need = self.rights.need("topic")
+        self.denials = {}
+        if isinstance(need, Each) and self.asked.topics is not None:
+            self.denials = entry_denials(need, self.echo, self.asked, self.rights, self.topics)
         self.allowed = without(self.asked, "topics", self.denials) if self.denials else self.asked
 
     def complete(self, owner: Any) -> Callable[[Any], Any]:
@@ -86,50 +81,57 @@ class _Part:
         def put_back(answered: Any) -> Any:
             if answered.error_code:
                 return answered
-            if self.asks_all:
+            if self.asked.topics is None:
                 answered.topics = self._seen(answered.topics)
                 return answered
             refusals = {
                 position: self.echo.refuse(owner, self.asked.topics[position], why)
                 for position, why in self.denials.items()
             }
-            answered.topics = self.echo.merged(self.asked.topics or (), refusals, answered.topics)
+            answered.topics = self.echo.merged(self.asked.topics, refusals, answered.topics)
             return answered
 
         return put_back
 
     def _seen(self, answered: Any) -> list[Any]:
-        field = "topic_name" if self.echo is _SHARE_OFFSETS else "name"
-        counts = dict.fromkeys((getattr(topic, field) for topic in answered), 1)
-        seen = self.may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, counts, quietly=True)
-        return [topic for topic in answered if getattr(topic, field) in seen]
+        """Return the topics that may be described, of all that the group has offsets of."""
+        name_field = self.echo.keys[0][0]
+
+        def name_of(topic: Any) -> str | None:
+            topic_id = getattr(topic, "topic_id", ZERO_UUID)
+            name: str = getattr(topic, name_field)
+            return name if name or topic_id == ZERO_UUID else self.topics.name_of(topic_id)
+
+        seen = self.rights.allowed("show", [name_of(topic) for topic in answered])
+        return [topic for topic in answered if name_of(topic) in seen]
 
 
-def _check_groups(row: Row, request: Any, may: May, topics: Topics, echoed: Echo) -> Verdict:
-    group_need, topic_need = row.needs
-    counts: dict[str | None, int] = dict.fromkeys((group.group_id for group in request.groups), 1)
-    allowed = may.allowed(AclOperation.DESCRIBE, ResourceType.GROUP, counts)
-    response_class = APIS[row.key].response
-    group_echo = row.answer(may.context.api_version).echo
+def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: Echo) -> Verdict:
+    allowed = rights.allowed("group", names_of(request.groups, "group_id"))
+    response_class = APIS[rights.row.key].response
+    group_echo = form_of(rights.row.key, rights.context.api_version).echo
     if group_echo is None:
-        raise TypeError(f"{row.key.name} has groups without an echo of them")
+        raise TypeError(f"{rights.row.key.name} has groups without an echo of them")
     refusals = {}
-    parts: dict[int, _Part] = {}
+    owners: dict[int, _Owner] = {}
     for position, group in enumerate(request.groups):
         if group.group_id in allowed:
-            parts[position] = _Part(group, topic_need, may, topics, echoed)
+            owners[position] = _Owner(group, rights, topics, echoed)
         else:
-            why = _group_denial(group_need, group.group_id)
+            why = _group_denial(rights, group.group_id)
             refusals[position] = group_echo.refuse(response_class, group, why)
-    if refusals and not parts:
+    if refusals and not owners:
         return refused(response_class(groups=list(refusals.values())))
 
     def complete(response: Any) -> Any:
-        merged = group_echo.merged(request.groups, refusals, response.groups)
-        for position, part in parts.items():
-            part.complete(type(merged[position]))(merged[position])
-        response.groups = merged
+        waiting: dict[str, list[_Owner]] = {}
+        for owner in owners.values():
+            waiting.setdefault(owner.asked.group_id, []).append(owner)
+        for answered in response.groups:
+            if waiting.get(answered.group_id):
+                waiting[answered.group_id].pop(0).complete(type(answered))(answered)
+        response.groups = group_echo.merged(request.groups, refusals, response.groups)
         return response
 
-    kept = [part.allowed for part in parts.values()]
+    kept = [owner.allowed for owner in owners.values()]
     return Verdict(dataclasses.replace(request, groups=kept), None, complete)

@@ -1,39 +1,26 @@
-"""The question that every row of the gate asks: may this session do that?"""
+"""The rights of one request's session: the only way to ask the authorizer, for what a row declares.
+
+The engine asks for the needs of the request's row. An API's own function and its handler ask for
+them by name. Nothing else can be asked, so that the table of needs is the whole of what is asked.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.broker.acl.operations import bit_field, supported_operations
 
-
-class Topics(Protocol):
-    """What is known of topics: the gate needs their names where a request has ids."""
-
-    def name_of(self, topic_id: bytes) -> str | None:
-        """Return the name of a topic id, None if no topic has it."""
-
-    @property
-    def node_id(self) -> int:
-        """The id of the broker that answers."""
-
-    @property
-    def auto_creates(self) -> bool:
-        """Whether a topic that is asked for and missing is created."""
-
-    def id_of(self, name: str) -> bytes:
-        """Return the id of a topic that exists."""
-
-    def exists(self, name: str) -> bool:
-        """Tell whether there is a topic of that name."""
+if TYPE_CHECKING:
+    from aclbroker.broker.gate.need import Broader, Need, Profile, Row
 
 
 class Observer(Protocol):
     """Takes note of decisions: for the audit log, and for who asks why."""
 
-    def wanted(self, *, quietly: bool) -> Sequence[bool]:
+    def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         """Return which decisions to take note of: of the denied (False) and the allowed ones
         (True). It is asked first, so that what nobody wants to know costs nothing.
         """
@@ -45,76 +32,127 @@ class Observer(Protocol):
         resource_type: ResourceType,
         decided: Sequence[tuple[str | None, int, Decision]],
         *,
-        quietly: bool = False,
+        log_if_denied: bool = True,
     ) -> None:
         """Take note of decisions that are wanted, each with the resource's name and how often the
         request names it.
         """
 
 
-class May:
-    """The rights of one request's session. Without an authorizer it may do everything."""
+class RequestRights:
+    """What the session of one request may do of what the row of its API key declares.
 
-    __slots__ = ("_authorizer", "_observer", "context")
+    Without an ``authorizer`` everything is allowed. A null name is allowed to nobody.
+    """
+
+    __slots__ = ("_authorizer", "_observer", "context", "profile", "row")
 
     def __init__(
-        self, authorizer: Authorizer | None, context: RequestContext, observer: Observer
+        self,
+        row: Row,
+        context: RequestContext,
+        authorizer: Authorizer | None,
+        observer: Observer,
+        profile: Profile,
     ) -> None:
+        self.row = row
         self.context = context
+        self.profile = profile
         self._authorizer = authorizer
         self._observer = observer
 
-    def __call__(
+    def ask(
         self,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        name: str | None,
-        *,
-        quietly: bool = False,
-    ) -> bool:
-        """Decide one action. A null name is never allowed. ``quietly``: it only filters."""
-        return bool(self.allowed(operation, resource_type, {name: 1}, quietly=quietly))
-
-    def allowed(
-        self,
-        operation: AclOperation,
+        need: Need | Broader,
         resource_type: ResourceType,
         counts: Mapping[str | None, int],
-        *,
-        quietly: bool = False,
     ) -> set[str | None]:
-        """Return those of the names on which the operation is allowed; ``counts`` has how often
-        the request names each.
+        """Return the names on which the operation of a need is allowed.
+
+        ``counts`` has how often the request names each; the audit log tells it.
         """
         if self._authorizer is None:
             return set(counts) - {None}
         context = self.context
+        operation = need.operation
         decisions = self._authorizer.authorize(context, operation, resource_type, list(counts))
-        if wanted := self._observer.wanted(quietly=quietly):
+        if wanted := self._observer.wanted(log_if_denied=need.log_if_denied):
             decided = [
                 (name, count, decision)
                 for (name, count), decision in zip(counts.items(), decisions, strict=True)
                 if decision.allowed in wanted
             ]
-            self._observer.record(context, operation, resource_type, decided, quietly=quietly)
+            if decided:
+                self._observer.record(
+                    context, operation, resource_type, decided, log_if_denied=need.log_if_denied
+                )
         return {
             name
             for name, decision in zip(counts, decisions, strict=True)
             if decision.allowed and name is not None
         }
 
-    def cluster(self, operation: AclOperation, *, quietly: bool = False) -> bool:
-        """Decide an operation on the cluster."""
-        return self(operation, ResourceType.CLUSTER, CLUSTER_NAME, quietly=quietly)
-
-    def anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
-        """Decide whether the operation is allowed on any resource of the type (KIP-679)."""
+    def ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Return whether the operation is allowed on any resource of the type (KIP-679)."""
         if self._authorizer is None:
             return True
-        decision = self._authorizer.authorize_by_resource_type(
-            self.context, operation, resource_type
-        )
-        if decision.allowed in self._observer.wanted(quietly=False):
+        context = self.context
+        decision = self._authorizer.authorize_by_resource_type(context, operation, resource_type)
+        if decision.allowed in self._observer.wanted(log_if_denied=True):
             decided = [(ANY_RESOURCE, 1, decision)]
-            self._observer.record(self.context, operation, resource_type, decided)
+            self._observer.record(context, operation, resource_type, decided)
         return decision.allowed
+
+    def applying(self) -> tuple[Need, ...]:
+        """Return the row's needs that hold in the request's version and in the profile."""
+        return self.row.applying(self.context.api_version, self.profile)
+
+    def need(self, name: str) -> Need | None:
+        """Return the row's need of a name, None if none applies to this version and profile.
+
+        Raises KeyError for a name that the row does not declare.
+        """
+        for need in self.applying():
+            if need.name == name:
+                return need
+        if all(need.name != name for need in self.row.needs):
+            raise KeyError(f"{self.row.key.name} declares no need {name!r}")
+        return None
+
+    def allowed(
+        self, name: str, resources: Mapping[str | None, int] | Iterable[str | None]
+    ) -> set[str | None]:
+        """Return the resources that the row's need of a name allows, or a broader right.
+
+        All are allowed if the need does not apply to this version and profile. ``resources`` are
+        names, or how often the request names each. Raises KeyError as `need` does.
+        """
+        need = self.need(name)
+        counts = resources if isinstance(resources, Mapping) else dict.fromkeys(resources, 1)
+        if need is None or not counts or self.is_moot(need):
+            return set(counts) - {None}
+        return self.ask(need, need.types[0], counts)
+
+    def holds(self, name: str) -> bool:
+        """Return whether the row's need of a name holds on the cluster. Raises KeyError."""
+        return bool(self.allowed(name, (CLUSTER_NAME,)))
+
+    def is_moot(self, need: Need) -> bool:
+        """Return whether the session has a broader right, beside which a need asks for nothing."""
+        return need.unless is not None and need.unless.is_held(self)
+
+    def operations(self, resource_type: ResourceType, name: str) -> int:
+        """Return what the session may do with a resource, as a bit field of operations (KIP-430).
+
+        Raises KeyError if the row does not declare that its answer shows them.
+        """
+        if resource_type not in self.row.operations_of:
+            raise KeyError(f"{self.row.key.name} shows no operations of {resource_type.name}")
+        if self._authorizer is None:
+            return bit_field(supported_operations(resource_type))
+        return self._authorizer.authorized_operations(self.context, resource_type, name)
+
+
+def names_of(entries: Collection[object], field: str) -> dict[str | None, int]:
+    """Return the names in a field of entries, each once, to be asked for."""
+    return dict.fromkeys((getattr(entry, field) for entry in entries), 1)

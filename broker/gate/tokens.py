@@ -10,8 +10,9 @@ from aclbroker.broker.auth.principals import ANONYMOUS
 from aclbroker.broker.gate.conditions import is_for_another, token_owner
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.engine import Verdict, refused, unchanged, whole_denial
-from aclbroker.broker.gate.need import Profile, Row
-from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.need import Whole
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_delegation_token import CreateDelegationTokenResponse
 
@@ -38,13 +39,16 @@ def owner(request: Any) -> Iterable[str | None]:
     return [token_owner(request)]
 
 
-def check_create(row: Row, request: Any, may: May, _topics: Topics, _profile: Profile) -> Verdict:
+def check_create(request: Any, rights: RequestRights, _topics: Topics) -> Verdict:
     """Ask for CREATE_TOKENS on the owner, if that is somebody else (KIP-373)."""
-    session = may.context.session
+    session = rights.context.session
     if not may_use_tokens(session):
         return refused(create_refusal(request, session, NOT_ALLOWED))
-    if is_for_another(request, may.context) and (why := whole_denial(row.needs[0], request, may)):
-        return refused(create_refusal(request, session, why))
+    need = rights.need("create")
+    if isinstance(need, Whole) and is_for_another(request, rights.context):
+        why = whole_denial(need, request, rights)
+        if why is not None:
+            return refused(create_refusal(request, session, why))
     return Verdict(request, None, unchanged)
 
 
@@ -55,7 +59,7 @@ def create_refusal(
     requester_type, _, requester = session.principals[0].partition(":")
     owner_type, _, owner_name = (token_owner(request) or session.principals[0]).partition(":")
     return CreateDelegationTokenResponse(
-        denial[0],
+        denial.code,
         principal_type=owner_type,
         principal_name=owner_name,
         token_requester_principal_type=requester_type,

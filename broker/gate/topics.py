@@ -1,4 +1,4 @@
-"""Metadata and DescribeTopicPartitions: what exists is told only to who may describe it."""
+"""Metadata, DeleteTopics, DescribeTopicPartitions: what exists is told to who may describe it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.engine import Verdict, check_needs, refused, unchanged
-from aclbroker.broker.gate.need import Profile, Row
-from aclbroker.broker.gate.rights import May, Topics
+from aclbroker.broker.gate.engine import (
+    BY_ID,
+    Verdict,
+    denial,
+    part,
+    refuse,
+    refused,
+    single_entries,
+    unchanged,
+)
+from aclbroker.broker.gate.need import Each
+from aclbroker.broker.gate.rights import RequestRights, names_of
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseTopic,
 )
@@ -35,31 +46,30 @@ def may_create(request: MetadataRequest) -> bool:
     return request.allow_auto_topic_creation
 
 
-def check_metadata(
-    row: Row, request: MetadataRequest, may: May, topics: Topics, _profile: Profile
-) -> Verdict:
+def check_metadata(request: MetadataRequest, rights: RequestRights, topics: Topics) -> Verdict:
     """Take out the topics that may not be described or, where they would be, created.
 
     What goes on asks for all topics with None alone, in version 0 too, where the wire has an empty
     list for that.
     """
-    version = may.context.api_version
+    version = rights.context.api_version
     asked = request.topics
     if asked is None or (version == 0 and not asked):
         everything = dataclasses.replace(request, topics=None)
-        return Verdict(everything, None, partial(_describable_only, may))
+        return Verdict(everything, None, partial(_describable_only, rights))
     names = [topic.name for topic in asked]
     has_ids = any([topic.topic_id != ZERO_UUID for topic in asked])  # noqa: C419 # twice as fast
     if (has_ids or None in names) and any(_is_malformed(topic, version) for topic in asked):
         why = Denial(ErrorCode.INVALID_REQUEST, "Topics need a name, or an id from version 12 on.")
         named = [dataclasses.replace(topic, name=topic.name or "") for topic in asked]
-        answer = row.answer(version)
-        response = answer.refuse(MetadataResponse, MetadataRequest(named), why)
-        response.error_code = why[0]
+        response = form_of(rights.row.key, version).refuse(
+            MetadataResponse, MetadataRequest(named), why
+        )
+        response.error_code = why.code
         return refused(response)
     if has_ids:
-        return _check_ids(request, asked, may, topics)
-    return _check_names(request, asked, dict.fromkeys(names, 1), may, topics)
+        return _check_ids(request, asked, rights, topics)
+    return _check_names(request, asked, dict.fromkeys(names, 1), rights, topics)
 
 
 def _is_malformed(topic: MetadataRequestTopic, version: int) -> bool:
@@ -69,21 +79,22 @@ def _is_malformed(topic: MetadataRequestTopic, version: int) -> bool:
     return not has_id and topic.name is None
 
 
-def _describable_only(may: May, response: Any) -> Any:
-    names = dict.fromkeys((topic.name for topic in response.topics), 1)
-    seen = may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, names, quietly=True)
+def _describable_only(rights: RequestRights, response: Any) -> Any:
+    seen = rights.allowed("show", names_of(response.topics, "name"))
     response.topics = [topic for topic in response.topics if topic.name in seen]
     return response
 
 
 def _check_ids(
-    request: MetadataRequest, asked: Iterable[MetadataRequestTopic], may: May, topics: Topics
+    request: MetadataRequest,
+    asked: Iterable[MetadataRequestTopic],
+    rights: RequestRights,
+    topics: Topics,
 ) -> Verdict:
     # As in Kafka, one topic id makes the whole request one by ids: names in it are passed over.
     ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
     names = {topic_id: topics.name_of(topic_id) for topic_id in ids}
-    known: dict[str | None, int] = dict.fromkeys(filter(None, names.values()), 1)
-    seen = may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, known)
+    seen = rights.allowed("describe", list(filter(None, names.values())))
     refusals = {}
     for topic_id, name in names.items():
         if name is None:
@@ -97,7 +108,8 @@ def _check_ids(
 
     def complete(response: Any) -> Any:
         found = {topic.topic_id: topic for topic in response.topics}
-        response.topics = [refusals.get(topic_id) or found[topic_id] for topic_id in ids]
+        found |= refusals
+        response.topics = [found[topic_id] for topic_id in ids if topic_id in found]
         return response
 
     return Verdict(dataclasses.replace(request, topics=kept), None, complete)
@@ -107,102 +119,142 @@ def _check_names(
     request: MetadataRequest,
     asked: Iterable[MetadataRequestTopic],
     names: Mapping[str | None, int],
-    may: May,
+    rights: RequestRights,
     topics: Topics,
 ) -> Verdict:
-    seen = may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, names)
+    seen = rights.allowed("describe", names)
+    created: set[str | None] = set()
     if request.allow_auto_topic_creation and topics.auto_creates:
-        seen = _creatable(seen, may, topics)
+        missing = {name for name in seen if not topics.exists(name or "")}
+        created = rights.allowed("create", missing)
+        seen = (seen - missing) | created
+        # That a topic is said to exist must not let it be created: only these names may be.
+        request = dataclasses.replace(request, allow_auto_topic_creation=seen == created)
+    creatable = frozenset(name for name in created if name is not None)
     if len(seen) == len(names):
-        return Verdict(request, None, unchanged)
+        return Verdict(request, None, unchanged, creatable)
     kept = [topic for topic in asked if topic.name in seen]
 
     def complete(response: Any) -> Any:
-        found = {topic.name: topic for topic in response.topics}
+        found = {topic.name: topic for topic in response.topics if topic.name in seen}
         response.topics = [
-            found[name] if name in seen else MetadataResponseTopic(_DENIED, name) for name in names
+            found.get(name) if name in seen else MetadataResponseTopic(_DENIED, name)
+            for name in names
+            if name not in seen or name in found
         ]
         return response
 
-    return Verdict(dataclasses.replace(request, topics=kept), None, complete)
+    return Verdict(dataclasses.replace(request, topics=kept), None, complete, creatable)
 
 
-def _creatable(seen: set[str | None], may: May, topics: Topics) -> set[str | None]:
-    """Take out the missing topics that the session may not create."""
-    missing = {name for name in seen if not topics.exists(name or "")}
-    if not missing or may.cluster(AclOperation.CREATE, quietly=True):
-        return seen
-    created = may.allowed(AclOperation.CREATE, ResourceType.TOPIC, dict.fromkeys(missing, 1))
-    return (seen - missing) | created
+def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Ask for DESCRIBE and DELETE of each topic, and delete what may be deleted.
 
-
-def check_delete_topics(
-    row: Row, request: Any, may: May, topics: Topics, profile: Profile
-) -> Verdict:
-    """Name a topic that was given by its id and is refused, if it may be described."""
-    verdict = check_needs(row, request, may, topics, profile)
-
-    def name_described(response: Any) -> Any:
-        hidden = [
-            entry
-            for entry in response.responses
-            if entry.name is None and entry.error_code == _DENIED
-        ]
-        names = {entry.topic_id: topics.name_of(entry.topic_id) for entry in hidden}
-        seen = may.allowed(
-            AclOperation.DESCRIBE,
-            ResourceType.TOPIC,
-            dict.fromkeys(names.values(), 1),
-            quietly=True,
-        )
-        for entry in hidden:
-            if names[entry.topic_id] in seen:
-                entry.name = names[entry.topic_id]
-        return response
-
+    The rules of Kafka's ControllerApis.deleteTopics. By name DESCRIBE decides whether it is told
+    that there is no such topic. By id DELETE is enough, and DESCRIBE shows the name of a topic that
+    is refused. That a topic exists only chooses between refusals.
+    """
+    form = form_of(rights.row.key, rights.context.api_version)
+    request, denials = single_entries(form, request, rights)
+    echo = form.echo
+    entries = getattr(request, echo.asked) if echo is not None else ()
+    targets = {}
+    for position, entry in enumerate(entries):
+        if position not in denials:
+            target = _topic_to_delete(entry, rights, request, topics)
+            if isinstance(target, int):
+                denials[position] = Denial(target, ErrorCode(target).name)
+            else:
+                targets[position] = target
+    names = dict.fromkeys(targets.values(), 1)
+    described, deletable = rights.allowed("describe", names), rights.allowed("delete", names)
+    tells_of_absence = rights.need("describe") is not None
+    named: dict[bytes, str] = {}
+    for position, name in targets.items():
+        entry = entries[position]
+        by_id = not isinstance(entry, str) and entry.name is None
+        if name in deletable and (by_id or name in described):
+            continue
+        if tells_of_absence and not by_id and name in described and not topics.exists(name):
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            denials[position] = Denial(code, code.name)
+            continue
+        if by_id and name in described:
+            named[entry.topic_id] = name
+        need = "delete" if name in described else "describe"
+        denials[position] = _delete_denial(rights, need, BY_ID if by_id else name)
+    verdict = part(form, request, rights, denials, [])
     if verdict.request is None:
-        return refused(name_described(verdict.response))
-    return Verdict(
-        verdict.request, None, lambda response: name_described(verdict.complete(response))
+        return refused(_name_topics(named, verdict.response))
+    return verdict._replace(
+        complete=lambda response: _name_topics(named, verdict.complete(response))
     )
 
 
-def check_alter_share_group_offsets(
-    row: Row, request: Any, may: May, topics: Topics, profile: Profile
-) -> Verdict:
-    """Give the topics of the answer, refused ones too, the ids that they have in Kafka's."""
-    verdict = check_needs(row, request, may, topics, profile)
+def _topic_to_delete(entry: Any, rights: RequestRights, request: Any, topics: Topics) -> str | int:
+    """Return the topic's name, or the code of an entry that names none or two, or no topic."""
+    need = rights.need("delete")
+    target = need.find(entry, request, topics) if isinstance(need, Each) else None
+    if isinstance(target, tuple) and target[1] is not None:
+        return target[1]
+    return target if isinstance(target, int) else ErrorCode.INVALID_REQUEST
 
-    def identify(response: Any) -> Any:
-        for entry in response.responses:
-            if topics.exists(entry.topic_name):
-                entry.topic_id = topics.id_of(entry.topic_name)
-        return response
 
-    if verdict.request is None:
-        return refused(identify(verdict.response))
-    return Verdict(verdict.request, None, lambda response: identify(verdict.complete(response)))
+def _delete_denial(rights: RequestRights, name: str, shown: str) -> Denial:
+    need = rights.need(name) or rights.need("delete")
+    if need is None:
+        raise KeyError(f"{rights.row.key.name} declares no need {name!r}")
+    return denial(_DENIED, need.operation, need.types[0], shown)
+
+
+def _name_topics(names: Mapping[bytes, str], response: Any) -> Any:
+    for entry in response.responses:
+        if entry.name is None and entry.error_code == _DENIED:
+            entry.name = names.get(entry.topic_id)
+    return response
 
 
 def check_describe_topic_partitions(
-    _row: Row, request: Any, may: May, _topics: Topics, _profile: Profile
+    request: DescribeTopicPartitionsRequest, rights: RequestRights, _topics: Topics
 ) -> Verdict:
-    """Take out the topics that may not be described; an empty list asks for all topics."""
+    """Take out the topics that may not be described; an empty list asks for all topics.
+
+    Topics before the cursor's are left out, as in Kafka's DescribeTopicPartitionsRequestHandler.
+    """
+    cursor = request.cursor
+    first = "" if cursor is None else cursor.topic_name
+    asked = [topic for topic in request.topics if not _is_before(topic.name, first)]
+    if cursor is not None and (
+        cursor.partition_index < 0
+        or (request.topics and all(topic.name != first for topic in asked))
+    ):
+        why = Denial(ErrorCode.INVALID_REQUEST, "The cursor is not in the list, or negative.")
+        return refuse(request, rights, why)
     if not request.topics:
-        return Verdict(request, None, partial(_describable_only, may))
-    names: dict[str | None, int] = dict.fromkeys((topic.name for topic in request.topics), 1)
-    seen = may.allowed(AclOperation.DESCRIBE, ResourceType.TOPIC, names)
+        return Verdict(request, None, partial(_describable_from, rights, first))
+    names = names_of(asked, "name")
+    seen = rights.allowed("describe", names)
     refusals = [
         DescribeTopicPartitionsResponseTopic(_DENIED, name) for name in names if name not in seen
     ]
-
-    kept = [topic for topic in request.topics if topic.name in seen]
+    kept = [topic for topic in asked if topic.name in seen]
     if not kept:
         # Not to go on with an empty list, which asks for all topics.
         return refused(DescribeTopicPartitionsResponse(topics=refusals))
 
     def complete(response: Any) -> Any:
-        response.topics = [*response.topics, *refusals]
+        answered = [topic for topic in response.topics if topic.name in seen]
+        response.topics = [*answered, *refusals]
         return response
 
     return Verdict(dataclasses.replace(request, topics=kept), None, complete)
+
+
+def _is_before(name: str, other: str) -> bool:
+    """Compare names as Java does: by UTF-16 code units."""
+    return name.encode("utf-16-be") < other.encode("utf-16-be")
+
+
+def _describable_from(rights: RequestRights, first: str, response: Any) -> Any:
+    response.topics = [topic for topic in response.topics if not _is_before(topic.name, first)]
+    return _describable_only(rights, response)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import (
     acl_lists,
     acls,
@@ -40,9 +40,9 @@ def _deleted(services: Services, group_id: str) -> ErrorCode:
     return ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def api_versions(_services: Services, may: May, request: Any) -> Any:
+def api_versions(_services: Services, rights: RequestRights, request: Any) -> Any:
     """Answer ApiVersions of an authenticated session: with the keys of Kafka 4.3."""
-    return session.answer_api_versions(may.context.api_version, request, ADVERTISED)
+    return session.answer_api_versions(rights.context.api_version, request, ADVERTISED)
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {
@@ -70,7 +70,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.DELETE_RECORDS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.INIT_PRODUCER_ID: partitions.init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: partitions.offset_for_leader_epoch,
-    ApiKey.ADD_PARTITIONS_TO_TXN: _NO_COORDINATOR,
+    ApiKey.ADD_PARTITIONS_TO_TXN: partitions.add_partitions_to_txn,
     ApiKey.ADD_OFFSETS_TO_TXN: _NO_COORDINATOR,
     ApiKey.END_TXN: _NO_COORDINATOR,
     ApiKey.WRITE_TXN_MARKERS: _NO_TOPIC,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.acl.bindings import AclFilter
 from aclbroker.broker.acl.listing import PatternAcls
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.acls import DISABLED, filter_of
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.compile.entries import encode_with_entries, entry_encoder
@@ -33,7 +33,7 @@ _SLICE: Final = 500
 
 
 def describe_acls(
-    services: Services, may: May, request: DescribeAclsRequest
+    services: Services, rights: RequestRights, request: DescribeAclsRequest
 ) -> DescribeAclsResponse | bytes | Coroutine[Any, Any, bytes]:
     """Answer with the ACLs that the filter matches, grouped by resource pattern."""
     if services.authorizer is None:
@@ -42,7 +42,7 @@ def describe_acls(
     if acl_filter.has_unknown:
         message = "A field of the filter has a value that this broker does not know."
         return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
-    version = may.context.api_version
+    version = rights.context.api_version
     found = list(services.authorizer.acls(acl_filter))
     if version < _KEPT_SINCE:
         return _response([_encoded(acls, version) for acls in found], version)

@@ -19,7 +19,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_acls import (
@@ -49,18 +49,18 @@ DISABLED: Final = Denial(
 
 
 async def create_acls(
-    services: Services, may: May, request: CreateAclsRequest
+    services: Services, rights: RequestRights, request: CreateAclsRequest
 ) -> CreateAclsResponse:
     """Create ACLs, each on its own: one result a creation, in the request's order."""
     if services.authorizer is None:
         return CreateAclsResponse(results=[AclCreationResult(*DISABLED) for _ in request.creations])
     bindings = [_binding(creation) for creation in request.creations]
-    results = await services.authorizer.create_acls(may.context, bindings)
+    results = await services.authorizer.create_acls(rights.context, bindings)
     return CreateAclsResponse(results=[_creation_result(result) for result in results])
 
 
 async def delete_acls(
-    services: Services, may: May, request: DeleteAclsRequest
+    services: Services, rights: RequestRights, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
     """Delete what each filter matches: one result a filter, listing what it matched."""
     if services.authorizer is None:
@@ -68,7 +68,7 @@ async def delete_acls(
             filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in request.filters]
         )
     filters = [filter_of(one) for one in request.filters]
-    results = await services.authorizer.delete_acls(may.context, filters)
+    results = await services.authorizer.delete_acls(rights.context, filters)
     return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
 
 

@@ -1,6 +1,6 @@
 """Words for standalone answers: what a broker without data says of what it was asked.
 
-Most answers repeat their request with a code, and the gate's rows say how an answer repeats its
+Most answers repeat their request with a code, and `gate.answers` says how an answer repeats its
 request. So an answer here is a code, or a code for each entry.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.rights import May
-from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS
@@ -39,9 +39,9 @@ def because(code: ErrorCode) -> Denial:
 def with_code(code: ErrorCode) -> Handler:
     """Answer each request with a code, in the places where a refusal has its own."""
 
-    def answer(_services: Services, may: May, request: Any) -> Any:
-        key, version = may.context.api_key, may.context.api_version
-        return GATE[key].answer(version).refuse(APIS[key].response, request, because(code))
+    def answer(_services: Services, rights: RequestRights, request: Any) -> Any:
+        key, version = rights.context.api_key, rights.context.api_version
+        return form_of(key, version).refuse(APIS[key].response, request, because(code))
 
     return answer
 
@@ -49,9 +49,9 @@ def with_code(code: ErrorCode) -> Handler:
 def with_codes(code_of: Callable[[Services, Any], ErrorCode]) -> Handler:
     """Answer each entry of a request with a code of its own."""
 
-    def answer(services: Services, may: May, request: Any) -> Any:
-        key, version = may.context.api_key, may.context.api_version
-        form = GATE[key].answer(version)
+    def answer(services: Services, rights: RequestRights, request: Any) -> Any:
+        key, version = rights.context.api_key, rights.context.api_version
+        form = form_of(key, version)
         response = APIS[key].response
         echoed = form.echo
         if echoed is None:
@@ -76,9 +76,9 @@ def by_topic(known: ErrorCode, field: str = "name") -> Handler:
     return with_codes(code_of)
 
 
-def empty(_services: Services, may: May, _request: Any) -> Any:
+def empty(_services: Services, rights: RequestRights, _request: Any) -> Any:
     """Answer that there is nothing."""
-    return APIS[may.context.api_key].response()
+    return APIS[rights.context.api_key].response()
 
 
 def topic_name(services: Services, entry: Any, field: str = "name") -> str:

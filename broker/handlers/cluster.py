@@ -8,8 +8,8 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
-from aclbroker.broker.gate.rights import May
-from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.services import Node, Services, cluster_operations
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -45,9 +45,11 @@ _CONTROLLERS: Final = 2
 _FIRST_VERSION_WITH_KEYS: Final = 4
 
 
-def metadata(services: Services, may: May, request: MetadataRequest) -> MetadataResponse:
+def metadata(
+    services: Services, rights: RequestRights, request: MetadataRequest
+) -> MetadataResponse:
     """Answer with this node and the declared topics; for others, why they are not there."""
-    node = services.node(may)
+    node = services.node(rights)
     response = MetadataResponse(
         brokers=_brokers(node),
         cluster_id=services.cluster_id,
@@ -55,17 +57,17 @@ def metadata(services: Services, may: May, request: MetadataRequest) -> Metadata
         topics=[_topic(services.catalog, node.node_id, name) for name in _names(services, request)],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = services.cluster_operations(may)
+        response.cluster_authorized_operations = cluster_operations(rights)
     if request.include_topic_authorized_operations:
         for topic in response.topics:
-            topic.topic_authorized_operations = services.authorized_operations(
-                may, ResourceType.TOPIC, topic.name or ""
+            topic.topic_authorized_operations = rights.operations(
+                ResourceType.TOPIC, topic.name or ""
             )
     return response
 
 
 def describe_cluster(
-    services: Services, may: May, request: DescribeClusterRequest
+    services: Services, rights: RequestRights, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
     """Answer with this node as the whole cluster (KIP-700); it has no controllers to tell of."""
     if request.endpoint_type != _BROKERS:
@@ -77,29 +79,32 @@ def describe_cluster(
             ),
             error_message=f"Endpoint type {request.endpoint_type} is not here; {_BROKERS} is.",
         )
-    node = services.node(may)
+    node = services.node(rights)
     response = DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=node.node_id,
         brokers=[DescribeClusterBroker(*node)],
     )
     if request.include_cluster_authorized_operations:
-        response.cluster_authorized_operations = services.cluster_operations(may)
+        response.cluster_authorized_operations = cluster_operations(rights)
     return response
 
 
 def describe_topic_partitions(
-    services: Services, may: May, request: DescribeTopicPartitionsRequest
+    services: Services, rights: RequestRights, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     """Answer with the declared topics, all at once: the limit of partitions is not reached."""
     names = [topic.name for topic in request.topics] or list(services.catalog.topics)
-    return DescribeTopicPartitionsResponse(
-        topics=[_described_topic(services, may, name) for name in names]
-    )
+    topics = [_described_topic(services, rights, name) for name in dict.fromkeys(names)]
+    if request.cursor is not None:
+        for topic in topics:
+            if topic.name == request.cursor.topic_name:
+                topic.partitions = topic.partitions[request.cursor.partition_index :]
+    return DescribeTopicPartitionsResponse(topics=topics)
 
 
 def describe_log_dirs(
-    _services: Services, _may: May, _request: DescribeLogDirsRequest
+    _services: Services, _rights: RequestRights, _request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
     """Answer with one directory that holds nothing: Java takes an empty list for a refusal."""
     return DescribeLogDirsResponse(
@@ -108,11 +113,11 @@ def describe_log_dirs(
 
 
 def find_coordinator(
-    services: Services, may: May, request: FindCoordinatorRequest
+    services: Services, rights: RequestRights, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Answer with this node: it is the one to ask, though it coordinates nothing."""
-    node = services.node(may)
-    if may.context.api_version >= _FIRST_VERSION_WITH_KEYS:
+    node = services.node(rights)
+    if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
             coordinators=[Coordinator(key, *node) for key in request.coordinator_keys]
         )
@@ -161,9 +166,9 @@ def _topic(catalog: Catalog, node_id: int, name: str) -> MetadataResponseTopic:
 
 
 def _described_topic(
-    services: Services, may: May, name: str
+    services: Services, rights: RequestRights, name: str
 ) -> DescribeTopicPartitionsResponseTopic:
-    topic = _topic(services.catalog, services.node(may).node_id, name)
+    topic = _topic(services.catalog, services.node(rights).node_id, name)
     return DescribeTopicPartitionsResponseTopic(
         error_code=topic.error_code,
         name=name,
@@ -182,5 +187,5 @@ def _described_topic(
             )
             for partition in topic.partitions
         ],
-        topic_authorized_operations=services.authorized_operations(may, ResourceType.TOPIC, name),
+        topic_authorized_operations=rights.operations(ResourceType.TOPIC, name),
     )

@@ -10,7 +10,7 @@ from aclbroker.broker.gate.conditions import (
     GROUP_CONFIG,
     TOPIC_CONFIG,
 )
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_configs import (
@@ -31,16 +31,16 @@ _STRING: Final = 2
 
 
 def describe_configs(
-    services: Services, may: May, request: DescribeConfigsRequest
+    services: Services, rights: RequestRights, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Answer with the settings of this node, read-only and without secrets."""
     return DescribeConfigsResponse(
-        results=[_described(services, may, resource) for resource in request.resources]
+        results=[_described(services, rights, resource) for resource in request.resources]
     )
 
 
 def _described(
-    services: Services, may: May, resource: DescribeConfigsResource
+    services: Services, rights: RequestRights, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
     code, message = ErrorCode.NONE, None
     settings: list[DescribeConfigsResourceResult] = []
@@ -48,7 +48,7 @@ def _described(
     if resource.resource_type == TOPIC_CONFIG and not services.catalog.exists(name):
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     elif resource.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG):
-        node_id = str(services.node(may).node_id)
+        node_id = str(services.node(rights).node_id)
         if name not in ("", node_id):
             code, message = ErrorCode.INVALID_REQUEST, f"This broker is {node_id}, not {name}."
         elif name and resource.resource_type == BROKER_CONFIG:
@@ -72,16 +72,16 @@ def _settings(
 
 
 def list_config_resources(
-    services: Services, may: May, request: ListConfigResourcesRequest
+    services: Services, rights: RequestRights, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     """Answer with this node and the declared topics and groups; there are no client metrics."""
     named = {
-        BROKER_CONFIG: [str(services.node(may).node_id)],
+        BROKER_CONFIG: [str(services.node(rights).node_id)],
         TOPIC_CONFIG: list(services.catalog.topics),
         GROUP_CONFIG: list(services.catalog.groups),
     }
     # Version 0 asks for client metrics alone.
-    types = request.resource_types or (named if may.context.api_version else ())
+    types = request.resource_types or (named if rights.context.api_version else ())
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(name, kind) for kind in types for name in named.get(kind, ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.answers import by_topic, with_code, with_codes
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
@@ -52,7 +52,9 @@ _TYPE: Final = "classic"
 _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP: Final = 6
 
 
-def list_groups(services: Services, _may: May, request: ListGroupsRequest) -> ListGroupsResponse:
+def list_groups(
+    services: Services, _rights: RequestRights, request: ListGroupsRequest
+) -> ListGroupsResponse:
     """Answer with the declared groups, if the filters leave them in."""
     states = {state.lower() for state in request.states_filter} or {_STATE.lower()}
     types = {group_type.lower() for group_type in request.types_filter} or {_TYPE}
@@ -65,9 +67,11 @@ def list_groups(services: Services, _may: May, request: ListGroupsRequest) -> Li
     )
 
 
-def offset_fetch(services: Services, may: May, request: OffsetFetchRequest) -> OffsetFetchResponse:
+def offset_fetch(
+    services: Services, rights: RequestRights, request: OffsetFetchRequest
+) -> OffsetFetchResponse:
     """Answer that nothing is committed: of what is asked for, or, asked for all, of nothing."""
-    if may.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
+    if rights.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
         return OffsetFetchResponse(
             groups=[
                 OffsetFetchResponseGroup(
@@ -102,7 +106,7 @@ def offset_fetch(services: Services, may: May, request: OffsetFetchRequest) -> O
 
 
 def share_group_offsets(
-    services: Services, _may: May, request: DescribeShareGroupOffsetsRequest
+    services: Services, _rights: RequestRights, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
     """Answer that no share group has begun to read anything."""
     return DescribeShareGroupOffsetsResponse(
@@ -127,35 +131,39 @@ def share_group_offsets(
 
 
 def alter_share_group_offsets(
-    services: Services, may: May, request: AlterShareGroupOffsetsRequest
+    services: Services, rights: RequestRights, request: AlterShareGroupOffsetsRequest
 ) -> Any:
     """Answer for each topic why its offsets cannot be kept; an empty group id has its own code."""
     if not request.group_id:
-        return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
-    return by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, may, request)
+        return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
+    response: Any = by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, rights, request)
+    for topic in response.responses:
+        if services.catalog.exists(topic.topic_name):
+            topic.topic_id = services.catalog.id_of(topic.topic_name)
+    return response
 
 
 def delete_share_group_offsets(
-    services: Services, may: May, request: DeleteShareGroupOffsetsRequest
+    services: Services, rights: RequestRights, request: DeleteShareGroupOffsetsRequest
 ) -> Any:
     """Answer that there are no share groups, and no topics; declared groups are consumers'."""
     if not request.group_id:
-        return with_code(ErrorCode.INVALID_GROUP_ID)(services, may, request)
+        return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     if request.group_id in services.catalog.groups:
-        return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, may, request)
-    return by_topic(ErrorCode.GROUP_ID_NOT_FOUND, "topic_name")(services, may, request)
+        return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, rights, request)
+    return by_topic(ErrorCode.GROUP_ID_NOT_FOUND, "topic_name")(services, rights, request)
 
 
-def share_fetch(services: Services, may: May, request: ShareFetchRequest) -> Any:
+def share_fetch(services: Services, rights: RequestRights, request: ShareFetchRequest) -> Any:
     """Answer that there is no coordinator: to a new session topic by topic, else at the top."""
     no_coordinator = ErrorCode.COORDINATOR_NOT_AVAILABLE
     if request.share_session_epoch:
-        return with_code(no_coordinator)(services, may, request)
-    return with_codes(lambda *_: no_coordinator)(services, may, request)
+        return with_code(no_coordinator)(services, rights, request)
+    return with_codes(lambda *_: no_coordinator)(services, rights, request)
 
 
 def offset_delete(
-    services: Services, _may: May, request: OffsetDeleteRequest
+    services: Services, _rights: RequestRights, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
     """Answer that a declared group has committed nothing that could be deleted."""
     if not request.group_id:
@@ -180,10 +188,10 @@ def offset_delete(
 
 
 def describe_groups(
-    services: Services, may: May, request: DescribeGroupsRequest
+    services: Services, rights: RequestRights, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Answer that a declared group is empty, and that another is dead or (from 6 on) unknown."""
-    tells = may.context.api_version >= _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP
+    tells = rights.context.api_version >= _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP
     groups = []
     for group_id in request.groups:
         if group_id in services.catalog.groups:
@@ -192,8 +200,6 @@ def describe_groups(
             code = ErrorCode.GROUP_ID_NOT_FOUND if tells else ErrorCode.NONE
             group = DescribedGroup(code, group_id=group_id, group_state="Dead")
         if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = services.authorized_operations(
-                may, ResourceType.GROUP, group_id
-            )
+            group.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
         groups.append(group)
     return DescribeGroupsResponse(groups=groups)

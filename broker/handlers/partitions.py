@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from aclbroker.broker.gate.rights import May
-from aclbroker.broker.handlers.answers import STANDALONE, topic_name
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.answers import STANDALONE, topic_name, with_code
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from aclbroker.protocol.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
@@ -42,7 +43,7 @@ from aclbroker.protocol.messages.produce import (
 _LONGEST_WAIT_MS = 30_000
 
 
-def produce(services: Services, _may: May, request: ProduceRequest) -> ProduceResponse:
+def produce(services: Services, _rights: RequestRights, request: ProduceRequest) -> ProduceResponse:
     """Refuse records at once: a declared topic cannot keep them, another does not exist."""
 
     def partition(name: str, index: int) -> PartitionProduceResponse:
@@ -68,7 +69,7 @@ def produce(services: Services, _may: May, request: ProduceRequest) -> ProduceRe
 
 
 def fetch(
-    services: Services, _may: May, request: FetchRequest
+    services: Services, _rights: RequestRights, request: FetchRequest
 ) -> FetchResponse | Awaitable[FetchResponse]:
     """Answer that declared topics are empty, after the time that the client is ready to wait.
 
@@ -100,7 +101,9 @@ async def _after(wait_ms: int, response: FetchResponse) -> FetchResponse:
 
 def _fetched(services: Services, name: str, asked: Any) -> PartitionData:
     if not services.catalog.has_partition(name, asked.partition):
-        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        # Without a name the request gave an id, and no topic has it: of a follower, since the gate
+        # has refused a consumer.
+        missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if name else ErrorCode.UNKNOWN_TOPIC_ID
         return PartitionData(asked.partition, missing, high_watermark=-1, records=b"")
     code = ErrorCode.OFFSET_OUT_OF_RANGE if asked.fetch_offset else ErrorCode.NONE
     return PartitionData(
@@ -108,7 +111,9 @@ def _fetched(services: Services, name: str, asked: Any) -> PartitionData:
     )
 
 
-def list_offsets(services: Services, _may: May, request: ListOffsetsRequest) -> ListOffsetsResponse:
+def list_offsets(
+    services: Services, _rights: RequestRights, request: ListOffsetsRequest
+) -> ListOffsetsResponse:
     """Answer that a declared topic begins and ends at offset 0."""
 
     def partition(name: str, index: int) -> ListOffsetsPartitionResponse:
@@ -128,7 +133,7 @@ def list_offsets(services: Services, _may: May, request: ListOffsetsRequest) -> 
 
 
 def offset_for_leader_epoch(
-    services: Services, _may: May, request: OffsetForLeaderEpochRequest
+    services: Services, _rights: RequestRights, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
     """Answer that the only epoch of a declared topic ends at offset 0."""
 
@@ -149,7 +154,7 @@ def offset_for_leader_epoch(
 
 
 def init_producer_id(
-    services: Services, _may: May, request: InitProducerIdRequest
+    services: Services, _rights: RequestRights, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
     """Give out a producer id, as idempotent producers ask for before they send anything.
 
@@ -160,3 +165,29 @@ def init_producer_id(
             error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE, producer_epoch=-1
         )
     return InitProducerIdResponse(producer_id=next(services.producer_ids))
+
+
+def add_partitions_to_txn(
+    services: Services, rights: RequestRights, request: AddPartitionsToTxnRequest
+) -> Any:
+    """Answer that there is no coordinator; or, of partitions that do not exist, just that.
+
+    All partitions are added or none, so that then the others were not attempted.
+    """
+    answer: Any = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)(services, rights, request)
+    asked = [
+        (topic.name, partition)
+        for topic in request.v3_and_below_topics
+        for partition in topic.partitions
+    ]
+    if all(services.catalog.has_partition(*each) for each in asked):
+        return answer
+    for topic in answer.results_by_topic_v3_and_below:
+        for partition in topic.results_by_partition:
+            exists = services.catalog.has_partition(topic.name, partition.partition_index)
+            partition.partition_error_code = (
+                ErrorCode.OPERATION_NOT_ATTEMPTED
+                if exists
+                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+    return answer

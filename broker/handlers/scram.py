@@ -8,7 +8,7 @@ from typing import Final
 from aclbroker.broker.credentials import ScramUsers
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.refusals import refuse_alter_scram_credentials
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -35,7 +35,7 @@ _NOT_KEPT: Final = Denial(
 
 
 def describe(
-    services: Services, _may: May, request: DescribeUserScramCredentialsRequest
+    services: Services, _rights: RequestRights, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     """Tell the mechanisms and iterations of the users asked for, or of all; never the keys."""
     users = services.credentials.users if services.credentials else None
@@ -62,7 +62,7 @@ def _described(
 
 
 async def alter(
-    services: Services, _may: May, request: AlterUserScramCredentialsRequest
+    services: Services, _rights: RequestRights, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     """Change credentials: one result a user, durable when it is answered."""
     if services.credentials is None:

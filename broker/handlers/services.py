@@ -9,15 +9,15 @@ from secrets import randbelow
 from typing import Any, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Authorizer, RequestContext
-from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.credentials import Credentials
-from aclbroker.broker.gate.need import Profile
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.need import Profile, Row
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.topics_known import TopicResolver
 from aclbroker.broker.observability.audit import Audit
 
-Handler = Callable[["Services", May, Any], Any | Coroutine[Any, Any, Any]]
+Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Answers what the gate let through of a request: with the response, or a coroutine of it.
 
 Where the gate puts nothing into the response, it may also be bytes: the message already encoded at
@@ -55,22 +55,22 @@ class Services:
     credentials: Credentials | None = None
     producer_ids: count[int] = field(default_factory=lambda: count(randbelow(_PRODUCER_IDS)))
 
-    def may(self, context: RequestContext) -> May:
+    @property
+    def topics(self) -> TopicResolver:
+        """Who knows the names of topic ids, and which topics there are."""
+        return self.catalog
+
+    def rights(self, row: Row, context: RequestContext) -> RequestRights:
         """Return the rights of a request's session; each decision is recorded."""
-        return May(self.authorizer, context, self.audit)
+        return RequestRights(row, context, self.authorizer, self.audit, self.profile)
 
-    def node(self, may: May) -> Node:
+    def node(self, rights: RequestRights) -> Node:
         """Return this node as the session reaches it."""
-        return self.advertised[may.context.session.listener]
+        return self.advertised[rights.context.session.listener]
 
-    def authorized_operations(self, may: May, resource_type: ResourceType, name: str) -> int:
-        """Return what the session may do, as a bit field of operation codes (KIP-430)."""
-        if self.authorizer is None:
-            return bit_field(supported_operations(resource_type))
-        return self.authorizer.authorized_operations(may.context, resource_type, name)
 
-    def cluster_operations(self, may: May) -> int:
-        """Return the cluster's authorized operations; none without the right to describe it."""
-        if not may.cluster(AclOperation.DESCRIBE):
-            return 0
-        return self.authorized_operations(may, ResourceType.CLUSTER, CLUSTER_NAME)
+def cluster_operations(rights: RequestRights) -> int:
+    """Return the cluster's authorized operations; none without the right to describe it."""
+    if not rights.holds("show cluster"):
+        return 0
+    return rights.operations(ResourceType.CLUSTER, CLUSTER_NAME)

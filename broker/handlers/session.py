@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
@@ -50,14 +50,14 @@ def answer_api_versions(
 
 
 def sasl_handshake(
-    _services: Services, _may: May, _request: SaslHandshakeRequest
+    _services: Services, _rights: RequestRights, _request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
     """Refuse a handshake: the listener has no SASL, or the session is authenticated."""
     return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
 
 
 def sasl_authenticate(
-    _services: Services, _may: May, _request: SaslAuthenticateRequest
+    _services: Services, _rights: RequestRights, _request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
     """Refuse a token outside the exchange that began with a handshake."""
     message = "SaslAuthenticate is answered only between a SaslHandshake and the login."

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.credentials import DelegationToken, DelegationTokens, NotStored, TokenError
 from aclbroker.broker.gate.conditions import token_owner
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.tokens import create_refusal, may_use_tokens
 from aclbroker.broker.handlers.answers import because
 from aclbroker.broker.handlers.services import Services
@@ -43,10 +42,10 @@ Answer = TypeVar("Answer", RenewDelegationTokenResponse, ExpireDelegationTokenRe
 
 
 async def create(
-    services: Services, may: May, request: CreateDelegationTokenRequest
+    services: Services, rights: RequestRights, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """Create a token for who asks, or for the owner whom the gate has allowed."""
-    session = may.context.session
+    session = rights.context.session
     if any(renewer.principal_type != _USER for renewer in request.renewers):
         return create_refusal(request, session, because(ErrorCode.INVALID_PRINCIPAL_TYPE))
     tokens = _tokens(services)
@@ -75,26 +74,26 @@ async def create(
 
 
 async def renew(
-    services: Services, may: May, request: RenewDelegationTokenRequest
+    services: Services, rights: RequestRights, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     """Let a token expire later, for its owner or a renewer."""
-    principals = may.context.session.principals
+    principals = rights.context.session.principals
     return await _changed(
         services,
-        may,
+        rights,
         RenewDelegationTokenResponse,
         lambda tokens: tokens.renew(request.hmac, principals, request.renew_period_ms),
     )
 
 
 async def expire(
-    services: Services, may: May, request: ExpireDelegationTokenRequest
+    services: Services, rights: RequestRights, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Let a token expire sooner or at once, for its owner or a renewer."""
-    principals = may.context.session.principals
+    principals = rights.context.session.principals
     return await _changed(
         services,
-        may,
+        rights,
         ExpireDelegationTokenResponse,
         lambda tokens: tokens.expire(request.hmac, principals, request.expiry_time_period_ms),
     )
@@ -102,11 +101,11 @@ async def expire(
 
 async def _changed(
     services: Services,
-    may: May,
+    rights: RequestRights,
     answer: type[Answer],
     change: Callable[[DelegationTokens], Awaitable[int]],
 ) -> Answer:
-    if not may_use_tokens(may.context.session):
+    if not may_use_tokens(rights.context.session):
         return answer(_NOT_ALLOWED, _NOT_ALLOWED_AT)
     tokens = _tokens(services)
     if tokens is None:
@@ -120,10 +119,10 @@ async def _changed(
 
 
 def describe(
-    services: Services, may: May, request: DescribeDelegationTokenRequest
+    services: Services, rights: RequestRights, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
     """Show the tokens that the session may see: of all owners, of some, or of none."""
-    if not may_use_tokens(may.context.session):
+    if not may_use_tokens(rights.context.session):
         return DescribeDelegationTokenResponse(_NOT_ALLOWED)
     tokens = _tokens(services)
     if tokens is None:
@@ -133,22 +132,22 @@ def describe(
         owners = {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
         found = [token for token in found if token.information.concerns(owners)]
     return DescribeDelegationTokenResponse(
-        ErrorCode.NONE, [_described(token) for token in _visible(may, found)]
+        ErrorCode.NONE, [_described(token) for token in _visible(rights, found)]
     )
 
 
-def _visible(may: May, tokens: Sequence[DelegationToken]) -> list[DelegationToken]:
+def _visible(rights: RequestRights, tokens: Sequence[DelegationToken]) -> list[DelegationToken]:
     """Return the tokens that concern the session, that it may describe, or whose owner's it may."""
-    principals = may.context.session.principals
+    principals = rights.context.session.principals
     own = {token.token_id for token in tokens if token.information.concerns(principals)}
     others: Counter[str | None] = Counter(
         token.token_id for token in tokens if token.token_id not in own
     )
-    shown = own | may.allowed(AclOperation.DESCRIBE, ResourceType.DELEGATION_TOKEN, others)
+    shown = own | rights.allowed("show token", others)
     owners: Counter[str | None] = Counter(
         each.information.owner for each in tokens if each.token_id not in shown
     )
-    described = may.allowed(AclOperation.DESCRIBE_TOKENS, ResourceType.USER, owners)
+    described = rights.allowed("show owner", owners)
     return [
         token for token in tokens if token.token_id in shown or token.information.owner in described
     ]

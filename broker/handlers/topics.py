@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from secrets import token_bytes
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import METADATA_TOPIC, is_topic_name
-from aclbroker.broker.gate.rights import May
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.answers import because
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
@@ -18,27 +17,26 @@ from aclbroker.protocol.messages.create_topics import (
 
 
 def create_topics(
-    services: Services, may: May, request: CreateTopicsRequest
+    services: Services, rights: RequestRights, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     """Answer why a topic cannot be created; or, if it is only to be tried, that it could be.
 
     Who may not describe the configuration that the topic would have is told so beside the success.
     """
-    names: dict[str | None, int] = dict.fromkeys((topic.name for topic in request.topics), 1)
-    shown = may.allowed(AclOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, names, quietly=True)
+    shown = rights.allowed("show configs", [topic.name for topic in request.topics])
     results = []
     for topic in request.topics:
         why = because(_code(services, topic.name, tried=request.validate_only))
-        result = CreatableTopicResult(topic.name, error_code=why[0])
-        if why[0]:
-            result.error_message = why[1]
+        result = CreatableTopicResult(topic.name, error_code=why.code)
+        if why.code:
+            result.error_message = why.message
         elif topic.name in shown:
             result.num_partitions = topic.num_partitions
             result.replication_factor = topic.replication_factor
         else:
             result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
             result.configs = None
-        if not why[0]:
+        if not why.code:
             result.topic_id = token_bytes(16)
         results.append(result)
     return CreateTopicsResponse(topics=results)

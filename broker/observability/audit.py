@@ -48,8 +48,8 @@ class Audit:
     def __init__(self, config: Config, cluster_id: str, output: LogOutput) -> None:
         least = _LEAST[config.audit_level]
         self._wanted = tuple(
-            tuple(allowed for allowed in (False, True) if _level(allowed, quietly) >= least)
-            for quietly in (False, True)
+            tuple(allowed for allowed in (False, True) if _level(allowed, log_if_denied) >= least)
+            for log_if_denied in (False, True)
         )
         self._is_kafka = config.audit_format == "kafka"
         self._cluster_id = cluster_id
@@ -58,12 +58,12 @@ class Audit:
         path = None if least is _Level.OFF else config.audit_file
         self._file = None if path is None else AuditFile(path)
 
-    def wanted(self, *, quietly: bool) -> Sequence[bool]:
+    def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         """Return which decisions are recorded: of the denied (False) and the allowed ones (True).
 
-        ``quietly``: the decisions only filter an answer.
+        Without ``log_if_denied`` the decisions only filter an answer.
         """
-        return self._wanted[quietly]
+        return self._wanted[log_if_denied]
 
     def record(
         self,
@@ -72,12 +72,12 @@ class Audit:
         resource_type: ResourceType,
         decided: Sequence[Decided],
         *,
-        quietly: bool = False,
+        log_if_denied: bool = True,
     ) -> None:
         """Record decisions that are `wanted`. It never raises for want of a place."""
         for first in range(0, len(decided), _RECORDS_AT_ONCE):
             some = decided[first : first + _RECORDS_AT_ONCE]
-            records = _Records(context, operation, resource_type, quietly, time())
+            records = _Records(context, operation, resource_type, log_if_denied, time())
             if self._is_kafka:
                 lines = _kafka_lines(records, some)
             elif self._file is None and not self._output.is_json:
@@ -130,7 +130,7 @@ class Audit:
         now = datetime.fromtimestamp(records.time, UTC).isoformat(timespec="microseconds")
         return {
             "timestamp": now.replace("+00:00", "Z"),
-            "level": _level(allowed, records.quietly).name.lower(),
+            "level": _level(allowed, records.log_if_denied).name.lower(),
             "event": "authorization",
             "cluster_id": self._cluster_id,
             "node_id": self._node_id,
@@ -149,14 +149,14 @@ class _Records(NamedTuple):
     context: RequestContext
     operation: AclOperation
     resource_type: ResourceType
-    quietly: bool
+    log_if_denied: bool
     time: float
 
 
-def _level(allowed: bool, quietly: bool) -> _Level:
+def _level(allowed: bool, log_if_denied: bool) -> _Level:
     if allowed:
         return _Level.DEBUG
-    return _Level.TRACE if quietly else _Level.INFO
+    return _Level.INFO if log_if_denied else _Level.TRACE
 
 
 def _tail(context: RequestContext, decision: Decision) -> dict[str, Any]:
@@ -202,8 +202,9 @@ def _kafka_lines(records: _Records, decided: Sequence[Decided]) -> list[str]:
     asked = f"operation = {records.operation.name} from host = {_java_address(session.address)}"
     resource_type = records.resource_type.name.title().replace("_", "")
     api_name = _api_name(records.context.api_key)
+    levels = [_level(allowed, records.log_if_denied).name for allowed in (False, True)]
     return [
-        f"[{now}] {_level(decision.allowed, records.quietly).name} Principal = {principal} is "
+        f"[{now}] {levels[decision.allowed]} Principal = {principal} is "
         f"{'Allowed' if decision.allowed else 'Denied'} {asked} "
         f"on resource = {resource_type}:LITERAL:{'null' if name is None else escape(name)} "
         f"for request = {api_name} with resourceRefCount = {count} "

@@ -9,9 +9,11 @@ from typing import Any
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer
 from aclbroker.broker.gate.engine import Complete, check
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.gate.topics_known import Topics, wanted
 from aclbroker.broker.handlers import ADVERTISED, HANDLERS
-from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.broker.handlers.session import answer_api_versions
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
@@ -45,17 +47,39 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     context = RequestContext(
         session, header.api_key, header.api_version, header.client_id, header.correlation_id
     )
-    may = services.may(context)
-    verdict = check(row, request.message, may, services.catalog, services.profile)
+    rights = services.rights(row, context)
+    if not row.resolves:
+        return _answered(services, request, rights, answer, services.catalog)
+    topics = services.topics.known(*wanted(row, request.message))
+    if isinstance(topics, Awaitable):
+        return _resolved_later(services, request, rights, answer, topics)
+    return _answered(services, request, rights, answer, topics)
+
+
+def _answered(
+    services: Services, request: Request, rights: RequestRights, answer: Handler, topics: Topics
+) -> bytes | Awaitable[bytes]:
+    verdict = check(request.message, rights, topics)
     if verdict.request is None:
         return _frame(request, verdict.response)
-    response = answer(services, may, verdict.request)
+    response = answer(services, rights, verdict.request)
     if isinstance(response, CoroutineType):
-        return _later(request, response, verdict.complete)
+        return _answered_later(request, response, verdict.complete)
     return _frame(request, verdict.complete(response))
 
 
-async def _later(request: Request, response: Awaitable[Any], complete: Complete) -> bytes:
+async def _resolved_later(
+    services: Services,
+    request: Request,
+    rights: RequestRights,
+    answer: Handler,
+    topics: Awaitable[Topics],
+) -> bytes:
+    frame = _answered(services, request, rights, answer, await topics)
+    return frame if isinstance(frame, bytes) else await frame
+
+
+async def _answered_later(request: Request, response: Awaitable[Any], complete: Complete) -> bytes:
     return _frame(request, complete(await response))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 from collections.abc import Iterator
 from inspect import isawaitable
@@ -12,8 +13,9 @@ import pytest
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
+from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.engine import check
-from aclbroker.broker.gate.need import Scope
+from aclbroker.broker.gate.need import Each
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.services import Services
@@ -55,18 +57,35 @@ def catalog() -> Catalog:
     return Catalog("cluster", dict.fromkeys(NAMES, 1), NAMES)
 
 
-def as_sent(key: int, version: int, request: Any) -> Any:
-    """Return a request as it arrives: without what its version does not have."""
-    return decode(APIS[key].request, version, encode(request, version))
+def as_sent(key: int, version: int, request: Any, catalog: Catalog) -> Any:
+    """Return a request as it arrives: without what its version does not have, and with the ids of
+    topics where that is all it has.
+    """
+    arrived = decode(APIS[key].request, version, encode(request, version))
+    if key != ApiKey.METADATA:
+        identify(arrived, catalog)
+    return arrived
+
+
+def identify(item: Any, catalog: Catalog) -> None:
+    """Give the entries of arrays that have topic ids and no names the ids of the names' topics."""
+    for array in (getattr(item, field.name) for field in dataclasses.fields(item)):
+        for position, entry in enumerate(array if isinstance(array, list | tuple) else ()):
+            if dataclasses.is_dataclass(entry):
+                if hasattr(entry, "topic_id") and not getattr(
+                    entry, "name", getattr(entry, "topic", "")
+                ):
+                    entry.topic_id = catalog.id_of(NAMES[position])
+                identify(entry, catalog)
 
 
 async def answer(parts: Services, key: int, version: int, request: Any) -> Any:
     """Return the whole answer to a request, as a client decodes it."""
-    may = parts.may(context(key, version))
-    verdict = check(GATE[key], request, may, parts.catalog, parts.profile)
+    rights = parts.rights(GATE[key], context(key, version))
+    verdict = check(request, rights, parts.catalog)
     response = verdict.response
     if verdict.request is not None:
-        response = HANDLERS[key](parts, may, verdict.request)
+        response = HANDLERS[key](parts, rights, verdict.request)
         if isawaitable(response):
             response = await response
         response = verdict.complete(response)
@@ -92,7 +111,7 @@ async def test_with_all_rights_nothing_is_refused_for_want_of_rights(
     parts = services(everything, catalog, audit)
     if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
         await parts.authorizer.start()
-    response = await answer(parts, key, version, as_sent(key, version, asked(key)))
+    response = await answer(parts, key, version, as_sent(key, version, asked(key), catalog))
     assert not codes(response) & AUTHORIZATION
     if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
         await parts.authorizer.close()
@@ -103,8 +122,8 @@ async def test_without_rights_everything_is_refused_or_left_out(
     key: int, version: int, audit: Audit, catalog: Catalog
 ) -> None:
     parts = services(nothing, catalog, audit)
-    request = as_sent(key, version, asked(key))
-    verdict = check(GATE[key], request, parts.may(context(key, version)), catalog, parts.profile)
+    request = as_sent(key, version, asked(key), catalog)
+    verdict = check(request, parts.rights(GATE[key], context(key, version)), catalog)
     response = await answer(parts, key, version, request)
     if key in NEVER_REFUSED:
         assert not strings(response) & set(NAMES)
@@ -121,9 +140,9 @@ async def test_without_rights_everything_is_refused_or_left_out(
 def entries(key: int, version: int) -> Iterator[str]:
     """Yield the array of the request whose entries are refused one by one, if there is one."""
     row = GATE[key]
-    form = row.answer(version)
+    form = form_of(key, version)
     needs = [need for need in row.needs if version in need.versions]
-    if form.echo and not row.special and all(need.scope is Scope.EACH for need in needs):
+    if form.echo and not row.own and all(isinstance(need, Each) for need in needs):
         yield form.echo.asked
 
 
@@ -139,22 +158,17 @@ PARTIAL = [
 async def test_only_allowed_entries_go_on_and_all_are_answered_in_their_order(
     key: int, version: int, array: str, audit: Audit, catalog: Catalog
 ) -> None:
-    request = as_sent(key, version, asked(key))
-    for position, entry in enumerate(getattr(request, array)):
-        if hasattr(entry, "topic_id") and not getattr(entry, "name", getattr(entry, "topic", "")):
-            entry.topic_id = catalog.id_of(NAMES[position])
-            if hasattr(entry, "name") and key == ApiKey.DELETE_TOPICS:
-                entry.name = None
+    request = as_sent(key, version, asked(key), catalog)
     parts = services(names_that_begin_with("may"), catalog, audit)
-    may = parts.may(context(key, version))
-    verdict = check(GATE[key], request, may, catalog, parts.profile)
+    rights = parts.rights(GATE[key], context(key, version))
+    verdict = check(request, rights, catalog)
     sent = getattr(request, array)
-    spared = any(need.spare for need in GATE[key].needs)
+    spared = any(isinstance(need, Each) and need.others for need in GATE[key].needs)
     assert verdict.request is not None or spared
     if verdict.request is not None:
         assert getattr(verdict.request, array) == [sent[0], sent[2]]
     response = await answer(parts, key, version, request)
-    form = GATE[key].answer(version).echo
+    form = form_of(key, version).echo
     assert form is not None
     answered = getattr(response, form.answer)
     assert len(answered) == len(NAMES)

@@ -31,8 +31,8 @@ def test_a_topic_that_no_id_leads_to_is_unknown_and_no_name_is_asked_for(
     catalog = Catalog("cluster", {"orders": 1})
     # The group may be read in any case: what is looked at are the topics.
     group_only = services(lambda o, t, n: rights(o, t, n) or t.name == "GROUP", catalog, audit)
-    may = group_only.may(context(key, 1))
-    verdict = check(GATE[key], request, may, catalog, group_only.profile)
+    asked = group_only.rights(GATE[key], context(key, 1))
+    verdict = check(request, asked, catalog)
     assert not verdict.request.topics
     [topic] = verdict.complete(APIS[key].response()).responses
     assert topic.topic_id == topic_id

@@ -88,10 +88,10 @@ def context_of(
 
 def record(audit: Audit, context: RequestContext, action: Action, decision: Decision) -> None:
     """Record one decision, if its kind is wanted, as the gate does."""
-    quietly = not action.log_if_denied
-    if decision.allowed in audit.wanted(quietly=quietly):
+    loud = action.log_if_denied
+    if decision.allowed in audit.wanted(log_if_denied=loud):
         decided = [(action.resource_name, action.reference_count, decision)]
-        audit.record(context, action.operation, action.resource_type, decided, quietly=quietly)
+        audit.record(context, action.operation, action.resource_type, decided, log_if_denied=loud)
 
 
 def events_in(text: str) -> list[dict[str, Any]]:

@@ -181,7 +181,9 @@ def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path, monkeypatc
         ]
         seconds = datetime.fromisoformat(event["timestamp"]).timestamp()
         monkeypatch.setattr(f"{Audit.__module__}.time", lambda seconds=seconds: seconds)
-        audit.record(context, operation, resource_type, decided, quietly=event["level"] == "trace")
+        audit.record(
+            context, operation, resource_type, decided, log_if_denied=event["level"] != "trace"
+        )
     audit.close()
     assert {json.loads(line)["level"] for line in lines} == {"info", "debug", "trace"}
     # The broker tells of the node itself, the generator of a cluster of three.

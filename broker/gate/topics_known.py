@@ -1,0 +1,63 @@
+"""What the gate has to know of topics before it can check a request: names of ids, and existence.
+
+A request may name topics by their ids, and ACLs name them by their names. Who knows may have to
+ask another broker first, so it is asked before the check, which stays synchronous. What exists
+grants nothing: it only chooses between two refusals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Collection, Iterable, Iterator
+from typing import Any, Protocol
+
+from aclbroker.broker.gate.need import Row
+from aclbroker.protocol.primitives import ZERO_UUID
+
+
+class Topics(Protocol):
+    """What is known of the topics that a request names, and of the broker that it asks."""
+
+    @property
+    def node_id(self) -> int:
+        """The id of the broker that answers."""
+
+    @property
+    def auto_creates(self) -> bool:
+        """Whether a topic that is asked for and missing is created."""
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic has it."""
+
+    def exists(self, name: str) -> bool:
+        """Return whether there is a topic of that name."""
+
+    def has_partition(self, name: str | None, partition: int) -> bool:
+        """Return whether there is a topic of that name with that partition."""
+
+
+class TopicResolver(Protocol):
+    """Finds out what is known of topics."""
+
+    def known(
+        self, topic_ids: Collection[bytes], names: Collection[str]
+    ) -> Topics | Awaitable[Topics]:
+        """Return what is known of these topics: at once, or when another broker has answered."""
+
+
+def wanted(row: Row, request: Any) -> tuple[set[bytes], set[str]]:
+    """Return the topic ids, and the names whose existence matters, in a request of the row's."""
+    found = {value for path in row.resolves for value in values_at(request, path.split("."))}
+    ids = {value for value in found if isinstance(value, bytes) and value != ZERO_UUID}
+    return ids, {value for value in found if isinstance(value, str)}
+
+
+def values_at(item: Any, path: Iterable[str]) -> Iterator[Any]:
+    """Yield the values at a path of fields through arrays: ``groups``, ``topics``, ``topic_id``."""
+    field, *rest = path
+    value = getattr(item, field)
+    for entry in value if isinstance(value, list | tuple) else (value,):
+        if entry is not None:
+            if rest:
+                yield from values_at(entry, rest)
+            else:
+                yield entry
