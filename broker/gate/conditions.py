@@ -18,7 +18,6 @@ from aclbroker.protocol.primitives import ZERO_UUID
 GROUP_COORDINATOR: Final = 0
 TRANSACTION_COORDINATOR: Final = 1
 SHARE_COORDINATOR: Final = 2
-_FIRST_VERSION_WITH_SHARE_COORDINATOR: Final = 6
 
 TOPIC_CONFIG: Final = 2
 BROKER_CONFIG: Final = 4
@@ -118,16 +117,6 @@ def coordinator_key(entry: str, request: Any, _topics: Topics) -> Target:
 def coordinator_keys(request: Any) -> Iterable[Target]:
     """Find the same in the versions with one key."""
     return [_by_coordinator_type(request.key_type, request.key)]
-
-
-def early_share_coordinator(request: Any, context: RequestContext) -> Denial | None:
-    """Refuse the share coordinator's type in versions that do not have it."""
-    if (
-        request.key_type == SHARE_COORDINATOR
-        and context.api_version < _FIRST_VERSION_WITH_SHARE_COORDINATOR
-    ):
-        return Denial(ErrorCode.INVALID_REQUEST, "This version has no share coordinators.")
-    return None
 
 
 def wants_two_phase_commit(request: Any) -> bool:

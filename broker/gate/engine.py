@@ -14,7 +14,17 @@ from typing import Any, Final, NamedTuple
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial, Echo, Form, without
-from aclbroker.broker.gate.need import REFUSAL, Each, Keep, Need, Refusal, Repeats, Target, Whole
+from aclbroker.broker.gate.need import (
+    REFUSAL,
+    Each,
+    Keep,
+    Need,
+    Refusal,
+    Repeats,
+    Row,
+    Target,
+    Whole,
+)
 from aclbroker.broker.gate.rights import RequestRights, names_of
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
@@ -65,6 +75,25 @@ def denial(code: int, operation: AclOperation, resource_type: ResourceType, name
 
 BY_ID: Final = "of that id"
 """What a refusal says for the name of a topic that the request gave by its id alone."""
+
+
+def require_enforceable(row: Row) -> None:
+    """Raise ValueError for a row that the engine cannot enforce in one of its key's versions.
+
+    A need of each entry that it asks for must find the entries in the form of the answer.
+    """
+    for version in APIS[row.key].versions:
+        echo = form_of(row.key, version).echo
+        for need in row.needs:
+            if need.name or version not in need.versions or not isinstance(need, Each | Keep):
+                continue
+            if isinstance(need, Each) and echo is None:
+                raise ValueError(
+                    f"{row.key.name} v{version} needs {need.operation.name} of each entry, and its "
+                    "answer has no entries"
+                )
+            if isinstance(need, Keep) and need.shown.count(".") != 1:
+                raise ValueError(f"{row.key.name} v{version} keeps {need.shown!r}, not array.field")
 
 
 def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:

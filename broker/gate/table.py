@@ -18,6 +18,7 @@ from typing import Final
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate import conditions as c
 from aclbroker.broker.gate import groups, offsets, tokens, topics, transactions
+from aclbroker.broker.gate.engine import require_enforceable
 from aclbroker.broker.gate.need import (
     Profile,
     Repeats,
@@ -81,11 +82,12 @@ _ROWS: Final = (
     # CREATE is asked only for topics that are missing, and never decided by what exists.
     row(ApiKey.METADATA, "handleTopicMetadataRequest",
         each(DESCRIBE, TOPIC, "name", name="describe"),
-        each(CREATE, TOPIC, "name", name="create", when=topics.may_create,
-             unless=on_cluster(CREATE)),
+        each(CREATE, TOPIC, "name", name="create", unless=on_cluster(CREATE), versions=until(3)),
+        each(CREATE, TOPIC, "name", name="create", unless=on_cluster(CREATE), versions=since(4),
+             when=topics.creates_missing),
         keep(DESCRIBE, TOPIC, "topics.name", name="show"),
         keep(DESCRIBE, CLUSTER, "cluster_authorized_operations", name="show cluster",
-             log_if_denied=True),
+             log_if_denied=True, versions=range(8, 11)),
         own=topics.check_metadata, resolves=("topics.topic_id", "topics.name"),
         operations_of=(TOPIC, CLUSTER),
         note="A topic that may not be described is answered alike whether it exists or not."),
@@ -104,15 +106,14 @@ _ROWS: Final = (
         each(DESCRIBE, GROUP, "group_id", name="group"),
         each(DESCRIBE, TOPIC, "name", name="topic", versions=until(9)),
         each_by(DESCRIBE, c.topic_by_id, TOPIC, name="topic", versions=since(10)),
-        keep(DESCRIBE, TOPIC, "topics.name", name="show"),
+        keep(DESCRIBE, TOPIC, "topics.name", name="show", versions=since(2)),
         own=offsets.check_offset_fetch, resolves=("groups.topics.topic_id",)),
     row(ApiKey.FIND_COORDINATOR, "handleFindCoordinatorRequest",
-        whole(CLUSTER_ACTION, CLUSTER, when=c.finds_share_coordinator),
-        whole_by(DESCRIBE, c.coordinator_keys, GROUP, TXN_ID, versions=until(3),
-                 when=c.finds_other_coordinator),
-        each_by(DESCRIBE, c.coordinator_key, GROUP, TXN_ID, versions=since(4),
-                when=c.finds_other_coordinator),
-        early=c.early_share_coordinator),
+        whole(CLUSTER_ACTION, CLUSTER, versions=since(6), when=c.finds_share_coordinator),
+        whole_by(DESCRIBE, c.coordinator_keys, GROUP, TXN_ID, versions=until(3)),
+        each_by(DESCRIBE, c.coordinator_key, GROUP, TXN_ID, versions=range(4, 6)),
+        each_by(DESCRIBE, c.coordinator_key, GROUP, TXN_ID, versions=since(6),
+                when=c.finds_other_coordinator)),
     row(ApiKey.JOIN_GROUP, "handleJoinGroupRequest", whole(READ, GROUP, "group_id")),
     row(ApiKey.HEARTBEAT, "handleHeartbeatRequest", whole(READ, GROUP, "group_id")),
     row(ApiKey.LEAVE_GROUP, "handleLeaveGroupRequest", whole(READ, GROUP, "group_id")),
@@ -183,7 +184,7 @@ _ROWS: Final = (
     row(ApiKey.CREATE_PARTITIONS, "ControllerApis.handleCreatePartitions",
         each(ALTER, TOPIC, "name"), repeats=Repeats.REFUSED_ONCE),
     row(ApiKey.CREATE_DELEGATION_TOKEN, "handleCreateTokenRequest",
-        whole(CREATE_TOKENS, USER, names=tokens.owner, name="create"),
+        whole(CREATE_TOKENS, USER, names=tokens.owner, name="create", versions=since(3)),
         own=tokens.check_create,
         note="For another owner than oneself; not over PLAINTEXT, nor with a token."),
     exempt(ApiKey.RENEW_DELEGATION_TOKEN, "handleRenewTokenRequest",
@@ -302,3 +303,6 @@ _ROWS: Final = (
 
 GATE: Final[Mapping[int, Row]] = {each_row.key: each_row for each_row in _ROWS}
 """The rows by API key."""
+
+for _row in _ROWS:
+    require_enforceable(_row)

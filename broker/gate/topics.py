@@ -41,7 +41,7 @@ _FIRST_VERSION_WITH_TOPIC_IDS: Final = 12
 _DENIED: Final = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
-def may_create(request: MetadataRequest) -> bool:
+def creates_missing(request: MetadataRequest) -> bool:
     """if a missing topic is to be created"""
     return request.allow_auto_topic_creation
 
@@ -124,7 +124,8 @@ def _check_names(
 ) -> Verdict:
     seen = rights.allowed("describe", names)
     created: set[str | None] = set()
-    if request.allow_auto_topic_creation and topics.auto_creates:
+    need = rights.need("create")
+    if need is not None and topics.auto_creates and (need.when is None or need.when(request)):
         missing = {name for name in seen if not topics.exists(name or "")}
         created = rights.allowed("create", missing)
         seen = (seen - missing) | created

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from aclbroker.broker.catalog import Catalog
 from aclbroker.protocol.messages import APIS
 
 
@@ -15,6 +16,27 @@ def filled(key: int, names: Sequence[str]) -> Any:
     Strings are the first name, numbers and ids zero.
     """
     return _filled(APIS[key].request, names, names[0])
+
+
+def filled_answer(key: int, names: Sequence[str], catalog: Catalog) -> Any:
+    """Return a response whose arrays have one entry a name, with the ids of topics of that name."""
+    response = filled_class(APIS[key].response, names)
+    _identify(response, names, catalog)
+    return response
+
+
+def _identify(item: Any, names: Sequence[str], catalog: Catalog) -> None:
+    for array in (getattr(item, field.name) for field in dataclasses.fields(item)):
+        for position, entry in enumerate(array if isinstance(array, list | tuple) else ()):
+            if dataclasses.is_dataclass(entry):
+                if hasattr(entry, "topic_id"):
+                    entry.topic_id = catalog.id_of(names[position])
+                _identify(entry, names, catalog)
+
+
+def filled_class(cls: Any, names: Sequence[str]) -> Any:
+    """Return an object of a message's class in the same way."""
+    return _filled(cls, names, names[0])
 
 
 def _filled(cls: Any, names: Sequence[str], name: str) -> Any:
