@@ -76,21 +76,19 @@ class RequestRights:
         context = self.context
         operation = need.operation
         decisions = self._authorizer.authorize(context, operation, resource_type, list(counts))
-        if wanted := self._observer.wanted(log_if_denied=need.log_if_denied):
+        allowed = {name for name, each in zip(counts, decisions, strict=True) if each.allowed}
+        loud = need.log_if_denied
+        wanted = self._observer.wanted(log_if_denied=loud)
+        # Most requests are allowed whole, and most audit logs want denials alone.
+        if wanted and (True in wanted or len(allowed) < len(counts)):
             decided = [
                 (name, count, decision)
                 for (name, count), decision in zip(counts.items(), decisions, strict=True)
                 if decision.allowed in wanted
             ]
-            if decided:
-                self._observer.record(
-                    context, operation, resource_type, decided, log_if_denied=need.log_if_denied
-                )
-        return {
-            name
-            for name, decision in zip(counts, decisions, strict=True)
-            if decision.allowed and name is not None
-        }
+            self._observer.record(context, operation, resource_type, decided, log_if_denied=loud)
+        allowed.discard(None)
+        return allowed
 
     def ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Return whether the operation is allowed on any resource of the type (KIP-679)."""

@@ -7,7 +7,7 @@ grants nothing: it only chooses between two refusals.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from typing import Any, Protocol
 
 from aclbroker.broker.gate.need import Row
@@ -38,10 +38,10 @@ class Topics(Protocol):
 class TopicResolver(Protocol):
     """Finds out what is known of topics."""
 
-    def known(
-        self, topic_ids: Collection[bytes], names: Collection[str]
-    ) -> Topics | Awaitable[Topics]:
-        """Return what is known of these topics: at once, or when another broker has answered."""
+    def known(self, row: Row, request: Any) -> Topics | Awaitable[Topics]:
+        """Return what is known of the topics that a request of the row's names (`wanted`): at once,
+        or when another broker has answered.
+        """
 
 
 def wanted(row: Row, request: Any) -> tuple[set[bytes], set[str]]:

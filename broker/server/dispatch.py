@@ -11,7 +11,7 @@ from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer
 from aclbroker.broker.gate.engine import Complete, check
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.gate.topics_known import Topics, wanted
+from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers import ADVERTISED, HANDLERS
 from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.broker.handlers.session import answer_api_versions
@@ -50,7 +50,7 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     rights = services.rights(row, context)
     if not row.resolves:
         return _answered(services, request, rights, answer, services.catalog)
-    topics = services.topics.known(*wanted(row, request.message))
+    topics = services.topics.known(row, request.message)
     if isinstance(topics, Awaitable):
         return _resolved_later(services, request, rights, answer, topics)
     return _answered(services, request, rights, answer, topics)
