@@ -10,12 +10,14 @@ import pytest
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
+from aclbroker.broker.gate.topics_known import wanted
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server.dispatch import dispatch
-from aclbroker.protocol.compile import encode
+from aclbroker.protocol.compile import decode, encode
+from aclbroker.protocol.header import response_header_version
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.describe_acls import (
     AclDescription,
@@ -79,3 +81,57 @@ def test_an_encoded_answer_cannot_stand_for_a_part_of_a_request(
     monkeypatch.setitem(HANDLERS, ApiKey.METADATA, lambda *_: encode(MetadataResponse(), 12))
     with pytest.raises(AttributeError):
         dispatch(parts(names_that_begin_with("may")), SESSION, frame)
+
+
+def read_response(key: int, version: int, frame: bytes) -> Any:
+    header = response_header_version(APIS[key], version)
+    return decode(APIS[key].response, version, frame[8 + header :])
+
+
+class AskedElsewhere(Catalog):
+    """Knows of topics only once another broker has answered."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__("cluster", dict.fromkeys(names, 1))
+        self.asked: list[Any] = []
+
+    async def known(self, row: Any, request: Any) -> Catalog:
+        self.asked.append(wanted(row, request))
+        return self
+
+
+async def test_a_request_with_topic_ids_waits_for_who_knows_their_names() -> None:
+    elsewhere = AskedElsewhere("may", "not")
+    ids = [elsewhere.id_of("may"), elsewhere.id_of("not"), bytes(15) + b"?"]
+    request = MetadataRequest([MetadataRequestTopic(each, None) for each in ids])
+    frame = frame_of(ApiKey.METADATA, 12, request)
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+
+    answering = dispatch(services(names_that_begin_with("may"), elsewhere, audit), SESSION, frame)
+    assert not isinstance(answering, bytes)
+    answer = read_response(ApiKey.METADATA, 12, await answering)
+
+    assert elsewhere.asked == [(set(ids), set())]
+    assert [(topic.topic_id, topic.error_code) for topic in answer.topics] == [
+        (ids[0], 0),
+        (ids[1], 29),
+        (ids[2], 100),
+    ]
+
+
+async def test_a_handler_that_waits_may_follow_a_resolver_that_waits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def later(*_: Any) -> MetadataResponse:
+        return MetadataResponse()
+
+    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, later)
+    elsewhere = AskedElsewhere("orders")
+    asked = MetadataRequest([MetadataRequestTopic(name="orders"), MetadataRequestTopic(name="x")])
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    answering = dispatch(
+        services(everything, elsewhere, audit), SESSION, frame_of(ApiKey.METADATA, 12, asked)
+    )
+    assert not isinstance(answering, bytes)
+    assert read_response(ApiKey.METADATA, 12, await answering).topics == []
+    assert elsewhere.asked == [(set(), {"orders", "x"})]
