@@ -151,8 +151,7 @@ def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | N
     for target in need.find(request):
         if isinstance(target, int):
             return Denial(target, "The request cannot be authorized as it is.")
-        if target is not None:
-            counts.setdefault(target[0], Counter())[target[1]] += 1
+        counts.setdefault(target[0], Counter())[target[1]] += 1
     for resource_type, names in counts.items():
         allowed = rights.ask(need, resource_type, names)
         for name in names:
@@ -222,16 +221,17 @@ def entry_denials(
     """
     asked = getattr(request, echo.asked) or ()
     over = set(refused_already)
-    targets = [
-        None if position in over else need.find(entry, request, topics)
+    targets = {
+        position: need.find(entry, request, topics)
         for position, entry in enumerate(asked)
-    ]
-    allowed = _allowed(need, targets, rights)
+        if position not in over
+    }
+    allowed = _allowed(need, targets.values(), rights)
     denials = {}
-    for position, target in enumerate(targets):
+    for position, target in targets.items():
         if isinstance(target, int):
             denials[position] = Denial(target, ErrorCode(target).name)
-        elif target is not None and target not in allowed:
+        elif target not in allowed:
             denials[position] = _entry_denial(need, echo, asked[position], *target)
     if denials and need.others is not None:
         others = Denial(need.others, "Not attempted, since other parts of the request are refused.")

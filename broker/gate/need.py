@@ -37,8 +37,8 @@ class Profile(Enum):
     DOCUMENTED = "documented"
 
 
-Target = tuple[ResourceType, str | None] | int | None
-"""A resource; an error code, for an entry that cannot have one; None, if nothing is needed."""
+Target = tuple[ResourceType, str | None] | int
+"""A resource; or an error code, for an entry that cannot have one."""
 
 FindAll = Callable[[Any], Iterable[Target]]
 """Finds all resources that a request as a whole is about."""

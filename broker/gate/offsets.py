@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial, Echo, echo, without
 from aclbroker.broker.gate.engine import Verdict, denial, entry_denials, refuse, refused
 from aclbroker.broker.gate.need import REFUSAL, Each
@@ -18,6 +17,7 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 
+_GROUPS: Final = echo("groups", "groups", "group_id")
 _OFFSETS: Final = echo(
     "topics",
     "topics",
@@ -49,9 +49,7 @@ def check_share_group_offsets(request: Any, rights: RequestRights, topics: Topic
 
 
 def _group_denial(rights: RequestRights, group_id: str) -> Denial:
-    need = rights.need("group")
-    if need is None:
-        raise KeyError("a group was refused that no need is for")
+    need = rights.declared("group")
     [kind] = need.types
     return denial(REFUSAL[kind], need.operation, kind, group_id)
 
@@ -109,9 +107,6 @@ class _Owner:
 def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: Echo) -> Verdict:
     allowed = rights.allowed("group", names_of(request.groups, "group_id"))
     response_class = APIS[rights.row.key].response
-    group_echo = form_of(rights.row.key, rights.context.api_version).echo
-    if group_echo is None:
-        raise TypeError(f"{rights.row.key.name} has groups without an echo of them")
     refusals = {}
     owners: dict[int, _Owner] = {}
     for position, group in enumerate(request.groups):
@@ -119,7 +114,7 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
             owners[position] = _Owner(group, rights, topics, echoed)
         else:
             why = _group_denial(rights, group.group_id)
-            refusals[position] = group_echo.refuse(response_class, group, why)
+            refusals[position] = _GROUPS.refuse(response_class, group, why)
     if refusals and not owners:
         return refused(response_class(groups=list(refusals.values())))
 
@@ -130,7 +125,7 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
         for answered in response.groups:
             if waiting.get(answered.group_id):
                 waiting[answered.group_id].pop(0).complete(type(answered))(answered)
-        response.groups = group_echo.merged(request.groups, refusals, response.groups)
+        response.groups = _GROUPS.merged(request.groups, refusals, response.groups)
         return response
 
     kept = [owner.allowed for owner in owners.values()]

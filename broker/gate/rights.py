@@ -113,9 +113,18 @@ class RequestRights:
         for need in self.applying():
             if need.name == name:
                 return need
-        if all(need.name != name for need in self.row.needs):
-            raise KeyError(f"{self.row.key.name} declares no need {name!r}")
+        self.declared(name)
         return None
+
+    def declared(self, name: str) -> Need:
+        """Return the first of the row's needs of a name, whether it applies or not.
+
+        Raises KeyError for a name that the row does not declare.
+        """
+        for need in self.row.needs:
+            if need.name == name:
+                return need
+        raise KeyError(f"{self.row.key.name} declares no need {name!r}")
 
     def allowed(
         self, name: str, resources: Mapping[str | None, int] | Iterable[str | None]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final
 
 from aclbroker.broker.gate.answers import form_of
+from aclbroker.broker.gate.conditions import topic_to_delete
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.engine import (
     BY_ID,
@@ -19,7 +20,6 @@ from aclbroker.broker.gate.engine import (
     single_entries,
     unchanged,
 )
-from aclbroker.broker.gate.need import Each
 from aclbroker.broker.gate.rights import RequestRights, names_of
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
@@ -162,11 +162,11 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
     targets = {}
     for position, entry in enumerate(entries):
         if position not in denials:
-            target = _topic_to_delete(entry, rights, request, topics)
+            target = topic_to_delete(entry, request, topics)
             if isinstance(target, int):
                 denials[position] = Denial(target, ErrorCode(target).name)
             else:
-                targets[position] = target
+                targets[position] = target[1] or ""
     names = dict.fromkeys(targets.values(), 1)
     described, deletable = rights.allowed("describe", names), rights.allowed("delete", names)
     tells_of_absence = rights.need("describe") is not None
@@ -192,19 +192,8 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
     )
 
 
-def _topic_to_delete(entry: Any, rights: RequestRights, request: Any, topics: Topics) -> str | int:
-    """Return the topic's name, or the code of an entry that names none or two, or no topic."""
-    need = rights.need("delete")
-    target = need.find(entry, request, topics) if isinstance(need, Each) else None
-    if isinstance(target, tuple) and target[1] is not None:
-        return target[1]
-    return target if isinstance(target, int) else ErrorCode.INVALID_REQUEST
-
-
 def _delete_denial(rights: RequestRights, name: str, shown: str) -> Denial:
-    need = rights.need(name) or rights.need("delete")
-    if need is None:
-        raise KeyError(f"{rights.row.key.name} declares no need {name!r}")
+    need = rights.declared(name)
     return denial(_DENIED, need.operation, need.types[0], shown)
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
-from aclbroker.broker.gate.docs import text
+import pytest
+
+from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.broker.gate.docs import main, text
 from aclbroker.broker.gate.need import Keep, Profile, Row
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 
 ROOT = Path(__file__).parents[2]
 
@@ -88,3 +93,19 @@ def test_a_row_without_needs_is_exempt_for_a_reason() -> None:
 def test_docs_gate_md_is_current() -> None:
     current = (ROOT / "docs" / "gate.md").read_text()
     assert current == text(), "run: python -m aclbroker.broker.gate.docs docs/gate.md"
+
+
+def test_the_document_is_written_where_the_command_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["docs", str(tmp_path / "gate.md")])
+    main()
+    assert (tmp_path / "gate.md").read_text() == text()
+
+
+def test_what_a_version_that_is_not_offered_needs_is_in_the_table() -> None:
+    [need] = [each for each in GATE[ApiKey.INIT_PRODUCER_ID].needs if 5 not in each.versions]
+    assert need.operation is AclOperation.TWO_PHASE_COMMIT
+    assert need.when is not None
+    assert need.when(SimpleNamespace(enable2_pc=True))
+    assert not need.when(InitProducerIdRequest())
