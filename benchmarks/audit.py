@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aclbroker.pipeline.acls.policy import read_policy
-from aclbroker.pipeline.acls.rule_files import read_rules
-from aclbroker.pipeline.answers import answered
-from aclbroker.pipeline.log_tables import load
-from aclbroker.pipeline.options import AuditOptions, Given
-from aclbroker.pipeline.progress import Progress
+from aclbroker.pipeline.command.answers import answered
+from aclbroker.pipeline.command.log_content import content
+from aclbroker.pipeline.command.log_tables import load
+from aclbroker.pipeline.command.options import AuditOptions, Given
+from aclbroker.pipeline.command.progress import Progress
+from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.spark.session import open_session
-from aclbroker.pipeline.window import content
 from benchmarks import environment
 from benchmarks.duckdb_what_if import DuckDb, json
 

@@ -8,8 +8,8 @@ if not __package__:
     # Started by its path, Python looks for modules beside this file, and not for the package.
     sys.path[0] = str(Path(__file__).absolute().parents[2])
 
-from aclbroker.pipeline.arguments import add_jobs, audit_options
-from aclbroker.pipeline.command import run
+from aclbroker.pipeline.command.arguments import add_jobs, audit_options
+from aclbroker.pipeline.command.run import run
 
 
 def main() -> None:

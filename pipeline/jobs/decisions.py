@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
-from aclbroker.pipeline.deciding import ShippedSets, decide
-from aclbroker.pipeline.questions import Batches
-from aclbroker.pipeline.usage.table import Usage
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.deciding import ShippedSets, decide
+from aclbroker.pipeline.usage.table import Batches, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +22,7 @@ _IDS: Final = {"allow_ids": f"{_SET}_allows", "deny_ids": f"{_SET}_denies"}
 def decisions(usage: Usage, current: Mapping[str, Ruleset]) -> DataFrame:
     """Return what is decided on each question about the clusters whose rules are known.
 
-    The columns are those of `pipeline.questions.gathered`, ``allowed``, ``rule`` (a value of
+    The columns are those of `pipeline.replay.questions.gathered`, ``allowed``, ``rule`` (a value of
     `RuleKind`), and ``allow_ids`` and ``deny_ids`` (array<string>): the ACLs that allow and that
     deny it, implications included, each as `acl_id`.
     """

@@ -18,11 +18,11 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import WILDCARD, AclBinding, AclOperation, ResourceType
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
-from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Result
 from aclbroker.pipeline.jobs.denials_report import Counts, Found, Key, Proof, Suggestion, report
-from aclbroker.pipeline.result import Result
+from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:

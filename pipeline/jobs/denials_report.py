@@ -13,8 +13,8 @@ import pyarrow as pa
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.grant import Kind, Remedy
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.result import Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Chart, Figure, Result, Table
 
 Key = tuple[str, str, str, str, str | None]
 """Cluster, principal, operation, resource type and name of something that was denied."""

@@ -12,9 +12,9 @@ from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.difference import Difference, difference, setting_differences
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.comparison import Comparison, compare
-from aclbroker.pipeline.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.replay.comparison import Comparison, compare
 
 _JOB: Final = "diff"
 

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.acls.acl_text import resource_text
-from aclbroker.pipeline.inputs import Inputs, Window
+from aclbroker.pipeline.interface.inputs import Inputs, Window
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
 from aclbroker.pipeline.jobs.decisions import decisions
-from aclbroker.pipeline.jobs.ranking import Ranking, rankings
-from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.usage.ranking import Ranking, rankings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -35,10 +35,10 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Result
 from aclbroker.pipeline.jobs.recommend_questions import SESSION, Questions, session_of
 from aclbroker.pipeline.jobs.recommend_report import Found, report
-from aclbroker.pipeline.result import Result
 
 
 @dataclass(frozen=True, slots=True)

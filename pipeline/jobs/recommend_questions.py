@@ -11,13 +11,13 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import Principals, Use
 from aclbroker.pipeline.analysis.prefixes import PREFIXABLE
 from aclbroker.pipeline.analysis.recommendation import Evidence
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.questions import QUESTION, RuleSets
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.questions import QUESTION, RuleSets
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:

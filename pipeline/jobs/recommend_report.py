@@ -20,10 +20,10 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.prefixes import Candidate
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence, why_not
 from aclbroker.pipeline.analysis.reduction import Reduction, reduction
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.drift import Drift, drift_warnings
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
 from aclbroker.pipeline.jobs.recommend_questions import Proof
-from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

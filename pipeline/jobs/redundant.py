@@ -17,9 +17,9 @@ from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
 from aclbroker.pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.removal import Removal, proven, rules_of
-from aclbroker.pipeline.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.replay.removal import Removal, proven, rules_of
 
 _COVERED: Final = [
     pa.field("covered_by_id", pa.string()),

@@ -12,11 +12,11 @@ from pyspark.sql import functions as F
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Result
 from aclbroker.pipeline.jobs.novelty import habits_of, items_of
 from aclbroker.pipeline.jobs.sessions_report import Found, report
 from aclbroker.pipeline.jobs.spike_days import spike_days
-from aclbroker.pipeline.result import Result
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

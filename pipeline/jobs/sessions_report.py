@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline.acls.acl_text import resource_text
-from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

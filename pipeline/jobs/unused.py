@@ -20,16 +20,16 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclPermission
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.scope import kafka_overlooks
 from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.removal import Removal, proven, replayed, rules_of
-from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.removal import Removal, proven, replayed, rules_of
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:

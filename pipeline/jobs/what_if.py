@@ -8,9 +8,9 @@ from typing import Final
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.comparison import compare
-from aclbroker.pipeline.result import Figure, Result
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Figure, Result
+from aclbroker.pipeline.replay.comparison import compare
 
 _JOB: Final = "what-if"
 
@@ -26,8 +26,8 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> Result:
     """Decide everything in the log under the current and under the proposed rules.
 
     A cluster without current rules is compared with the decisions of its log. Writes the tables
-    ``what-if/flips`` (see `pipeline.jobs.flips.find_flips`) and ``what-if/causes``: which changes
-    make how many decisions flip. Events that the log and the current rules decide differently are
+    ``what-if/flips`` (see `pipeline.replay.flips.find`) and ``what-if/causes``: which changes make
+    how many decisions flip. Events that the log and the current rules decide differently are
     counted in a warning, with the likeliest reasons.
 
     Raises InputError if no rules are proposed for any cluster of the log.

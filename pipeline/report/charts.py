@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from aclbroker.pipeline.interface.result import Chart
 from aclbroker.pipeline.report.markup import Markup, element, joined, text
 from aclbroker.pipeline.report.words import number, short_number, shown, width
-from aclbroker.pipeline.result import Chart
 
 MOST_SERIES: Final = 6
 """As many colours the style sheet has; further series begin again with the first."""

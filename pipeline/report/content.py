@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.inputs import Window
-from aclbroker.pipeline.result import Result, Table
+from aclbroker.pipeline.interface.inputs import Window
+from aclbroker.pipeline.interface.result import Result, Table
 
 
 @dataclass(frozen=True, slots=True)

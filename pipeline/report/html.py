@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
 from aclbroker.pipeline.report import charts
 from aclbroker.pipeline.report.content import Report
 from aclbroker.pipeline.report.markup import (
@@ -29,7 +30,6 @@ from aclbroker.pipeline.report.words import (
     is_number,
     numeric_columns,
 )
-from aclbroker.pipeline.result import Cell, Chart, Figure, Result, Table
 
 _LONGEST_NAME = 240
 """How many characters of a name are shown: a client may use a name of 32 thousand."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
 from aclbroker.pipeline.report.content import Report
 from aclbroker.pipeline.report.words import (
     cell,
@@ -16,7 +17,6 @@ from aclbroker.pipeline.report.words import (
     shown,
     width,
 )
-from aclbroker.pipeline.result import Cell, Figure, Result, Table
 
 LEAST_WIDTH: Final = 40
 

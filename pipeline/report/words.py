@@ -12,8 +12,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
-from aclbroker.pipeline.inputs import Window
-from aclbroker.pipeline.result import Cell
+from aclbroker.pipeline.interface.inputs import Window
+from aclbroker.pipeline.interface.result import Cell
 
 NOTHING: Final = "–"  # noqa: RUF001 - a dash for an empty cell
 

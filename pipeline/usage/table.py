@@ -37,6 +37,7 @@ COUNTS: Final[Mapping[str, str]] = {
 """The other columns, and how those of two rows become one."""
 
 Tables = Iterator[pa.Table]
+Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,16 +181,14 @@ def _mapped(
     parts: Sequence[Part],
     columns: Sequence[str],
     schema: pa.Schema,
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+    batches: Batches,
+) -> Batches:
     with uncollected():
         for table in function(_tables(batches, parts, columns)):
             yield from decoded(table, schema).to_batches()
 
 
-def _tables(
-    batches: Iterator[pa.RecordBatch], parts: Sequence[Part], columns: Sequence[str]
-) -> Tables:
+def _tables(batches: Batches, parts: Sequence[Part], columns: Sequence[str]) -> Tables:
     for batch in batches:
         if "packed" in batch.schema.names:
             for table in unpacked(batch.column("packed")):

@@ -11,15 +11,15 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.acls.rule_files import read_rules
-from aclbroker.pipeline.answers import answered, job_options
-from aclbroker.pipeline.arguments import add_jobs, audit_options
-from aclbroker.pipeline.command import DONE, FAILED, REFUSED
+from aclbroker.pipeline.command.answers import answered, job_options
+from aclbroker.pipeline.command.arguments import add_jobs, audit_options
+from aclbroker.pipeline.command.progress import Progress
+from aclbroker.pipeline.command.rule_files import read_rules
+from aclbroker.pipeline.command.run import DONE, FAILED, REFUSED
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.json_line import Reason
 from aclbroker.pipeline.ingest.sources import IngestError
 from aclbroker.pipeline.known_jobs import ALL, JOBS
-from aclbroker.pipeline.progress import Progress
 from aclbroker.pipeline.report.content import Report
 from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 

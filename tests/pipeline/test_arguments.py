@@ -8,8 +8,8 @@ import pytest
 
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.audit import AuditCommand
+from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.known_jobs import JOBS
-from aclbroker.pipeline.options import AuditOptions, Given
 
 LEAST = ["--input", "log", "--output", "out"]
 
@@ -120,7 +120,7 @@ def test_no_other_command_imports_the_pipeline_or_spark():
         "parse_arguments(['serve'])\n"
         "assert not [m for m in sys.modules if m.startswith(('aclbroker.pipeline', 'pyspark'))]\n"
         "parse_arguments(['audit', 'matrix', '--input', 'i', '--output', 'o'])\n"
-        "import aclbroker.pipeline.command\n"
+        "import aclbroker.pipeline.command.run\n"
         "assert not [m for m in sys.modules if m.split('.')[0] in ('pyspark', 'pyarrow')]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -35,7 +35,7 @@ QUESTIONS = [
 
 
 def decided(rules, session, action):
-    """What `pipeline.replay.decided` explains, found by looking at every ACL."""
+    """What `pipeline.replay.replay.decided` explains, found by looking at every ACL."""
     on_resource = [
         acl
         for acl in rules.acls

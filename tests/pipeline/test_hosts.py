@@ -15,7 +15,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.hosts import Hosts
+from aclbroker.pipeline.replay.hosts import Hosts
 
 ACL_HOSTS = (
     *("*", "10.0.0.1", "10.0.0.2", "::ffff:10.0.0.3", "::1", "0:0:0:0:0:0:0:1", "FE80::1"),

@@ -33,8 +33,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.replay import replay
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest

@@ -21,10 +21,10 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.ingest.read import Form, Reading, usage
 from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -35,13 +35,13 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.acl.hosts import canonical
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.deciding import Rules, decide
 from aclbroker.pipeline.ingest.tables import USAGE, read_usage
-from aclbroker.pipeline.questions import QUESTION, Batches, gathered
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.deciding import Rules, decide
+from aclbroker.pipeline.replay.questions import QUESTION, gathered
 from aclbroker.pipeline.spark.workers import uncollected
-from aclbroker.pipeline.usage.table import Usage
+from aclbroker.pipeline.usage.table import Batches, Usage
 from tests.pipeline.kafka_decides import Answers, KafkaAuthorizer, rule_kinds
 from tests.pipeline.questions import (
     Column,

@@ -9,7 +9,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.jobs.ranking import rankings
+from aclbroker.pipeline.usage.ranking import rankings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

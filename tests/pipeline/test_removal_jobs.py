@@ -15,7 +15,7 @@ from aclbroker.pipeline.acls.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs import redundant, unused
-from aclbroker.pipeline.jobs.removal import proven
+from aclbroker.pipeline.replay.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
 from tests.pipeline.test_use import (
     ALICE_DOES_ALL,

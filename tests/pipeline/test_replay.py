@@ -22,10 +22,11 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.pipeline import replay, schemas
+from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.hosts import Hosts
-from aclbroker.pipeline.questions import QUESTION
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.hosts import Hosts
+from aclbroker.pipeline.replay.questions import QUESTION
 from aclbroker.pipeline.usage.table import Usage
 from tests import model
 

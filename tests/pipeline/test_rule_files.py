@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from aclbroker.pipeline.acls.policy import Policy, PolicyError
-from aclbroker.pipeline.acls.rule_files import read_rules
+from aclbroker.pipeline.command.options import AuditOptions, Given
+from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.options import AuditOptions, Given
 
 
 def options(**given: object) -> AuditOptions:

@@ -11,9 +11,9 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
-from aclbroker.pipeline.acls.rules import AclSet, Settings, existing, rulesets
+from aclbroker.pipeline.command.options import Given
+from aclbroker.pipeline.command.rules import AclSet, Settings, existing, rulesets
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.options import Given
 
 
 def acl(name: str) -> AclBinding:

@@ -19,7 +19,7 @@ def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: 
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {"aclbroker"}
     modules = {name.removeprefix("aclbroker/") for name in names}
-    assert {"__init__.py", "pipeline/replay.py", "pipeline/ingest/read.py"} <= modules
+    assert {"__init__.py", "pipeline/replay/replay.py", "pipeline/ingest/read.py"} <= modules
     assert {name for name in modules if name.startswith("broker/")} - {"broker/__init__.py"} == {
         name for name in modules if name.startswith("broker/acl/")
     }
@@ -55,7 +55,7 @@ def test_what_runs_in_workers_is_imported_with_pyarrow_alone(tmp_path: Path):
             for name in archive.namelist()
             if name.startswith(WORKERS_IMPORT) and not name.endswith("__init__.py")
         ]
-    assert "aclbroker.pipeline.replay" in modules
+    assert "aclbroker.pipeline.replay.replay" in modules
     program = f"import sys; sys.path.insert(0, {str(tmp_path / ARCHIVE)!r})\n"
     program += "".join(f"import {module}\n" for module in modules)
     subprocess.run([python, "-I", "-c", program], check=True)

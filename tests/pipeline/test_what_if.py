@@ -15,10 +15,10 @@ from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceT
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.jobs import flipped_usage
-from aclbroker.pipeline.jobs.flips import find_flips
+from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.jobs.what_if import run
-from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.replay.flips import usage as flipped_usage
+from aclbroker.pipeline.replay.flips.find import find_flips
 from tests.acl.examples import ALL, LITERAL, PREFIXED, READ, WRITE, allow, deny
 from tests.acl.strategies import HOSTS, PRINCIPALS
 from tests.pipeline.use import figures_of, inputs_of, table_of, used

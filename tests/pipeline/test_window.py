@@ -10,9 +10,9 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.command.log_content import content
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.usage.table import Usage
-from aclbroker.pipeline.window import content
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -3,8 +3,8 @@
 from datetime import UTC, date, datetime, time, timedelta
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.inputs import Inputs, Window
-from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.interface.inputs import Inputs, Window
+from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.usage.table import Usage
 
 FIRST_DAY = date(2026, 3, 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aclbroker.pipeline.options import AuditOptions
+    from aclbroker.pipeline.command.options import AuditOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class AuditCommand:
     options: AuditOptions
 
     def run(self) -> int:
-        """Return the exit status, one of `pipeline.command`'s."""
+        """Return the exit status, one of `pipeline.command.run`'s."""
         from aclbroker.cli.acl_source import described
-        from aclbroker.pipeline.command import run
+        from aclbroker.pipeline.command.run import run
 
         return run(self.options, described)
 
@@ -38,13 +38,13 @@ def add_audit(commands: Any, *, with_options: bool) -> None:
         allow_abbrev=False,
     )
     if with_options:
-        from aclbroker.pipeline.arguments import add_jobs
+        from aclbroker.pipeline.command.arguments import add_jobs
 
         add_jobs(audit)
 
 
 def audit_command(options: argparse.Namespace, words: Sequence[str]) -> AuditCommand:
     """The command that parsed arguments ask for; ``words`` are the process's."""
-    from aclbroker.pipeline.arguments import audit_options
+    from aclbroker.pipeline.command.arguments import audit_options
 
     return AuditCommand(audit_options(options, ["aclbroker", *words]))

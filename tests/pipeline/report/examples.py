@@ -10,9 +10,9 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.inputs import Window
+from aclbroker.pipeline.interface.inputs import Window
+from aclbroker.pipeline.interface.result import Chart, Figure, Result, Table
 from aclbroker.pipeline.report.content import Cluster, Report
-from aclbroker.pipeline.result import Chart, Figure, Result, Table
 
 MARKUP = '<script>alert("1")</script>'
 FORGED = "x\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\x1b[2J"

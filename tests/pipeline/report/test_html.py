@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
+from aclbroker.pipeline.interface.result import Chart, Result
 from aclbroker.pipeline.report.html import page
-from aclbroker.pipeline.result import Chart, Result
 from tests.pipeline.report.examples import HOSTILE, MATRIX, REPORT, WHAT_IF
 
 VOID = {"meta", "wbr"}

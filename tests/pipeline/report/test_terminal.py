@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from aclbroker.pipeline.interface.result import Result, Table
 from aclbroker.pipeline.report.content import Cluster
 from aclbroker.pipeline.report.terminal import broken, fitted, summary
 from aclbroker.pipeline.report.words import number, short_number, shortened, shown, width
-from aclbroker.pipeline.result import Result, Table
 from tests.pipeline.report.examples import REPORT, WHAT_IF
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.output import Output
+from aclbroker.pipeline.interface.output import Output
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from aclbroker.pipeline.deciding import Rules, ShippedSets, decide
-from aclbroker.pipeline.questions import PEER, Batches, RuleSets, asked_type, gathered
+from aclbroker.pipeline.replay.deciding import Rules, ShippedSets, decide
+from aclbroker.pipeline.replay.questions import PEER, RuleSets, asked_type, gathered
 from aclbroker.pipeline.spark.workers import uncollected
-from aclbroker.pipeline.usage.table import Usage
+from aclbroker.pipeline.usage.table import Batches, Usage
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.hosts import Hosts
-from aclbroker.pipeline.questions import (
+from aclbroker.pipeline.replay.hosts import Hosts
+from aclbroker.pipeline.replay.questions import (
     QUESTION,
     RuleSets,
     hosts_of,
@@ -44,9 +44,9 @@ def flipped_usage(flips: DataFrame, count: int, usage: Usage, sets: RuleSets) ->
     """Return the usage that is decided otherwise.
 
     The columns are ``cluster``, ``day``, ``principal``, ``operation``, ``resource_type``,
-    ``resource_name``, ``host``, ``direction`` and ``flipped_events``; several rows can be the same
-    but for the last. ``flips``: the table of `pipeline.jobs.flips.find_flips`, which has ``count``
-    rows. ``usage`` and ``sets``: what was replayed.
+    ``resource_name``, ``host``, ``direction`` and ``flipped_events``; several rows may
+    differ in the last alone. ``flips`` is the table that `find_flips` wrote, with ``count`` rows;
+    ``usage`` and ``sets`` are what was replayed.
     """
     if count > _MOST_FLIPS:
         return _joined(flips, keyed(usage.rows, sets))

@@ -11,11 +11,17 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline.acls.acl_text import resource_text
-from aclbroker.pipeline.hosts import ANY_HOST
-from aclbroker.pipeline.jobs.flips import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total
-from aclbroker.pipeline.jobs.ranking import Ranking, rankings
-from aclbroker.pipeline.output import Output
-from aclbroker.pipeline.result import Cell, Chart, Figure, Table
+from aclbroker.pipeline.interface.output import Output
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Table
+from aclbroker.pipeline.replay.flips.find import (
+    DIRECTIONS,
+    NEWLY_ALLOWED,
+    NEWLY_DENIED,
+    Flips,
+    Total,
+)
+from aclbroker.pipeline.replay.hosts import ANY_HOST
+from aclbroker.pipeline.usage.ranking import Ranking, rankings
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

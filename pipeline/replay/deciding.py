@@ -23,12 +23,12 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.decisions import AclAuthorizer
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.questions import PEER
+from aclbroker.pipeline.replay.questions import PEER
 from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
 
 def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
-    """Return a batch of questions with the columns of `pipeline.replay.decided`; in a worker."""
+    """Decide a batch of questions, in a worker: add the columns that `replay.decided` describes."""
     asked = _Asked(batch)
     arrays, names = list(batch.columns), list(batch.schema.names)
     for name, rules in sets.items():
@@ -100,7 +100,7 @@ class Rules:
         return self._by_cluster.get(cluster)
 
     def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
-        """Return the columns that `pipeline.replay.decided` adds, without the set's name."""
+        """Return the columns that `replay.decided` adds, without the set's name."""
         found: list[Decision | None] = []
         for group in asked.groups:
             decider = self._decider(group.cluster)

@@ -6,7 +6,7 @@ only if some ACL names it; all others are one to every ACL.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -17,12 +17,12 @@ from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.hosts import Hosts
+from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.spark.tasks import shuffle_tasks
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.grouping import encoded, grouped, numbered
 from aclbroker.pipeline.usage.packing import decoded, of_parts, parted, parts_type, unpacked
-from aclbroker.pipeline.usage.table import COUNTS, Tables, Usage
+from aclbroker.pipeline.usage.table import COUNTS, Batches, Tables, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RuleSets = Mapping[str, Mapping[str, Ruleset]]
 """Sets of rules by a name for each, such as ``current``; each a `Ruleset` by cluster."""
-
-Batches = Iterator[pa.RecordBatch]
 
 QUESTION: Final = (
     *("cluster", "listener", "principal", "other_principals", "host", "operation"),
@@ -72,7 +70,7 @@ def gathered(
     """Return what a function makes of batches of questions, with one row for each that differs.
 
     Their columns are those of `QUESTION`, of which ``listener`` is null unless some rules have
-    broker users, and ``host`` is a class of `pipeline.hosts`. Of all the events that asked a
+    broker users, and ``host`` is a class of `pipeline.replay.hosts`. Of all the events that asked a
     question there are ``events``, ``allowed_events`` (how many of them were allowed),
     ``loud_events`` (how many did not only filter an answer), ``reference_count``, ``first_seen``,
     ``last_seen``, and ``example_host``, one of their hosts; it is null if no ACL means it, as

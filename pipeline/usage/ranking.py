@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aclbroker.pipeline.questions import Batches
 from aclbroker.pipeline.spark.tasks import shuffle_tasks
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
 from aclbroker.pipeline.usage.grouping import grouped
 from aclbroker.pipeline.usage.packing import of_parts, packed, parted, parts_type, unpacked
+from aclbroker.pipeline.usage.table import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -9,22 +9,22 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.pipeline.acls import snapshots
-from aclbroker.pipeline.acls.rule_files import ClusterRules, RuleFiles
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.command.log_content import Content, content
+from aclbroker.pipeline.command.log_tables import LogTables, gather, gathered, load, of_options
+from aclbroker.pipeline.command.options import AuditOptions
+from aclbroker.pipeline.command.progress import Progress
+from aclbroker.pipeline.command.rule_files import ClusterRules, RuleFiles
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
 from aclbroker.pipeline.ingest.tables import Progress as Batch
-from aclbroker.pipeline.inputs import Inputs, Window
+from aclbroker.pipeline.interface.inputs import Inputs, Window
+from aclbroker.pipeline.interface.output import Output
+from aclbroker.pipeline.interface.result import Figure, Result
 from aclbroker.pipeline.known_jobs import ALL, JOBS
-from aclbroker.pipeline.log_tables import LogTables, gather, gathered, load, of_options
-from aclbroker.pipeline.options import AuditOptions
-from aclbroker.pipeline.output import Output
-from aclbroker.pipeline.progress import Progress
 from aclbroker.pipeline.report.content import Cluster, Report
 from aclbroker.pipeline.report.html import page
 from aclbroker.pipeline.report.words import counted
-from aclbroker.pipeline.result import Figure, Result
-from aclbroker.pipeline.window import Content, content
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

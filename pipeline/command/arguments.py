@@ -10,8 +10,8 @@ from datetime import date
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.known_jobs import JOBS, Option, options_of
-from aclbroker.pipeline.options import AuditOptions, Given
 
 # A cluster's id or name, which no path with a directory, URL or principal can be mistaken for.
 _CLUSTER: Final = re.compile(r"([^:/=]+)=(.*)", re.DOTALL)

@@ -9,8 +9,8 @@ from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.options import Given
 
 
 class AclSet(NamedTuple):
@@ -87,7 +87,7 @@ def rulesets(
 def existing(
     topics: Sequence[tuple[Given, frozenset[str]]], clusters: Sequence[str]
 ) -> dict[str, dict[ResourceType, frozenset[str]]]:
-    """Return the topics of each cluster, for `pipeline.inputs.Inputs`. Raises InputError."""
+    """Return the topics of each cluster, for `Inputs.names`. Raises InputError."""
     found: dict[str, frozenset[str]] = {}
     for given, names in topics:
         cluster = _cluster("--topics", AclSet(given.value, (), given.cluster), clusters)

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Inputs
-from aclbroker.pipeline.jobs.drift import Drift, drift_warnings
-from aclbroker.pipeline.jobs.flips import NEWLY_ALLOWED, NEWLY_DENIED, Flips, Total, find_flips
-from aclbroker.pipeline.jobs.flips_report import FlipsReport, report_flips
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.replay.drift import Drift, drift_warnings
+from aclbroker.pipeline.replay.flips.find import (
+    NEWLY_ALLOWED,
+    NEWLY_DENIED,
+    Flips,
+    Total,
+    find_flips,
+)
+from aclbroker.pipeline.replay.flips.summary import FlipsReport, report_flips
 
 
 @dataclass(frozen=True, slots=True)

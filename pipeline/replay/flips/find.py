@@ -17,15 +17,14 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
-from aclbroker.pipeline.deciding import ShippedSets, decide
-from aclbroker.pipeline.jobs.flipped_usage import flipped_usage
-from aclbroker.pipeline.output import Output
-from aclbroker.pipeline.questions import Batches
-from aclbroker.pipeline.usage.table import Usage
+from aclbroker.pipeline.interface.output import Output
+from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.deciding import ShippedSets, decide
+from aclbroker.pipeline.replay.flips.usage import flipped_usage
+from aclbroker.pipeline.usage.table import Batches, Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -88,8 +87,8 @@ def find_flips(
     Only clusters in ``after`` are looked at. For a cluster that is not in ``before``, the decisions
     of the log are taken for those before; then one question may have events of both decisions.
 
-    The columns are those of `pipeline.questions.gathered` and `pipeline.replay.decided` (with the
-    names ``before`` and ``after``), and
+    The columns are those of `questions.gathered`, those of `replay.decided` for the names
+    ``before`` and ``after``, and
 
     - ``direction``: `NEWLY_DENIED` or `NEWLY_ALLOWED`
     - ``flipped_events``: how many of the question's events are decided differently

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.pipeline import replay
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:

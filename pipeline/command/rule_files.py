@@ -10,10 +10,10 @@ from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
 from aclbroker.pipeline.acls.policy import Policy
-from aclbroker.pipeline.acls.rules import AclSet, Settings, existing, rulesets
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.command.options import AuditOptions, Given
+from aclbroker.pipeline.command.rules import AclSet, Settings, existing, rulesets
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.options import AuditOptions, Given
 
 Describe = Callable[[str, str | None], Policy]
 """Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""
@@ -54,7 +54,7 @@ class RuleFiles(NamedTuple):
 
 
 class ClusterRules(NamedTuple):
-    """The rules by cluster, as `pipeline.inputs.Inputs` has them."""
+    """The rules by cluster, as `pipeline.interface.inputs.Inputs` has them."""
 
     current: dict[str, Ruleset]
     proposed: dict[str, Ruleset]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.inputs import Window
+from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.grouping import encoded
 from aclbroker.pipeline.usage.table import Tables, Usage

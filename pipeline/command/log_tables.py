@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from aclbroker.pipeline.acls.broker_properties import client_properties
+from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.read import Form, Reading, form_of, usage
 from aclbroker.pipeline.ingest.sources import lines
@@ -23,7 +24,6 @@ from aclbroker.pipeline.ingest.tables import (
     read_usage,
 )
 from aclbroker.pipeline.ingest.topic import is_topic
-from aclbroker.pipeline.options import AuditOptions
 from aclbroker.pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:

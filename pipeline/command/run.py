@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 
 from aclbroker.pipeline.acls.broker_properties import PropertiesError
 from aclbroker.pipeline.acls.policy import PolicyError
-from aclbroker.pipeline.acls.rule_files import Describe, read_rules
+from aclbroker.pipeline.command.options import AuditOptions
+from aclbroker.pipeline.command.progress import Progress
+from aclbroker.pipeline.command.rule_files import Describe, read_rules
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.options import AuditOptions
-from aclbroker.pipeline.progress import Progress
 from aclbroker.pipeline.report.terminal import summary
 from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
 
@@ -57,7 +57,7 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
         with progress.step("Spark") as step:
             spark = open_session(options.master, options.spark)
             step.name += f" on {spark.sparkContext.master}"
-    from aclbroker.pipeline.answers import answered
+    from aclbroker.pipeline.command.answers import answered
     from aclbroker.pipeline.spark.shipping import ship
 
     try:

@@ -1,0 +1,1 @@
+"""What every job has in common: how it is declared, what it is given, and what it returns."""

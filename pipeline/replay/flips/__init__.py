@@ -1,0 +1,1 @@
+"""The flips: questions that two sets of rules decide differently."""
