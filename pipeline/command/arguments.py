@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from aclbroker.pipeline.command.options import AuditOptions, Given
-from aclbroker.pipeline.known_jobs import JOBS, Option, options_of
+from aclbroker.pipeline.command.options import ALL, AuditOptions, Given
+from aclbroker.pipeline.interface.job import Option
+from aclbroker.pipeline.jobs import JOBS
 
 # A cluster's id or name, which no path with a directory, URL or principal can be mistaken for.
 _CLUSTER: Final = re.compile(r"([^:/=]+)=(.*)", re.DOTALL)
@@ -21,18 +22,35 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
     """Add the jobs with their options to the parser of the command."""
     shared = _shared()
     jobs = parser.add_subparsers(dest="job", required=True, metavar="JOB")
-    for name, job in JOBS.items():
-        own = jobs.add_parser(
-            name,
-            help=job.does,
-            description=f"{job.does[0].upper()}{job.does[1:]}.",
-            parents=[shared],
-            allow_abbrev=False,
-        )
-        group = own.add_argument_group("the answer")
-        for option in options_of(name):
-            _add(group, option)
-        own.set_defaults(check=own)
+    for job in JOBS.values():
+        former = [job.former_name] if job.former_name else []
+        _add_job(jobs, shared, job.name, job.does, job.arguments, former)
+    # Several jobs have the same option, which is given once for all of them.
+    every = dict.fromkeys(option for job in JOBS.values() for option in job.arguments)
+    _add_job(jobs, shared, ALL, "run every job that the given files allow, with one report", every)
+
+
+def _add_job(
+    jobs: Any,
+    shared: argparse.ArgumentParser,
+    name: str,
+    does: str,
+    options: Iterable[Option],
+    former_names: Sequence[str] = (),
+) -> None:
+    own = jobs.add_parser(
+        name,
+        aliases=former_names,
+        help=does,
+        description=f"{does[0].upper()}{does[1:]}.",
+        parents=[shared],
+        allow_abbrev=False,
+    )
+    group = own.add_argument_group("the answer")
+    for option in options:
+        _add(group, option)
+    # Called by a former name, it is the same job.
+    own.set_defaults(job=name, check=own)
 
 
 def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> AuditOptions:
@@ -47,7 +65,8 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
     since, until = given.pop("days") or (given["since"], given["until"])
     if since and until and since > until:
         parser.error(f"the first day, {since}, is after the last, {until}")
-    missing = [name for name in JOBS[given["job"]].needs if not given[name]]
+    needs = () if given["job"] == ALL else JOBS[given["job"]].needs
+    missing = [name for name in needs if not given[name]]
     if missing:
         parser.error(f"{given['job']} needs {' and '.join(f'--{name}' for name in missing)}")
     if given["broker_users"] and not given["broker_listener"]:
@@ -82,7 +101,7 @@ def _dest(option: Option) -> str:
 
 def _fields(job: str, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of a job's options that were given."""
-    found = {option.field: given.get(_dest(option)) for option in JOBS[job].options}
+    found = {option.field: given.get(_dest(option)) for option in JOBS[job].arguments}
     return {field: value for field, value in found.items() if value is not None}
 
 

@@ -80,7 +80,7 @@ def gather(
     how = reading(spark, options, named_cluster)
     place = options.output.rstrip("/")
     client = client_properties(options.command_config) if options.command_config else None
-    if options.job_options.get("ingest", {}).get("follow"):
+    if options.job_options.get(options.job, {}).get("follow"):
         # Who ends it wants to see what was gathered.
         with suppress(KeyboardInterrupt):
             follow(spark, options.inputs, how, place, told=told, client=client)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+ALL: Final = "all"
+"""The job that stands for every other one that the given files allow, but for `ingest`."""
 
 
 class Given(NamedTuple):

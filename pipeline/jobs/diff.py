@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
@@ -13,10 +13,11 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.difference import Difference, difference, setting_differences
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.job import TOP, Job
 from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
-from aclbroker.pipeline.replay.comparison import Comparison, compare
 
-_JOB: Final = "diff"
+if TYPE_CHECKING:
+    from aclbroker.pipeline.replay.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def _pair(name: str, current: Ruleset, other: Ruleset) -> _Pair:
 
 
 def _replayed(inputs: Inputs, pairs: Sequence[_Pair], top: int) -> Comparison | None:
+    from aclbroker.pipeline.replay.comparison import compare
+
     rows = inputs.usage.by("cluster").select("cluster").distinct().collect()
     logged = [pair for pair in pairs if pair.name in {row["cluster"] for row in rows}]
     if not logged:
@@ -98,7 +101,7 @@ def _replayed(inputs: Inputs, pairs: Sequence[_Pair], top: int) -> Comparison | 
         inputs,
         {pair.name: pair.current for pair in logged},
         {pair.name: pair.other for pair in logged},
-        job=_JOB,
+        job=JOB.name,
         rules="other ACLs",
         top=top,
     )
@@ -122,7 +125,7 @@ def _result(
         *(_changed(pairs, field) for field in ("permission", "host")),
     ]
     return Result(
-        job=_JOB,
+        job=JOB.name,
         title="How two sets of ACLs differ",
         summary=f"{summary} {replayed.summary('other ACLs')}" if replayed else summary,
         figures=[*figures, *(replayed.report.figures if replayed else ())],
@@ -168,3 +171,13 @@ def _acls_table(title: str, sets: Sequence[tuple[str, Sequence[AclBinding]]], to
     rows = ([name, acl_text(acl)] for name, acls in sets for acl in acls)
     total = sum(len(acls) for _, acls in sets)
     return Table(title, ["Cluster", "ACL"], list(islice(rows, top)), total)
+
+
+JOB: Final = Job(
+    "diff",
+    "compare two sets of ACLs, and replay the log under both",
+    DiffOptions,
+    run,
+    (TOP,),
+    needs=("acls", "other"),
+)

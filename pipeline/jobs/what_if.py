@@ -9,10 +9,8 @@ from typing import Final
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.job import TOP, Job
 from aclbroker.pipeline.interface.result import Figure, Result
-from aclbroker.pipeline.replay.comparison import compare
-
-_JOB: Final = "what-if"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,8 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> Result:
 
     Raises InputError if no rules are proposed for any cluster of the log.
     """
+    from aclbroker.pipeline.replay.comparison import compare
+
     options = options or WhatIfOptions()
     if not inputs.proposed:
         raise InputError("what-if needs a proposed set of ACLs to replay the log under")
@@ -39,12 +39,12 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> Result:
         inputs,
         inputs.current,
         inputs.proposed,
-        job=_JOB,
+        job=JOB.name,
         rules="proposed ACLs",
         top=options.top,
     )
     return Result(
-        job=_JOB,
+        job=JOB.name,
         title="What the proposed ACLs would change",
         summary=found.summary("proposed ACLs"),
         figures=[*found.report.figures, *_set_figures(inputs.current, inputs.proposed)],
@@ -66,3 +66,13 @@ def _set_figures(current: Mapping[str, Ruleset], proposed: Mapping[str, Ruleset]
         Figure("ACLs removed", removed, "from clusters whose current ACLs are known"),
         Figure("ACLs added", added, "to clusters whose current ACLs are known"),
     ]
+
+
+JOB: Final = Job(
+    "what-if",
+    "replay the log under a proposed set of ACLs",
+    WhatIfOptions,
+    run,
+    (TOP,),
+    needs=("proposed",),
+)

@@ -9,13 +9,8 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
-from aclbroker.pipeline.replay.flips.find import (
-    NEWLY_ALLOWED,
-    NEWLY_DENIED,
-    Flips,
-    Total,
-    find_flips,
-)
+from aclbroker.pipeline.replay.flips.comparing import NEWLY_ALLOWED, NEWLY_DENIED
+from aclbroker.pipeline.replay.flips.find import Flips, FlipTotal, find_flips
 from aclbroker.pipeline.replay.flips.summary import FlipsReport, report_flips
 
 
@@ -38,7 +33,7 @@ class Comparison:
         )
 
     def _count(self, direction: str) -> str:
-        events = self.flips.totals.get(direction, Total()).events
+        events = self.flips.totals.get(direction, FlipTotal()).events
         principals = self.report.principals[direction]
         return f"{events:,} ({principals:,} principal{'' if principals == 1 else 's'})"
 

@@ -11,7 +11,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.command.answers import answered, job_options
+from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.arguments import add_jobs, audit_options
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
@@ -19,7 +19,7 @@ from aclbroker.pipeline.command.run import DONE, FAILED, REFUSED
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.json_line import Reason
 from aclbroker.pipeline.ingest.sources import IngestError
-from aclbroker.pipeline.known_jobs import ALL, JOBS
+from aclbroker.pipeline.jobs import JOBS
 from aclbroker.pipeline.report.content import Report
 from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 
@@ -79,7 +79,7 @@ def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
         "all", "--input", files.log, "--acls", files.acls, "--proposed", files.proposed, told=told
     )
     assert {each.job for each in report.results} | set(report.unanswered) == (
-        set(JOBS) - {ALL, "ingest"}
+        set(JOBS) - {"ingest"}
     )
     assert report.unanswered["diff"] == "it needs --other"
     page = (tmp_path / "out" / "report.html").read_text()
@@ -106,14 +106,12 @@ def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
 
 def test_every_option_of_a_job_is_a_field_of_its_options_with_the_default_that_is_told():
     samples: dict[str, Any] = {}
-    for name, job in JOBS.items():
-        if name in (ALL, "ingest"):
-            continue
-        defaults = job_options(name, {})
-        for option in job.options:
+    for job in JOBS.values():
+        defaults = job.options_with({})
+        for option in job.arguments:
             value = option.flag if option.read is None else option.read("4")
             outer, _, inner = option.field.partition(".")
-            found = getattr(job_options(name, {option.field: value}), outer)
+            found = getattr(job.options_with({option.field: value}), outer)
             assert (getattr(found, inner) if inner else found) == value
             default = getattr(defaults, outer)
             default = getattr(default, inner) if inner else default

@@ -9,7 +9,7 @@ import pytest
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.audit import AuditCommand
 from aclbroker.pipeline.command.options import AuditOptions, Given
-from aclbroker.pipeline.known_jobs import JOBS
+from aclbroker.pipeline.jobs import JOBS
 
 LEAST = ["--input", "log", "--output", "out"]
 
@@ -59,6 +59,13 @@ def test_every_job_can_be_asked_for():
     for name, job in JOBS.items():
         needed = [part for each in job.needs for part in (f"--{each}", "file")]
         assert parsed(name, *LEAST, *needed).job == name
+    assert parsed("all", *LEAST).job == "all"
+
+
+def test_the_job_anomalies_can_be_called_by_its_former_name():
+    options = parsed("sessions", *LEAST, "--baseline-days", "3")
+    assert options.job == "anomalies"
+    assert options.job_options == {"anomalies": {"baseline_days": 3}}
 
 
 def test_options_of_jobs_are_fields_of_what_the_job_is_given():
@@ -69,7 +76,7 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         "redundant": {"top": 5},
         "what-if": {"top": 5},
         "diff": {"top": 5},
-        "sessions": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
+        "anomalies": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
         "unused": {"filtering": False},
     }
 
@@ -84,8 +91,8 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         (["audit", "diff", *LEAST], "diff needs --acls and --other"),
         (["audit", "what-if", *LEAST, "--acls", "a"], "what-if needs --proposed"),
         (["audit", "what-if", *LEAST, "--baseline-days", "2"], "unrecognized arguments"),
-        (["audit", "sessions", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
-        (["audit", "sessions", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),
+        (["audit", "anomalies", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
+        (["audit", "anomalies", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),
         (["audit", "matrix", *LEAST, "--acls", "x="], "expected FILE or CLUSTER=FILE"),
         (["audit", "matrix", *LEAST, "--super-user", "alice"], "Type:name"),
         (["audit", "matrix", *LEAST, "--broker-user", "User:a"], "--broker-listener NAME"),

@@ -13,13 +13,8 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Table
-from aclbroker.pipeline.replay.flips.find import (
-    DIRECTIONS,
-    NEWLY_ALLOWED,
-    NEWLY_DENIED,
-    Flips,
-    Total,
-)
+from aclbroker.pipeline.replay.flips.comparing import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED
+from aclbroker.pipeline.replay.flips.find import Flips, FlipTotal
 from aclbroker.pipeline.replay.hosts import ANY_HOST
 from aclbroker.pipeline.usage.ranking import Ranking, rankings
 
@@ -80,7 +75,7 @@ def _figures(flips: Flips, principals: Mapping[str, int]) -> list[Figure]:
         Figure("Questions", flips.questions, "that differ to an authorizer"),
     ]
     for direction in DIRECTIONS:
-        total = flips.totals.get(direction, Total())
+        total = flips.totals.get(direction, FlipTotal())
         label = direction.capitalize()
         note = f"from {total.first_day} to {total.last_day}" if total.questions else ""
         found += [
@@ -91,7 +86,7 @@ def _figures(flips: Flips, principals: Mapping[str, int]) -> list[Figure]:
     return found
 
 
-def _filtering_note(total: Total) -> str:
+def _filtering_note(total: FlipTotal) -> str:
     if not total.only_filtering:
         return ""
     return f"{total.only_filtering:,} of them were only asked to filter an answer"

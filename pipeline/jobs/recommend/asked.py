@@ -30,7 +30,7 @@ _FLIPS: Final = "recommend/flips"
 _FURTHER: Final = ("example_host", "events", "first_seen", "last_seen", "wanted")
 
 
-class Counts(NamedTuple):
+class ReplayCounts(NamedTuple):
     """What a replay says of one cluster, in questions and in events.
 
     ``lost`` is allowed now and would not be, ``gained`` the other way round. ``exempt_events`` were
@@ -58,14 +58,14 @@ class Counts(NamedTuple):
         return self.lost_questions + self.gained_questions
 
 
-class Proof(NamedTuple):
+class RecommendationProof(NamedTuple):
     """The counts by cluster, and the table of what would be decided otherwise, if there is any."""
 
-    counts: dict[str, Counts]
+    counts: dict[str, ReplayCounts]
     flips: DataFrame | None
 
 
-class Questions:
+class AskedQuestions:
     """All questions of a log with what is decided on them now; to be closed at the end."""
 
     def __init__(self, inputs: Inputs) -> None:
@@ -190,21 +190,21 @@ class Questions:
             found.setdefault(cluster, set()).add(rules[cluster].acls[position])
         return found
 
-    def proof(self, rules: Mapping[str, Ruleset]) -> Proof:
+    def proof(self, rules: Mapping[str, Ruleset]) -> RecommendationProof:
         """Decide everything under some rules; write down what is decided otherwise than now."""
         replayed = replay.decided(self._asked, {"recommended": rules})
         counted = replayed.groupBy("cluster").agg(
             *(F.sum(column).alias(name) for name, column in _counts().items())
         )
-        counts = {row["cluster"]: Counts(*row[1:]) for row in counted.collect()}
+        counts = {row["cluster"]: ReplayCounts(*row[1:]) for row in counted.collect()}
         if not any(each.flips for each in counts.values()):
-            return Proof(counts, None)
+            return RecommendationProof(counts, None)
         flips = (
             replayed.where(F.col("recommended_allowed") != F.col("wanted"))
             .select(*QUESTION, *_FURTHER, "recommended_allowed")
             .withColumnRenamed("wanted", "allowed_now")
         )
-        return Proof(counts, self._inputs.output.table(_FLIPS, flips))
+        return RecommendationProof(counts, self._inputs.output.table(_FLIPS, flips))
 
 
 def _counts() -> dict[str, Column]:
@@ -231,7 +231,7 @@ def _counts() -> dict[str, Column]:
         allowed_since,
         where(is_mixed, F.when(now.isNull(), events).otherwise(denied_since + allowed_since)),
     )
-    return dict(zip(Counts._fields, columns, strict=True))
+    return dict(zip(ReplayCounts._fields, columns, strict=True))
 
 
 def _about_single_resources(inputs: Inputs) -> Usage:

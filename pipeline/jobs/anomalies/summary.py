@@ -1,40 +1,31 @@
-"""What the job `sessions` found, for people to read."""
+"""Anomalies, for people to read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.jobs.anomalies.find import Anomalies
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _OUTPUTS: Final = {
-    "sessions/principals": "every principal: since when, from how many hosts, how many events",
-    "sessions/hosts": "hosts that a principal of the baseline came from for the first time",
-    "sessions/grants": "what a principal was allowed for the first time after the baseline",
-    "sessions/spikes": "days of far more administrative events or denials than before",
+    "anomalies/principals": "every principal: since when, from how many hosts, how many events",
+    "anomalies/hosts": "hosts that a principal of the baseline came from for the first time",
+    "anomalies/grants": "what a principal was allowed for the first time after the baseline",
+    "anomalies/spikes": "days of far more administrative events or denials than before",
 }
 
 
-class Found(NamedTuple):
-    """The tables as they were written, named as the outputs."""
-
-    principals: DataFrame
-    hosts: DataFrame
-    grants: DataFrame
-    spikes: DataFrame
-
-
-def report(
-    found: Found, days: Sequence[date], split: date, top: int, warnings: Sequence[str]
-) -> Result:
-    """Sum up the tables. ``days``: those of the log; ``split``: the first after the baseline."""
+def summary(found: Anomalies, days: Sequence[date], top: int) -> Result:
+    """Sum up the tables. ``days``: those of the log."""
+    split = found.split
     of_known = found.grants.where("not new_principal")
     grants = of_known.where("not changing_names")
     tables = {
@@ -48,7 +39,7 @@ def report(
     }
     counts = {name: table.total for name, table in tables.items()}
     return Result(
-        job="sessions",
+        job="anomalies",
         title="New behaviour",
         summary=(
             f"From {split} to {days[-1]}, compared with the days before: "
@@ -62,7 +53,7 @@ def report(
         ],
         tables=list(tables.values()),
         charts=[_chart(found.hosts, grants, [day for day in days if day >= split])],
-        warnings=warnings,
+        warnings=found.warnings,
         outputs=dict(_OUTPUTS),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,13 +16,12 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.prefixes import Candidate
-from aclbroker.pipeline.analysis.recommendation import Draft, Evidence, why_not
+from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.analysis.reduction import Reduction, reduction
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
-from aclbroker.pipeline.jobs.recommend_questions import Proof
+from aclbroker.pipeline.jobs.recommend.find import Recommendation
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 
 if TYPE_CHECKING:
@@ -45,25 +44,9 @@ _PREFIX_TABLE: Final = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All that there is to tell, by cluster.
-
-    ``forbidden``: prefixes that would allow what was denied. ``any_topic_lost``: clusters and
-    principals that could do something on any topic, and could on none.
-    """
-
-    drafts: Mapping[str, Draft]
-    evidence: Mapping[str, Evidence]
-    forbidden: Mapping[str, Collection[AclBinding]]
-    rules: Mapping[str, Ruleset]
-    proof: Proof
-    any_topic_lost: Sequence[tuple[str, str]]
-
-
-def report(inputs: Inputs, found: Found, *, maximum_price: int, top: int) -> Result:
+def summary(inputs: Inputs, found: Recommendation, *, maximum_price: int, top: int) -> Result:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
-    return _Report(inputs, found, maximum_price, top).result()
+    return _RecommendSummary(inputs, found, maximum_price, top).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +57,9 @@ class _Prefix:
 
 
 @dataclass
-class _Report:
+class _RecommendSummary:
     inputs: Inputs
-    found: Found
+    found: Recommendation
     maximum_price: int
     top: int
     reductions: dict[str, Reduction] = field(default_factory=dict)
@@ -118,7 +101,7 @@ class _Report:
         return Result(
             "recommend",
             "Least privilege: the smallest set of ACLs for what was used",
-            self._summary(),
+            self._sentence(),
             figures=self._figures(),
             tables=[each for each in self._tables() if each.rows],
             charts=[self._chart()],
@@ -126,7 +109,7 @@ class _Report:
             outputs=outputs,
         )
 
-    def _summary(self) -> str:
+    def _sentence(self) -> str:
         counts = self.found.proof.counts.values()
         before = sum(len(self._now(cluster)) for cluster in self.found.rules)
         after = sum(len(rules.acls) for rules in self.found.rules.values())

@@ -1,94 +1,34 @@
-"""What `denials` found, for people to read, and the files it writes."""
+"""What was denied and what would allow it: files, and tables for people to read."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
-from aclbroker.pipeline.analysis.grant import Kind, Remedy
+from aclbroker.pipeline.analysis.grant import Kind
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Chart, Figure, Result, Table
-
-Key = tuple[str, str, str, str, str | None]
-"""Cluster, principal, operation, resource type and name of something that was denied."""
+from aclbroker.pipeline.jobs.denials.denied import KEY
+from aclbroker.pipeline.jobs.denials.find import Denials
 
 POLICY: Final = "denials/allow-after-review"
 """The name says what to do with the file before it is used."""
 
 _REMEDY_TABLE: Final = pa.schema(
     [
-        *(
-            pa.field(name, pa.string())
-            for name in (
-                *("cluster", "principal", "operation", "resource_type", "resource_name"),
-                *("remedy", "acl", "note"),
-            )
-        ),
+        *(pa.field(name, pa.string()) for name in (*KEY, "remedy", "acl", "note")),
         pa.field("denies", pa.list_(pa.string())),
         pa.field("proven_events", pa.int64()),
     ]
 )
 
 
-class Counts(NamedTuple):
-    """Denied events, and what is left out.
-
-    ``rare`` is what was asked less often than ``min_events``; ``told`` how many principals,
-    operations and resources are left.
-    """
-
-    events: int
-    quiet_events: int
-    rare: int
-    rare_events: int
-    told: int
-    min_events: int
-
-
-class Suggestion(NamedTuple):
-    """A row of the table of what was denied, and what would allow it."""
-
-    row: Mapping[str, Any]
-    remedy: Remedy
-
-    @property
-    def key(self) -> Key:
-        """What it is about."""
-        row = self.row
-        where = row["cluster"], row["principal"], row["operation"]
-        return *where, row["resource_type"], row["resource_name"]
-
-
-class Proof(NamedTuple):
-    """A replay of what was denied under the current rules and all suggested ACLs.
-
-    ``proven``: denied events that become allowed as suggested, where none is left that no DENY
-    blocks. ``besides``: those that become allowed without being meant.
-    """
-
-    proven: Mapping[Key, int]
-    besides: Mapping[Key, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All that there is to tell; ``suggestions`` of the most frequent denials, in order."""
-
-    counts: Counts
-    suggestions: Sequence[Suggestion]
-    proof: Proof
-    days: Mapping[date, tuple[int, int]]
-    principals: Sequence[tuple[str, int]]
-
-
-def report(inputs: Inputs, found: Found, top: int) -> Result:
+def summary(inputs: Inputs, found: Denials, top: int) -> Result:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
     outputs = {"denials/denied": "what was denied, without what is left out"}
     _write_remedies(inputs, found)
@@ -105,7 +45,7 @@ def report(inputs: Inputs, found: Found, top: int) -> Result:
     return Result(
         "denials",
         "Denied: what was refused most, and what would allow it",
-        _summary(inputs, found, kinds),
+        _sentence(inputs, found, kinds),
         figures=_figures(found, kinds),
         tables=[table for table in _tables(found, top) if table.rows],
         charts=_charts(inputs, found),
@@ -114,7 +54,7 @@ def report(inputs: Inputs, found: Found, top: int) -> Result:
     )
 
 
-def _acls(found: Found) -> dict[str, list[AclBinding]]:
+def _acls(found: Denials) -> dict[str, list[AclBinding]]:
     acls: dict[str, list[AclBinding]] = {}
     for each in found.suggestions:
         if each.remedy.acl is not None:
@@ -122,7 +62,7 @@ def _acls(found: Found) -> dict[str, list[AclBinding]]:
     return acls
 
 
-def _write_remedies(inputs: Inputs, found: Found) -> None:
+def _write_remedies(inputs: Inputs, found: Denials) -> None:
     rows = [
         (
             *each.key,
@@ -142,7 +82,7 @@ def _write_remedies(inputs: Inputs, found: Found) -> None:
     inputs.output.table("denials/remedies", inputs.spark.createDataFrame(table))
 
 
-def _summary(inputs: Inputs, found: Found, kinds: Counter[Kind]) -> str:
+def _sentence(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> str:
     window = f"from {inputs.window.first_day} to {inputs.window.last_day}"
     if not found.counts.events:
         return f"Nothing was denied {window}."
@@ -153,7 +93,7 @@ def _summary(inputs: Inputs, found: Found, kinds: Counter[Kind]) -> str:
     )
 
 
-def _figures(found: Found, kinds: Counter[Kind]) -> list[Figure]:
+def _figures(found: Denials, kinds: Counter[Kind]) -> list[Figure]:
     counts, proof = found.counts, found.proof
     what = "each a principal, an operation and a resource"
     return [
@@ -176,7 +116,7 @@ def _figures(found: Found, kinds: Counter[Kind]) -> list[Figure]:
     ]
 
 
-def _tables(found: Found, top: int) -> Iterator[Table]:
+def _tables(found: Denials, top: int) -> Iterator[Table]:
     columns = (
         *("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events", "Days"),
         *("Hosts", "APIs", "First seen", "Last seen", "Allowed events", "Remedy", "By which ACL"),
@@ -207,7 +147,7 @@ def _tables(found: Found, top: int) -> Iterator[Table]:
     )
 
 
-def _charts(inputs: Inputs, found: Found) -> list[Chart]:
+def _charts(inputs: Inputs, found: Denials) -> list[Chart]:
     days = inputs.window.days
     of_days = [found.days.get(day, (0, 0)) for day in days]
     by_day = Chart(
@@ -229,7 +169,7 @@ def _charts(inputs: Inputs, found: Found) -> list[Chart]:
     return [by_day, by_principal]
 
 
-def _warnings(inputs: Inputs, found: Found, kinds: Counter[Kind]) -> Iterator[str]:
+def _warnings(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> Iterator[str]:
     missing = len({each.key for each in found.suggestions if each.remedy.acl}) - len(
         found.proof.proven
     )

@@ -7,7 +7,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.jobs.sessions import SessionsOptions, run
+from aclbroker.pipeline.jobs.anomalies import AnomaliesOptions, run
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 DAYS = range(6)
@@ -75,7 +75,7 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def inputs(spark, tmp_path_factory):
-    return inputs_of(spark, tmp_path_factory.mktemp("sessions"), ROWS, days=6)
+    return inputs_of(spark, tmp_path_factory.mktemp("anomalies"), ROWS, days=6)
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_known_principals_from_new_hosts(inputs, result):
     assert rows[0]["First of them"] == "10.9.0.0"
     assert rows[1]["On"] == "2026-03-05"
     assert (rows[1]["Events"], rows[1]["Denied"]) == (5, 2)
-    hosts = inputs.spark.read.parquet(f"{inputs.output.place}/sessions/hosts")
+    hosts = inputs.spark.read.parquet(f"{inputs.output.place}/anomalies/hosts")
     assert hosts.count() == 10
 
 
@@ -192,4 +192,4 @@ def test_the_baseline_is_named_and_clusters_without_one_are_left_out(result):
 def test_a_log_without_days_to_compare_is_refused(spark, tmp_path, days, baseline, message):
     inputs = inputs_of(spark, tmp_path, [], days)
     with pytest.raises(InputError, match=message):
-        run(inputs, SessionsOptions(baseline))
+        run(inputs, AnomaliesOptions(baseline))

@@ -1,11 +1,10 @@
-"""Who behaves anew: new principals, new hosts, first-seen grants, and days that stand out."""
+"""Finds what is new after the baseline: principals, hosts, grants, and days that stand out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F
 
@@ -13,10 +12,8 @@ from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Result
-from aclbroker.pipeline.jobs.novelty import habits_of, items_of
-from aclbroker.pipeline.jobs.sessions_report import Found, report
-from aclbroker.pipeline.jobs.spike_days import spike_days
+from aclbroker.pipeline.jobs.anomalies.novelty import habits_of, items_of
+from aclbroker.pipeline.jobs.anomalies.spike_days import spike_days
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,47 +32,43 @@ _WHO: Final = ("cluster", "principal")
 _GRANT: Final = (*_WHO, "operation", "resource_type")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsOptions:
-    """How the log is looked at.
+class Anomalies(NamedTuple):
+    """The tables as they were written, named as the outputs.
 
-    ``baseline_days``: how many days at its beginning are taken for normal; None for half of them.
-    ``spike``: what is far more than before. ``top``: how many rows the tables show.
+    ``split`` is the first day after the baseline. ``warnings`` say what was left out.
     """
 
-    baseline_days: int | None = None
-    spike: SpikeRule = field(default_factory=SpikeRule)
-    top: int = 20
+    principals: DataFrame
+    hosts: DataFrame
+    grants: DataFrame
+    spikes: DataFrame
+    split: date
+    warnings: Sequence[str]
 
 
-def run(inputs: Inputs, options: SessionsOptions | None = None) -> Result:
-    """Compare the days after the baseline with the baseline.
+def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomalies:
+    """Write the tables of what is new after the baseline.
 
-    New principals are told apart from known ones that come from new hosts or were allowed something
-    new. A principal whose hosts are nearly all new each day is listed once, not with each host, and
-    so are names of resources that are new each day (see `pipeline.jobs.novelty.habits_of`). Events
-    that only filtered an answer do not count as use. A known principal's days are compared with its
-    own before (see `pipeline.analysis.spikes`), back to its first one.
-
-    Raises InputError if the log is too short for the baseline and a day after it.
+    ``baseline_days``: how many days it has; None for half of the log's. Raises InputError if the
+    log is too short for them and a day after them.
     """
-    options = options or SessionsOptions()
     days = inputs.window.days
-    split = _end_of_baseline(days, options.baseline_days)
+    split = _end_of_baseline(days, baseline_days)
     usage, warnings = _with_baseline(inputs.usage.rows, split)
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
-    principals = inputs.output.table("sessions/principals", _principals(usage, split))
+    principals = inputs.output.table("anomalies/principals", _principals(usage, split))
     known = principals.where(~F.col("new"))
     acts = use.select("*", _is_administrative().alias("administrative"))
-    found = Found(
+    return Anomalies(
         principals,
-        inputs.output.table("sessions/hosts", _new_hosts(usage, known, split)),
-        inputs.output.table("sessions/grants", _new_grants(use, principals, split)),
+        inputs.output.table("anomalies/hosts", _new_hosts(usage, known, split)),
+        inputs.output.table("anomalies/grants", _new_grants(use, principals, split)),
         inputs.output.table(
-            "sessions/spikes", spike_days(acts, known, days, days.index(split), options.spike)
+            "anomalies/spikes", spike_days(acts, known, days, days.index(split), spike)
         ),
+        split,
+        warnings,
     )
-    return report(found, days, split, options.top, warnings)
 
 
 def _end_of_baseline(days: Sequence[date], wanted: int | None) -> date:

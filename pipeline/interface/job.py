@@ -1,0 +1,90 @@
+"""How a job is declared: its name, its options, what it needs, and the function that answers."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.result import Result
+
+Options = TypeVar("Options")
+
+
+class Option(NamedTuple):
+    """An option of the command line that sets a field of a job's options.
+
+    ``field`` is the field's name; in ``spike.minimum`` it is the field ``minimum`` of the field
+    ``spike``. ``read`` turns the text of the command line into a value, and the help calls that
+    text ``shown``. Without ``read`` the option takes no text, and the value is ``flag``.
+    """
+
+    name: str
+    field: str
+    does: str
+    read: Callable[[str], Any] | None = None
+    shown: str = ""
+    flag: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Job(Generic[Options]):
+    """A question about a log, and the function that answers it.
+
+    ``name`` and ``does`` are what the command line calls it and says of it. ``options`` is a
+    dataclass whose fields all have defaults, and ``arguments`` are those of them that the command
+    line offers. ``run`` raises InputError if it cannot answer. ``needs`` are the fields of `Inputs`
+    without which it cannot. ``looks_back`` tells that it uses `Inputs.earlier`. ``former_name`` is
+    still accepted on the command line.
+    """
+
+    name: str
+    does: str
+    options: type[Options]
+    run: Callable[[Inputs, Options], Result]
+    arguments: tuple[Option, ...] = ()
+    needs: tuple[str, ...] = ()
+    looks_back: bool = False
+    former_name: str = ""
+
+    def answer(self, inputs: Inputs, fields: Mapping[str, Any]) -> Result:
+        """Run the job; ``fields`` are those of its options that are not to have their default."""
+        return self.run(inputs, self.options_with(fields))
+
+    def options_with(self, fields: Mapping[str, Any]) -> Options:
+        """Return the options with some fields set, which are named as in `Option.field`."""
+        found: Any = self.options()
+        for name, value in fields.items():
+            outer, _, inner = name.partition(".")
+            if inner:
+                value = replace(getattr(found, outer), **{inner: value})
+            found = replace(found, **{outer: value})
+        options: Options = found
+        return options
+
+
+def whole(text: str) -> int:
+    """Return the whole number above 0 that a text says; the error is one that argparse shows."""
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """Return the number above 0 that a text says; the error is one that argparse shows."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return number
+
+
+TOP: Final = Option(
+    "top", "top", "how many rows the tables of the report have (default: 20)", whole, "N"
+)
+"""The option of jobs whose options have a field ``top``."""

@@ -1,0 +1,57 @@
+"""What was denied most, and what would allow it: one ACL each, proven by a replay.
+
+Denials are those that the log records. Left out, and counted, are those that only filtered an
+answer, as when somebody lists the topics, and what was asked less often than an option says. What
+would allow the others is decided under the current rules (`pipeline.analysis.grant`).
+
+That something was denied is no reason to allow it: the suggestions are for a person to choose from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.job import Job
+from aclbroker.pipeline.interface.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class DenialsOptions:
+    """What is worth telling.
+
+    - ``min_events``: leave out what was asked less often
+    - ``most``: look for what would allow so many, the most frequent ones
+    - ``top``: how many rows the tables of the report have
+
+    Raises ValueError for a number below 1.
+    """
+
+    min_events: int = 2
+    most: int = 1000
+    top: int = 20
+
+    def __post_init__(self) -> None:
+        for name in ("min_events", "most"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+def run(inputs: Inputs, options: DenialsOptions | None = None) -> Result:
+    """Return what was denied most, and write all of it, and the ACLs that would allow it."""
+    from aclbroker.pipeline.jobs.denials.find import find
+    from aclbroker.pipeline.jobs.denials.summary import summary
+
+    options = options or DenialsOptions()
+    found = find(inputs, min_events=options.min_events, most=options.most)
+    return summary(inputs, found, options.top)
+
+
+JOB: Final = Job(
+    "denials",
+    "tell what was denied, and the smallest ACL that would allow it",
+    DenialsOptions,
+    run,
+    needs=("acls",),
+)

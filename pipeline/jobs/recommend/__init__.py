@@ -1,0 +1,86 @@
+"""The smallest set of ACLs that still allows everything that was used, proven by a replay.
+
+What was used are the questions of the log that the current rules allow, whatever they allowed when
+they were asked; of a cluster whose rules are not given, those that were recorded as allowed. Super
+users, and broker users on their listener, need no ACL.
+
+Each principal gets one ACL for each operation and resource, without operations that others imply;
+of a session with several principals, the first. `pipeline.analysis.prefixes` then finds PREFIXED
+ACLs for many of them. Nothing that was asked and denied becomes allowed, and nothing else that the
+current rules deny, except what prefixes newly allow: that is their price, which is listed. DENYs
+are kept where they hold for something granted. Where resources without ACLs are open to everyone,
+those that were used get ACLs, and so are closed to all others.
+
+Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
+from the ACLs for what was written, and a warning says where it does not.
+
+What is collected here grows with the questions that differ to an authorizer, as the result does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.job import Job
+from aclbroker.pipeline.interface.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendOptions:
+    """How the ACLs are to be written.
+
+    - ``prefixes``: whether PREFIXED ACLs may stand for several names
+    - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
+      `pipeline.analysis.prefixes.PrefixOptions`
+    - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
+    - ``top``: how many rows the tables of the report have
+
+    Raises ValueError for a number below what is sensible.
+    """
+
+    prefixes: bool = True
+    minimum_names: int = 3
+    minimum_length: int = 4
+    maximum_price: int = 0
+    any_prefix: bool = False
+    hosts: bool = False
+    most_hosts: int = 3
+    top: int = 20
+
+    def __post_init__(self) -> None:
+        self.of_prefixes()
+        if self.most_hosts < 1:
+            raise ValueError(f"most_hosts must be at least 1, not {self.most_hosts}")
+
+    def of_prefixes(self) -> PrefixOptions | None:
+        """Return the options of prefixes; None if there are to be none."""
+        found = PrefixOptions(
+            self.minimum_names, self.minimum_length, self.maximum_price, self.any_prefix
+        )
+        return found if self.prefixes else None
+
+
+def run(inputs: Inputs, options: RecommendOptions | None = None) -> Result:
+    """Return what is recommended, and write the ACLs and the prefixes that were considered.
+
+    Raises InputError if the log has no allowed event.
+    """
+    from aclbroker.pipeline.jobs.recommend.find import find
+    from aclbroker.pipeline.jobs.recommend.summary import summary
+
+    options = options or RecommendOptions()
+    most_hosts = options.most_hosts if options.hosts else None
+    found = find(inputs, options.of_prefixes(), most_hosts)
+    return summary(inputs, found, maximum_price=options.maximum_price, top=options.top)
+
+
+JOB: Final = Job(
+    "recommend",
+    "find the smallest set of ACLs that allows what was used",
+    RecommendOptions,
+    run,
+    needs=("acls",),
+)
