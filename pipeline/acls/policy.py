@@ -67,7 +67,7 @@ def read_policy(path: Path) -> Policy:
 def parse_policy(text: str | bytes, source: str = "policy") -> Policy:
     """Return the policy of a text. Raises PolicyError, which names ``source`` as the file."""
     try:
-        return _Parser(text, source).policy()
+        return _PolicyParser(text, source).policy()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # The frequent mistake: a host or name * without quotes.
@@ -141,7 +141,7 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-class _Parser:
+class _PolicyParser:
     """Reads one document event by event, each method one level of the file."""
 
     def __init__(self, text: str | bytes, source: str) -> None:

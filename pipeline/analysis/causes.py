@@ -17,7 +17,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 
 
-class Setting(StrEnum):
+class DecisiveSetting(StrEnum):
     """What decides beside ACLs."""
 
     SUPER_USER = "super.users or broker.users"
@@ -46,7 +46,7 @@ class Causes(NamedTuple):
 
     removed: Sequence[AclBinding]
     added: Sequence[AclBinding]
-    settings: Sequence[Setting]
+    settings: Sequence[DecisiveSetting]
 
 
 def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
@@ -63,19 +63,19 @@ def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
     is_shared = len(lost) + len(imposed) < len(granted) + len(refused)
     if is_shared and before.cidr != after.cidr:
         # The same ACL is in both, and only one of them takes its host for a subnet.
-        settings.append(Setting.SUBNETS)
+        settings.append(DecisiveSetting.SUBNETS)
     removed, added = (lost, imposed) if allowed_before else (imposed, lost)
     return Causes(removed, added, settings)
 
 
 def _why_denied(
     allowing: Decided, denying: Decided
-) -> tuple[Sequence[AclBinding], Sequence[AclBinding], list[Setting]]:
+) -> tuple[Sequence[AclBinding], Sequence[AclBinding], list[DecisiveSetting]]:
     """What the one has and the other lacks that allows; what the other has that denies; settings"""
     if allowing.rule is RuleKind.SUPER_USER:
-        return (), (), [Setting.SUPER_USER]
+        return (), (), [DecisiveSetting.SUPER_USER]
     if allowing.rule is RuleKind.DEFAULT_ALLOW:
         if denying.on_resource is None:
-            return (), denying.denies, [Setting.DEFAULT]
+            return (), denying.denies, [DecisiveSetting.DEFAULT]
         return (), denying.on_resource, []
     return (() if denying.allows else allowing.allows), denying.denies, []

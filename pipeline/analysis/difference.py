@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AclDifference:
     """The ACLs of one set that are not in the other, each as its own set writes it.
 
     ``removed`` and ``added`` hold all of them. ``changed`` pairs some of them up, each at most
@@ -43,7 +43,7 @@ class Difference:
         return sorted(counts, key=lambda count: (-count[1] - count[2], count[0]))
 
 
-def difference(before: Ruleset, after: Ruleset) -> Difference:
+def difference(before: Ruleset, after: Ruleset) -> AclDifference:
     """Compare the ACLs of two rule sets.
 
     Two ACLs are one if they differ only in how the same address or subnet is written.
@@ -51,7 +51,7 @@ def difference(before: Ruleset, after: Ruleset) -> Difference:
     old, new = _normalised(before), _normalised(after)
     removed = ordered(old[key] for key in old.keys() - new.keys())
     added = ordered(new[key] for key in new.keys() - old.keys())
-    return Difference(removed, added, tuple(_changes(removed, added)))
+    return AclDifference(removed, added, tuple(_changes(removed, added)))
 
 
 def setting_differences(before: Ruleset, after: Ruleset) -> list[tuple[str, str, str]]:

@@ -34,7 +34,7 @@ _LISTENER: Final = "any"
 """ACLs do not tell listeners apart."""
 
 
-class Use(NamedTuple):
+class SessionUse(NamedTuple):
     """What a session did: one operation on resources of one type.
 
     ``host`` None is any host that no ACL names.
@@ -67,7 +67,7 @@ class Unmet(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Grants:
+class NeededGrants:
     """ALLOW ACLs by whom they name: the operations of each name, as bits (1 << operation).
 
     ``unmet`` are the uses that they do not allow.
@@ -130,10 +130,10 @@ def fewest(bits: int) -> int:
 
 
 def needed(
-    uses: Iterable[Use],
+    uses: Iterable[SessionUse],
     rules: Ruleset | None,
     sessions: Iterable[Principals],
-) -> Grants:
+) -> NeededGrants:
     """Return the fewest ACLs on single resources that allow the uses.
 
     ``rules``: those that allow the uses now; None if they are not known, and then nothing limits
@@ -153,7 +153,7 @@ class _Granting:
     """Finds the grant for each use."""
 
     def __init__(self, rules: Ruleset | None, sessions: Iterable[Principals]) -> None:
-        self.grants = Grants()
+        self.grants = NeededGrants()
         self._authorizer = None
         if rules is not None:
             # Who needs no ACL would seem to have ACLs that allow everything.
@@ -167,7 +167,7 @@ class _Granting:
             for principal in principals:
                 self._seen_in.setdefault(principal, set()).add(principals)
 
-    def take(self, use: Use) -> None:
+    def take(self, use: SessionUse) -> None:
         """Grant what allows a use, or take note of why nothing does."""
         first = use.principals[0]
         if first == WILDCARD_PRINCIPAL:
@@ -178,21 +178,21 @@ class _Granting:
         for name, is_allowed in zip(use.names, self._allowed_from_anywhere(use), strict=True):
             self._grant(use, name, grantee if is_allowed else self._narrowed(use, name))
 
-    def _in_all_sessions(self, use: Use) -> Principals:
+    def _in_all_sessions(self, use: SessionUse) -> Principals:
         """The principals that are surely there wherever the first one is."""
         first = use.principals[0]
         if self._seen_in.get(first, {use.principals}) == {use.principals}:
             return use.principals
         return (first,)
 
-    def _allowed_from_anywhere(self, use: Use) -> list[bool]:
+    def _allowed_from_anywhere(self, use: SessionUse) -> list[bool]:
         if self._authorizer is None:
             return [True] * len(use.names)
         session = Session(self._in_all_sessions(use), self._nowhere, _LISTENER)
         decisions = self._authorizer.authorize(session, use.operation, use.resource_type, use.names)
         return [decision.allowed for decision in decisions]
 
-    def _narrowed(self, use: Use, name: str) -> Grantee | None:
+    def _narrowed(self, use: SessionUse, name: str) -> Grantee | None:
         """A grantee that an ACL of now allows the same, the first principal if it may be."""
         if self._authorizer is None:
             return None
@@ -215,7 +215,7 @@ class _Granting:
             default=None,
         )
 
-    def _grant(self, use: Use, name: str, grantee: Grantee | None) -> None:
+    def _grant(self, use: SessionUse, name: str, grantee: Grantee | None) -> None:
         if grantee is None:
             self._refuse(use, [name], "the current rules do not allow it")
             return
@@ -229,7 +229,7 @@ class _Granting:
         names = granted.setdefault(grantee, {})
         names[name] = names.get(name, 0) | 1 << use.operation
 
-    def _refuse(self, use: Use, names: Iterable[str], reason: str) -> None:
+    def _refuse(self, use: SessionUse, names: Iterable[str], reason: str) -> None:
         self.grants.unmet.extend(Unmet(*use[:4], name, reason) for name in names)
 
 
@@ -241,7 +241,7 @@ def _narrowness(host: str) -> tuple[int, int]:
     return (2, 0) if around is None else (1, around.size.prefix_length)
 
 
-def bound_to_hosts(grants: Grants, hosts: Mapping[str, Collection[str]]) -> Grants:
+def bound_to_hosts(grants: NeededGrants, hosts: Mapping[str, Collection[str]]) -> NeededGrants:
     """Return the same grants, but from some hosts alone to those principals that have ``hosts``.
 
     Grants that name a host already stay as they are. The hosts are addresses in canonical form;
@@ -259,7 +259,7 @@ def bound_to_hosts(grants: Grants, hosts: Mapping[str, Collection[str]]) -> Gran
                     here[name] = here.get(name, 0) | bits
         return found
 
-    return minimized(Grants(bound(grants.literal), bound(grants.prefixed), grants.unmet))
+    return minimized(NeededGrants(bound(grants.literal), bound(grants.prefixed), grants.unmet))
 
 
 def _as_java(host: str) -> str:
@@ -271,7 +271,7 @@ def _as_java(host: str) -> str:
     return ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
 
 
-def minimized(grants: Grants) -> Grants:
+def minimized(grants: NeededGrants) -> NeededGrants:
     """Return the same without the operations that others imply, or wider ACLs allow."""
     prefixed: dict[Grantee, PrefixBits] = {}
     # The shortest prefixes first, and `*` before other hosts: they make later ones needless.
@@ -293,7 +293,7 @@ def minimized(grants: Grants) -> Grants:
                 kept[name] = left
         if kept:
             literal[grantee] = kept
-    return Grants(literal, {who: found.bits for who, found in prefixed.items()}, grants.unmet)
+    return NeededGrants(literal, {who: found.bits for who, found in prefixed.items()}, grants.unmet)
 
 
 class PrefixBits:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
 from aclbroker.pipeline.analysis.least_privilege import (
     Grantee,
-    Grants,
+    NeededGrants,
     allowing,
     effective,
     minimized,
@@ -73,7 +73,7 @@ class Candidate(NamedTuple):
 
 
 def candidates(
-    grants: Grants, names: Mapping[ResourceType, Collection[str]], options: PrefixOptions
+    grants: NeededGrants, names: Mapping[ResourceType, Collection[str]], options: PrefixOptions
 ) -> Iterator[Candidate]:
     """Return the prefixes to consider, whatever their price.
 
@@ -91,7 +91,7 @@ def candidates(
             yield from _of_grantee(grantee, granted, known, options)
 
 
-def _granted(grants: Grants, resource_type: ResourceType) -> Iterator[str]:
+def _granted(grants: NeededGrants, resource_type: ResourceType) -> Iterator[str]:
     for grantee, names in grants.literal.items():
         if grantee.resource_type is resource_type:
             yield from names
@@ -161,7 +161,7 @@ def _delimited(name: str) -> Iterator[str]:
     return (name[: at + 1] for at, char in enumerate(name) if char in DELIMITERS)
 
 
-def consolidated(grants: Grants, acceptable: Iterable[Candidate]) -> Grants:
+def consolidated(grants: NeededGrants, acceptable: Iterable[Candidate]) -> NeededGrants:
     """Return the grants with as few ACLs as prefixes can make of them.
 
     Of nested prefixes the shortest is taken: it stands for all the names of the others.
@@ -179,4 +179,4 @@ def consolidated(grants: Grants, acceptable: Iterable[Candidate]) -> Grants:
         last = each
         prefixes = prefixed.setdefault(each.grantee, {})
         prefixes[each.prefix] = prefixes.get(each.prefix, 0) | 1 << each.operation
-    return minimized(Grants(grants.literal, prefixed, grants.unmet))
+    return minimized(NeededGrants(grants.literal, prefixed, grants.unmet))

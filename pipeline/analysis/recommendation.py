@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import (
-    Grants,
+    NeededGrants,
     Principals,
-    Use,
+    SessionUse,
     bound_to_hosts,
     needed,
 )
@@ -26,7 +26,7 @@ class Evidence:
     resources that exist. ``hosts``: where the principals come from whose grants are to say so.
     """
 
-    uses: Iterable[Use]
+    uses: Iterable[SessionUse]
     sessions: Collection[Principals]
     names: Mapping[ResourceType, Collection[str]]
     hosts: Mapping[str, Collection[str]]
@@ -45,7 +45,7 @@ class Draft:
         self._sessions = evidence.sessions
         self._options = options
         grants = needed(evidence.uses, rules, evidence.sessions)
-        self.grants: Grants = bound_to_hosts(grants, evidence.hosts)
+        self.grants: NeededGrants = bound_to_hosts(grants, evidence.hosts)
         found = candidates(self.grants, evidence.names, options) if options is not None else ()
         self.considered: Sequence[Candidate] = list(found)
 

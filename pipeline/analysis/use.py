@@ -49,7 +49,7 @@ class Asked(NamedTuple):
     last_day: date
 
 
-class Use(Enum):
+class UseKind(Enum):
     """What an ACL is to the questions of a log; the values are for tables."""
 
     UNMATCHED = "unmatched"
@@ -81,7 +81,7 @@ class AclUse(NamedTuple):
     """
 
     acl: AclBinding
-    use: Use
+    use: UseKind
     stays: Stay | None
     events: int
     decisive_events: int
@@ -125,10 +125,10 @@ def acl_uses(
     ]
 
 
-def _use(matched: int, decisive: int) -> Use:
+def _use(matched: int, decisive: int) -> UseKind:
     if decisive:
-        return Use.NEEDED
-    return Use.NEVER_DECISIVE if matched else Use.UNMATCHED
+        return UseKind.NEEDED
+    return UseKind.NEVER_DECISIVE if matched else UseKind.UNMATCHED
 
 
 def _decides_alone(question: Asked) -> int | None:

@@ -13,13 +13,13 @@ from aclbroker.pipeline.command.options import ALL, AuditOptions
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import ClusterRules, RuleFiles
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.tables import Progress as Batch
+from aclbroker.pipeline.ingest.tables import BatchProgress
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.job import Job
 from aclbroker.pipeline.interface.output import Output
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs import JOBS, ingest
-from aclbroker.pipeline.report.content import Cluster, Report
+from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
 from aclbroker.pipeline.report.html import page
 from aclbroker.pipeline.report.words import counted
 
@@ -32,7 +32,7 @@ _NAMED: Final = 3
 
 def answered(
     spark: SparkSession, options: AuditOptions, rules: RuleFiles, progress: Progress
-) -> Report:
+) -> AuditReport:
     """Answer what the options ask for and write everything below their output.
 
     Raises InputError if a job cannot answer; with the job ``all`` the report says so instead.
@@ -56,7 +56,7 @@ def answered(
         by_cluster.names,
     )
     results, unanswered = _results(inputs, options, progress)
-    report = Report(
+    report = AuditReport(
         results,
         datetime.now(UTC),
         found.window,
@@ -95,7 +95,7 @@ def _tables(
     if options.job != ingest.JOB.name:
         return load(spark, options, rules.named_cluster)
 
-    def told(batch: Batch) -> None:
+    def told(batch: BatchProgress) -> None:
         progress.note(f"batch {batch.batch}: {batch.lines:,} lines")
 
     gather(spark, options, rules.named_cluster, told)
@@ -104,7 +104,7 @@ def _tables(
 
 def _results(
     inputs: Inputs, options: AuditOptions, progress: Progress
-) -> tuple[list[Result], dict[str, str]]:
+) -> tuple[list[JobResult], dict[str, str]]:
     results, unanswered = [], {}
     for job in _asked(options):
         missing = [f"--{name}" for name in job.needs if not getattr(options, name)]
@@ -127,11 +127,11 @@ def _asked(options: AuditOptions) -> list[Job[Any]]:
     return [JOBS[options.job]]
 
 
-def _cluster(name: str, events: int, rules: ClusterRules) -> Cluster:
+def _cluster(name: str, events: int, rules: ClusterRules) -> LoggedCluster:
     current, proposed, other = (
         each.get(name) for each in (rules.current, rules.proposed, rules.other)
     )
-    return Cluster(name, events, current, proposed, other)
+    return LoggedCluster(name, events, current, proposed, other)
 
 
 def _warnings(log: Content, rules: ClusterRules) -> list[str]:

@@ -16,7 +16,7 @@ from aclbroker.pipeline.ingest.read import Form, Reading, form_of, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.ingest.tables import (
     QUARANTINE,
-    Progress,
+    BatchProgress,
     follow,
     has_tables,
     ingest,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 UNNAMED_CLUSTER: Final = "kafka"
 """What the cluster of a Kafka's log is called if nobody names it."""
 
-Told = Callable[[Progress], None]
+Told = Callable[[BatchProgress], None]
 
 
 class LogTables(NamedTuple):

@@ -34,9 +34,9 @@ class Progress:
         self._stream.flush()
 
     @contextmanager
-    def step(self, name: str) -> Iterator[Step]:
+    def step(self, name: str) -> Iterator[TimedStep]:
         """Time what is done inside; a step that fails leaves no line."""
-        step = Step(name)
+        step = TimedStep(name)
         done = threading.Event()
         ticker = threading.Thread(target=self._tick, args=(step, done), daemon=True)
         if self._is_terminal:
@@ -50,7 +50,7 @@ class Progress:
                 self._stream.write(_CLEAR_LINE)
         self.note(f"{step.name}: {step.told()}")
 
-    def _tick(self, step: Step, done: threading.Event) -> None:
+    def _tick(self, step: TimedStep, done: threading.Event) -> None:
         while not done.wait(_REFRESHED_EVERY):
             line = f"{step.name}: {step.seconds:.0f} s{self._tasks()}"
             self._stream.write(f"{_CLEAR_LINE}{line}")
@@ -66,7 +66,7 @@ class Progress:
         return f", {ended:,} of {total:,} tasks" if total else ""
 
 
-class Step:
+class TimedStep:
     """A step that runs. ``lines`` is how many lines of the log it has read, if it reads any.
 
     ``name`` may be made more precise until it ends.

@@ -19,7 +19,7 @@ from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from aclbroker.pipeline.report.content import Report
+    from aclbroker.pipeline.report.content import AuditReport
 
 DONE, REFUSED, FAILED = 0, 1, 2
 """The exit statuses: answered, whatever was found; what was given cannot answer it; failed."""
@@ -47,7 +47,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
     return DONE
 
 
-def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> Report:
+def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_rules, options, describe)
         # What is wrong with them is told before Spark starts, unless they are many.

@@ -41,7 +41,7 @@ _KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "allowed"]
 """The keys that are read; others may hold anything, and stand there twice."""
 
 
-class Reason(StrEnum):
+class JsonReason(StrEnum):
     """Why a line is quarantined, in the order in which it is asked."""
 
     ENCODING = "bytes or escapes that are not UTF-8"
@@ -66,7 +66,7 @@ class Reason(StrEnum):
     CONTRADICTION = "the rule contradicts the decision"
 
 
-def parse(line: bytes) -> tuple[datetime, Record] | Reason:
+def parse(line: bytes) -> tuple[datetime, Record] | JsonReason:
     r"""Return what a line, without its ``\n``, says, or the reason to quarantine it."""
     keys: list[list[str]] = []
     try:
@@ -74,16 +74,16 @@ def parse(line: bytes) -> tuple[datetime, Record] | Reason:
         # A lone surrogate is an escape that JSON allows, and no character.
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeError:
-        return Reason.ENCODING
+        return JsonReason.ENCODING
     except (ValueError, RecursionError):
-        return Reason.JSON
+        return JsonReason.JSON
     # Objects are made from the inside out. Of a key that stands twice readers take either value.
     if not isinstance(found, dict) or len(keys[-1]) != len(set(keys[-1])):
-        return Reason.JSON
+        return JsonReason.JSON
     timestamp = time_of(found.get("timestamp"))
     reason = _wrong_origin(found, timestamp) or _wrong_request(found) or _wrong_rule(found)
     if reason is not None or timestamp is None:
-        return reason or Reason.TIMESTAMP
+        return reason or JsonReason.TIMESTAMP
     return timestamp, _record(found)
 
 
@@ -118,9 +118,9 @@ def others(principals: Any, principal: str) -> str | None:
     if principals is None:
         return None
     if not isinstance(principals, list) or not all(_is_principal(each) for each in principals):
-        raise ValueError(Reason.PRINCIPALS)
+        raise ValueError(JsonReason.PRINCIPALS)
     if principals[:1] != [principal]:
-        raise ValueError(Reason.PRINCIPALS)
+        raise ValueError(JsonReason.PRINCIPALS)
     return json.dumps(principals[1:]) if len(principals) > 1 else None
 
 
@@ -136,17 +136,17 @@ def _is_text_or_null(found: dict[str, Any], key: str) -> bool:
     return key in found and (found[key] is None or isinstance(found[key], str))
 
 
-def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> Reason | None:
+def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> JsonReason | None:
     """Who asked, when and where."""
     checks = {
-        Reason.EVENT: found.get("event") == "authorization",
-        Reason.TIMESTAMP: timestamp is not None,
-        Reason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,
-        Reason.CLUSTER: _is_text(found.get("cluster_id")),
-        Reason.LISTENER: _is_text(found.get("listener")),
-        Reason.PRINCIPAL: _is_principal(found.get("principal")),
-        Reason.PRINCIPALS: _has_principals(found),
-        Reason.HOST: _is_text(found.get("host")),
+        JsonReason.EVENT: found.get("event") == "authorization",
+        JsonReason.TIMESTAMP: timestamp is not None,
+        JsonReason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,
+        JsonReason.CLUSTER: _is_text(found.get("cluster_id")),
+        JsonReason.LISTENER: _is_text(found.get("listener")),
+        JsonReason.PRINCIPAL: _is_principal(found.get("principal")),
+        JsonReason.PRINCIPALS: _has_principals(found),
+        JsonReason.HOST: _is_text(found.get("host")),
     }
     return next((reason for reason, holds in checks.items() if not holds), None)
 
@@ -159,34 +159,34 @@ def _has_principals(found: dict[str, Any]) -> bool:
     return True
 
 
-def _wrong_request(found: dict[str, Any]) -> Reason | None:
+def _wrong_request(found: dict[str, Any]) -> JsonReason | None:
     """What was asked."""
     count = found.get("resource_ref_count")
     is_count = type(count) is int and 0 <= count <= MOST_REFERENCES
     checks = {
-        Reason.OPERATION: _is_text(found.get("operation")) and found["operation"] in OPERATIONS,
-        Reason.RESOURCE_TYPE: (
+        JsonReason.OPERATION: _is_text(found.get("operation")) and found["operation"] in OPERATIONS,
+        JsonReason.RESOURCE_TYPE: (
             _is_text(found.get("resource_type")) and found["resource_type"] in RESOURCE_TYPES
         ),
-        Reason.PATTERN_TYPE: found.get("pattern_type") == PatternType.LITERAL.name,
-        Reason.RESOURCE_NAME: _is_text_or_null(found, "resource_name"),
-        Reason.COUNT: is_count,
-        Reason.API: _is_text(found.get("api_name")),
-        Reason.CLIENT: _is_text_or_null(found, "client_id"),
+        JsonReason.PATTERN_TYPE: found.get("pattern_type") == PatternType.LITERAL.name,
+        JsonReason.RESOURCE_NAME: _is_text_or_null(found, "resource_name"),
+        JsonReason.COUNT: is_count,
+        JsonReason.API: _is_text(found.get("api_name")),
+        JsonReason.CLIENT: _is_text_or_null(found, "client_id"),
     }
     return next((reason for reason, holds in checks.items() if not holds), None)
 
 
-def _wrong_rule(found: dict[str, Any]) -> Reason | None:
+def _wrong_rule(found: dict[str, Any]) -> JsonReason | None:
     """What was decided."""
     allowed, rule = found.get("allowed"), found.get("rule")
     if not isinstance(allowed, bool):
-        return Reason.ALLOWED
+        return JsonReason.ALLOWED
     if not isinstance(rule, str) or rule not in RULES:
-        return Reason.RULE
+        return JsonReason.RULE
     denies = rule == RuleKind.DEFAULT_DENY.value
     if (rule in ALLOWING and not allowed) or (denies and allowed):
-        return Reason.CONTRADICTION
+        return JsonReason.CONTRADICTION
     return None
 
 

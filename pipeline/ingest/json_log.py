@@ -94,7 +94,7 @@ def _one_by_one(lines: pa.Array, source_file: str) -> Parsed:
     times, records, rejected = [], [], []
     for line in lines.to_pylist():
         found = json_line.parse(line)
-        if isinstance(found, json_line.Reason):
+        if isinstance(found, json_line.JsonReason):
             rejected.append(Rejected(source_file, line, found.value, json_line.day_of(line)))
         else:
             times.append(found[0])

@@ -43,7 +43,7 @@ class Dialect(StrEnum):
     """StandardAuthorizer since 4.2: ``StandardAcl[...]``."""
 
 
-class Reason(StrEnum):
+class KafkaReason(StrEnum):
     """Why a line is quarantined, in the order in which it is asked."""
 
     HEAD = "does not begin as a record of the authorizer"
@@ -139,7 +139,7 @@ APIS: Final = frozenset(
 """The names of API keys, by Kafka 2.4 to 4.3, as its log prints them."""
 
 
-def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Record] | Reason:
+def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Record] | KafkaReason:
     r"""Return what a line, without its ``\n`` or ``\r\n``, says, or the reason to quarantine it.
 
     ``cluster`` is what the record shall name, since the line does not. ``zone``: that of the
@@ -147,13 +147,13 @@ def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Reco
     set back, the first is taken.
     """
     if not re.match(TIME_BYTES, line):
-        return Reason.HEAD
+        return KafkaReason.HEAD
     record = parse_rest(line[TIME_LENGTH:], cluster)
-    if isinstance(record, Reason):
+    if isinstance(record, KafkaReason):
         return record
     second = second_of(line[1:20].decode(), zone)
     if second is None:
-        return Reason.TIME
+        return KafkaReason.TIME
     return second + timedelta(milliseconds=int(line[21:24])), record
 
 
@@ -165,31 +165,36 @@ def second_of(text: str, zone: tzinfo) -> datetime | None:
         return None
 
 
-def parse_rest(rest: bytes, cluster: str) -> Record | Reason:
+def parse_rest(rest: bytes, cluster: str) -> Record | KafkaReason:
     """Return what a line says behind its time, or the reason to quarantine it."""
     if not _HEAD.match(rest):
-        return Reason.HEAD
+        return KafkaReason.HEAD
     if not ends_as_record(rest):
-        return Reason.CUT_OFF
+        return KafkaReason.CUT_OFF
     if _decoded(rest) is None:
-        return Reason.ENCODING
+        return KafkaReason.ENCODING
     parts = _parted(rest.removesuffix(b"\r").removesuffix(TAIL.encode()))
     found = [read(part) for (read, _), part in zip(PARTS, parts, strict=True)]
-    reasons = [each for each in found if isinstance(each, Reason)]
+    reasons = [each for each in found if isinstance(each, KafkaReason)]
     if reasons:
-        return min(reasons, key=list(Reason).index)
+        return min(reasons, key=list(KafkaReason).index)
     return _together(cluster, *found)
 
 
 def _together(
-    cluster: str, asker: Asker, host: Host, resource: Resource, request: Request, rule: Rule
-) -> Record | Reason:
+    cluster: str,
+    asker: Asker,
+    host: Host,
+    resource: ResourcePart,
+    request: RequestPart,
+    rule: RulePart,
+) -> Record | KafkaReason:
     if asker.is_old != rule.is_missing:
-        return Reason.WORDS
+        return KafkaReason.WORDS
     if not (resource.has_pattern or request.is_missing):
-        return Reason.RESOURCE
+        return KafkaReason.RESOURCE
     if not (rule.may_allow if asker.allowed else rule.may_deny):
-        return Reason.CONTRADICTION
+        return KafkaReason.CONTRADICTION
     return Record(
         cluster=cluster,
         listener=None,
@@ -240,22 +245,22 @@ class Asker(NamedTuple):
     is_old: bool
 
 
-def asker_of(part: bytes | None) -> Asker | Reason:
+def asker_of(part: bytes | None) -> Asker | KafkaReason:
     """Return what a part before `HOST` says, or the reason to quarantine the line."""
     text = _decoded(part)
     if part is None or text is None or not _HEAD.match(part):
-        return Reason.WORDS
+        return KafkaReason.WORDS
     verdict = _VERDICTS.get(tuple(map(text.count, WORDS)))
     principal, found, operation = text.partition(f"{verdict} ")
     if verdict is None or not found:
-        return Reason.WORDS
+        return KafkaReason.WORDS
     level, _, principal = principal.partition(f"{PRINCIPAL} ")
     if not _PRINCIPAL.match(principal):
-        return Reason.PRINCIPAL
+        return KafkaReason.PRINCIPAL
     is_old = verdict in (ALLOWED_OLD, DENIED_OLD)
     asked = (OLD_OPERATIONS if is_old else OPERATIONS).get(operation)
     if asked is None:
-        return Reason.OPERATION
+        return KafkaReason.OPERATION
     return Asker(level == "TRACE", principal, verdict in (ALLOWED, ALLOWED_OLD), asked, is_old)
 
 
@@ -272,15 +277,15 @@ class Host(NamedTuple):
     host: str
 
 
-def host_of(part: bytes | None) -> Host | Reason:
+def host_of(part: bytes | None) -> Host | KafkaReason:
     """Return what a part behind `HOST` says, or the reason to quarantine the line."""
     text = _decoded(part)
     if text is None or _has_word(text) or not text.startswith(" "):
-        return Reason.WORDS
-    return Host(canonical_host(text[1:])) if _HOST.fullmatch(text) else Reason.HOST
+        return KafkaReason.WORDS
+    return Host(canonical_host(text[1:])) if _HOST.fullmatch(text) else KafkaReason.HOST
 
 
-class Resource(NamedTuple):
+class ResourcePart(NamedTuple):
     """What a line says behind `RESOURCE`. Before Kafka 2.0 it has no pattern type."""
 
     resource_type: str
@@ -288,19 +293,19 @@ class Resource(NamedTuple):
     has_pattern: bool
 
 
-def resource_of(part: bytes | None) -> Resource | Reason:
+def resource_of(part: bytes | None) -> ResourcePart | KafkaReason:
     """Return what a part behind `RESOURCE` says, or the reason to quarantine the line."""
     text = _decoded(part)
     if text is None or _has_word(text) or not text.startswith(" "):
-        return Reason.WORDS
+        return KafkaReason.WORDS
     printed, colon, name = text[1:].partition(":")
     resource_type = RESOURCE_TYPES.get(printed)
     if resource_type is None or not colon:
-        return Reason.RESOURCE
-    return Resource(resource_type, name.removeprefix(_LITERAL), name.startswith(_LITERAL))
+        return KafkaReason.RESOURCE
+    return ResourcePart(resource_type, name.removeprefix(_LITERAL), name.startswith(_LITERAL))
 
 
-class Request(NamedTuple):
+class RequestPart(NamedTuple):
     """What a line says behind `REQUEST`, which Kafka has there since 2.4."""
 
     api: str | None
@@ -308,22 +313,22 @@ class Request(NamedTuple):
     is_missing: bool
 
 
-def request_of(part: bytes | None) -> Request | Reason:
+def request_of(part: bytes | None) -> RequestPart | KafkaReason:
     """Return what a part behind `REQUEST` says, or the reason to quarantine the line."""
     if part is None:
-        return Request(None, 1, is_missing=True)
+        return RequestPart(None, 1, is_missing=True)
     text = _decoded(part)
     api, found, count = (text or "").partition(f"{COUNT} ")
     if not found or _has_word(api) or _has_word(count) or not api.startswith(" "):
-        return Reason.WORDS
+        return KafkaReason.WORDS
     if api[1:] not in APIS:
-        return Reason.API
+        return KafkaReason.API
     if not (count.isascii() and count.isdigit() and len(count) < 10):
-        return Reason.COUNT
-    return Request(api[1:], int(count), is_missing=False)
+        return KafkaReason.COUNT
+    return RequestPart(api[1:], int(count), is_missing=False)
 
 
-class Rule(NamedTuple):
+class RulePart(NamedTuple):
     """What a line says behind `RULE`, which Kafka has there since 3.3, and what that can decide."""
 
     rule: str | None
@@ -333,36 +338,36 @@ class Rule(NamedTuple):
     is_missing: bool
 
 
-def rule_of(part: bytes | None) -> Rule | Reason:
+def rule_of(part: bytes | None) -> RulePart | KafkaReason:
     """Return what a part behind `RULE` says, or the reason to quarantine the line."""
     if part is None:
-        return Rule(None, Dialect.ZOOKEEPER.value, True, True, is_missing=True)
+        return RulePart(None, Dialect.ZOOKEEPER.value, True, True, is_missing=True)
     text = _decoded(part)
     if text is None or _has_word(text) or not text.startswith(" "):
-        return Reason.WORDS
+        return KafkaReason.WORDS
     rule = text[1:]
     if rule in SIMPLE_RULES:
         return _rule(rule, Dialect.ROUND, SIMPLE_RULES[rule])
     if rule == REMOVED_ACL:
-        return Rule(MATCHING_ACL, Dialect.SQUARE.value, True, True, is_missing=False)
+        return RulePart(MATCHING_ACL, Dialect.SQUARE.value, True, True, is_missing=False)
     for dialect, head, tails in _ACL_RULES:
         if rule.startswith(head):
             for tail, permits in tails.items():
                 if rule.endswith(tail):
                     return _rule(MATCHING_ACL, dialect, permits)
-    return Reason.RULE
+    return KafkaReason.RULE
 
 
-def _rule(rule: str, dialect: Dialect, permits: bool) -> Rule:
-    return Rule(rule, dialect.value, permits, not permits, is_missing=False)
+def _rule(rule: str, dialect: Dialect, permits: bool) -> RulePart:
+    return RulePart(rule, dialect.value, permits, not permits, is_missing=False)
 
 
 PARTS: Final[Sequence[tuple[Callable[[bytes | None], Any], tuple[str, ...]]]] = (
     (asker_of, Asker._fields),
     (host_of, Host._fields),
-    (resource_of, Resource._fields),
-    (request_of, Request._fields),
-    (rule_of, Rule._fields),
+    (resource_of, ResourcePart._fields),
+    (request_of, RequestPart._fields),
+    (rule_of, RulePart._fields),
 )
 """What reads each of the parts of a line, in their order, and which fields it finds."""
 

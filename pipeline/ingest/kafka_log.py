@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
-from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 
@@ -79,7 +79,7 @@ class KafkaLog:
                 return
             for between in self._between(marks):
                 for line in between:
-                    found.rejected.setdefault(line, Reason.BETWEEN)
+                    found.rejected.setdefault(line, KafkaReason.BETWEEN)
         yield self._parsed(lines, found)
 
     def _read(self, lines: pa.Array) -> _Read:
@@ -92,7 +92,7 @@ class KafkaLog:
         suspects = np.flatnonzero(np.isin(codes, list(wrong)) | np.isnat(micros))
         is_timed = has_time.to_numpy(zero_copy_only=False)
         rejected = {
-            line: wrong.get(codes[line], Reason.TIME) if is_timed[line] else Reason.HEAD
+            line: wrong.get(codes[line], KafkaReason.TIME) if is_timed[line] else KafkaReason.HEAD
             for line in suspects.tolist()
         }
         return _Read(records, rows[codes], micros, rejected)
@@ -143,7 +143,7 @@ class _Read(NamedTuple):
     records: pa.Table
     rows: NDArray[np.int64]
     micros: NDArray[np.datetime64]
-    rejected: dict[int, Reason]
+    rejected: dict[int, KafkaReason]
 
 
 class _Marks(NamedTuple):
@@ -169,13 +169,13 @@ class _Marks(NamedTuple):
         return bool(self.ends or self.cuts) or self.size > _LONGEST_RECORD
 
 
-def _marks(lines: pa.Array, rejected: dict[int, Reason]) -> _Marks:
+def _marks(lines: pa.Array, rejected: dict[int, KafkaReason]) -> _Marks:
     sizes = pc.binary_length(lines).to_numpy().astype(np.int64) + 1
     after = np.cumsum(sizes)
     return _Marks(
         after - sizes,
         int(after[-1]),
-        [line for line, reason in rejected.items() if reason is Reason.CUT_OFF],
+        [line for line, reason in rejected.items() if reason is KafkaReason.CUT_OFF],
         [line for line in rejected if kafka_line.ends_as_record(lines[line].as_py())],
     )
 

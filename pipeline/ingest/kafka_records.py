@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
-from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA
 
 Flags = NDArray[np.bool_]
@@ -25,7 +25,7 @@ class Said(NamedTuple):
 
     records: pa.Table
     rows: NDArray[np.int64]
-    wrong: dict[int, Reason]
+    wrong: dict[int, KafkaReason]
 
 
 def said(rests: pa.Array, cluster: str) -> Said:
@@ -79,7 +79,7 @@ class _Known(dict[bytes | None, tuple[Any, ...]]):
     """What parts at one place say: whether that is something, and if so, these fields."""
 
     def __init__(
-        self, read: Callable[[bytes | None], tuple[Any, ...] | Reason], fields: tuple[str, ...]
+        self, read: Callable[[bytes | None], tuple[Any, ...] | KafkaReason], fields: tuple[str, ...]
     ) -> None:
         super().__init__()
         self.fields = ("is_good", *fields)
@@ -90,7 +90,7 @@ class _Known(dict[bytes | None, tuple[Any, ...]]):
         if len(self) >= _MOST_KNOWN:
             self.clear()
         found = self._read(part)
-        said = self._nothing if isinstance(found, Reason) else (True, *found)
+        said = self._nothing if isinstance(found, KafkaReason) else (True, *found)
         self[part] = said
         return said
 
@@ -129,7 +129,7 @@ def _agree(asker: _Parts, host: _Parts, resource: _Parts, request: _Parts, rule:
     return agree & (resource.flag("has_pattern") | request.flag("is_missing"))
 
 
-def _reason(rest: bytes, cluster: str) -> Reason:
+def _reason(rest: bytes, cluster: str) -> KafkaReason:
     found = kafka_line.parse_rest(rest, cluster)
     # No line may be lost, not even if the two ways to read it should ever differ.
-    return found if isinstance(found, Reason) else Reason.WORDS
+    return found if isinstance(found, KafkaReason) else KafkaReason.WORDS

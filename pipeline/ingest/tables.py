@@ -46,7 +46,7 @@ _BATCH: Final = {"maxBytesPerTrigger": str(4 << 30)}
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class BatchProgress:
     """A batch that is in the tables: its number within its input, and how many lines it had."""
 
     batch: int
@@ -59,7 +59,7 @@ def ingest(
     reading: Reading,
     place: str,
     *,
-    told: Callable[[Progress], None] = lambda progress: None,
+    told: Callable[[BatchProgress], None] = lambda progress: None,
     options: Mapping[str, str] | None = None,
     client: Mapping[str, str] | None = None,
 ) -> None:
@@ -86,7 +86,7 @@ def follow(
     reading: Reading,
     place: str,
     *,
-    told: Callable[[Progress], None] = lambda progress: None,
+    told: Callable[[BatchProgress], None] = lambda progress: None,
     interval: str = "10 seconds",
     client: Mapping[str, str] | None = None,
 ) -> None:
@@ -169,14 +169,14 @@ def _query(
     found: DataFrame,
     reading: Reading,
     place: str,
-    told: Callable[[Progress], None],
+    told: Callable[[BatchProgress], None],
     trigger: dict[str, Any],
 ) -> StreamingQuery:
     source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
     _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
 
     def write(batch: DataFrame, number: int) -> None:
-        told(Progress(number, _write(batch, reading, place, f"{source}-{number:06}")))
+        told(BatchProgress(number, _write(batch, reading, place, f"{source}-{number:06}")))
 
     writer = found.writeStream.foreachBatch(write)
     located = writer.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")

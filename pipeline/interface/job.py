@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 Options = TypeVar("Options")
 
@@ -44,13 +44,13 @@ class Job(Generic[Options]):
     name: str
     does: str
     options: type[Options]
-    run: Callable[[Inputs, Options], Result]
+    run: Callable[[Inputs, Options], JobResult]
     arguments: tuple[Option, ...] = ()
     needs: tuple[str, ...] = ()
     looks_back: bool = False
     former_name: str = ""
 
-    def answer(self, inputs: Inputs, fields: Mapping[str, Any]) -> Result:
+    def answer(self, inputs: Inputs, fields: Mapping[str, Any]) -> JobResult:
         """Run the job; ``fields`` are those of its options that are not to have their default."""
         return self.run(inputs, self.options_with(fields))
 

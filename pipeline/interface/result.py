@@ -44,7 +44,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class JobResult:
     """The outcome of one job.
 
     ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the

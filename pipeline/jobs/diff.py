@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.difference import Difference, difference, setting_differences
+from aclbroker.pipeline.analysis.difference import AclDifference, difference, setting_differences
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
-from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
 
 if TYPE_CHECKING:
     from aclbroker.pipeline.replay.comparison import Comparison
@@ -33,10 +33,10 @@ class _Pair(NamedTuple):
     name: str
     current: Ruleset
     other: Ruleset
-    acls: Difference
+    acls: AclDifference
 
 
-def run(inputs: Inputs, options: DiffOptions | None = None) -> Result:
+def run(inputs: Inputs, options: DiffOptions | None = None) -> JobResult:
     """Compare the current rules with the other ones, and replay the log under both.
 
     Clusters are matched by name; where both sides have a single one, these two are. Two ACLs are
@@ -113,7 +113,7 @@ def _result(
     warnings: Sequence[str],
     outputs: Mapping[str, str],
     replayed: Comparison | None = None,
-) -> Result:
+) -> JobResult:
     removed = sum(len(pair.acls.removed) for pair in pairs)
     added = sum(len(pair.acls.added) for pair in pairs)
     summary = f"The other side lacks {removed:,} ACLs and has {added:,} that the current one lacks."
@@ -124,7 +124,7 @@ def _result(
         Figure("Added", added, "only on the other side"),
         *(_changed(pairs, field) for field in ("permission", "host")),
     ]
-    return Result(
+    return JobResult(
         job=JOB.name,
         title="How two sets of ACLs differ",
         summary=f"{summary} {replayed.summary('other ACLs')}" if replayed else summary,

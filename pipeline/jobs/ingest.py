@@ -12,7 +12,7 @@ from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import Job, Option
-from aclbroker.pipeline.interface.result import Figure, Result
+from aclbroker.pipeline.interface.result import Figure, JobResult
 from aclbroker.pipeline.report.words import counted
 
 
@@ -23,7 +23,7 @@ class IngestOptions:
     follow: bool = False
 
 
-def run(inputs: Inputs, options: IngestOptions | None = None) -> Result:
+def run(inputs: Inputs, options: IngestOptions | None = None) -> JobResult:
     """Count what was gathered, and note the current ACLs beside it."""
     from aclbroker.pipeline.acls import snapshots
     from aclbroker.pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
@@ -32,7 +32,7 @@ def run(inputs: Inputs, options: IngestOptions | None = None) -> Result:
     window = inputs.window
     rows = inputs.usage.rows.count()
     lines = counted(window.quarantined, "line")
-    return Result(
+    return JobResult(
         JOB.name,
         "What the log holds",
         f"The tables hold {counted(window.events, 'event')} in {counted(rows, 'row')} of usage, "

@@ -10,7 +10,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
-from aclbroker.pipeline.interface.result import Figure, Result
+from aclbroker.pipeline.interface.result import Figure, JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class WhatIfOptions:
     top: int = 20
 
 
-def run(inputs: Inputs, options: WhatIfOptions | None = None) -> Result:
+def run(inputs: Inputs, options: WhatIfOptions | None = None) -> JobResult:
     """Decide everything in the log under the current and under the proposed rules.
 
     A cluster without current rules is compared with the decisions of its log. Writes the tables
@@ -43,7 +43,7 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> Result:
         rules="proposed ACLs",
         top=options.top,
     )
-    return Result(
+    return JobResult(
         job=JOB.name,
         title="What the proposed ACLs would change",
         summary=found.summary("proposed ACLs"),

@@ -8,11 +8,11 @@ from datetime import datetime
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.interface.result import Result, Table
+from aclbroker.pipeline.interface.result import JobResult, Table
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class LoggedCluster:
     """A cluster that the log is of, and by which rules it was looked at; None: not given."""
 
     name: str
@@ -23,7 +23,7 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AuditReport:
     """All that one run has to say.
 
     ``quarantined`` counts the lines that are no events by the reason. ``unanswered`` says by job
@@ -32,10 +32,10 @@ class Report:
     started.
     """
 
-    results: Sequence[Result]
+    results: Sequence[JobResult]
     written: datetime
     window: Window | None = None
-    clusters: Sequence[Cluster] = ()
+    clusters: Sequence[LoggedCluster] = ()
     quarantined: Mapping[str, int] = field(default_factory=dict)
     unanswered: Mapping[str, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()

@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.report import charts
-from aclbroker.pipeline.report.content import Report
+from aclbroker.pipeline.report.content import AuditReport
 from aclbroker.pipeline.report.markup import (
     Markup,
     breakable,
@@ -45,7 +45,7 @@ _PROSE = ("note", "reason", "why", "meaning", "proof", "finding", "advice", "wha
 """Columns that hold sentences; other texts are names, in a font that tells l from 1."""
 
 
-def page(report: Report) -> str:
+def page(report: AuditReport) -> str:
     """Return the report as an HTML document."""
     css = (
         resources.files("aclbroker.pipeline.report")
@@ -91,13 +91,13 @@ def _content_policy(css: str) -> str:
     return f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
-def _title(report: Report) -> str:
+def _title(report: AuditReport) -> str:
     if len(report.results) == 1 and not report.unanswered:
         return report.results[0].title
     return "Kafka access analysis"
 
 
-def _header(report: Report, title: str) -> Markup:
+def _header(report: AuditReport, title: str) -> Markup:
     names = ", ".join(cluster.name for cluster in report.clusters)
     window = f"{days(report.window)}, " if report.window else ""
     about = joined(
@@ -114,7 +114,7 @@ def _header(report: Report, title: str) -> Markup:
     )
 
 
-def _contents(report: Report) -> Markup:
+def _contents(report: AuditReport) -> Markup:
     def entry(target: str, title: str, *, marked: bool = False) -> Markup:
         mark = element("span", " !", class_="mark", title="with a warning") if marked else ""
         return element("li", element("a", title, mark, href=f"#{target}"))
@@ -135,11 +135,11 @@ def _contents(report: Report) -> Markup:
     )
 
 
-def _id(result: Result) -> str:
+def _id(result: JobResult) -> str:
     return f"job-{result.job}"
 
 
-def _overview(report: Report) -> Markup:
+def _overview(report: AuditReport) -> Markup:
     answers = [
         element(
             "li",
@@ -162,7 +162,7 @@ def _overview(report: Report) -> Markup:
     )
 
 
-def _window(report: Report) -> Markup:
+def _window(report: AuditReport) -> Markup:
     window = report.window
     if window is None:
         return joined()
@@ -182,7 +182,7 @@ def _window(report: Report) -> Markup:
     return _figures(figures, alert="quarantined" if window.quarantined else "")
 
 
-def _all_warnings(report: Report) -> Markup:
+def _all_warnings(report: AuditReport) -> Markup:
     lines = [element("li", name_of(warning)) for warning in report.warnings]
     lines += [
         element("li", element("a", result.title, href=f"#{_id(result)}"), ": ", name_of(warning))
@@ -212,7 +212,7 @@ def _warning(content: Markup) -> Markup:
     return element("div", sign, content, class_="warning", role="note", aria_label="Warning")
 
 
-def _section(result: Result, report: Report) -> Markup:
+def _section(result: JobResult, report: AuditReport) -> Markup:
     return element(
         "section",
         element("p", result.job, class_="job"),
@@ -321,7 +321,7 @@ def _files(title: str, files: Sequence[tuple[str, str]]) -> Markup:
     )
 
 
-def _about(report: Report) -> Markup:
+def _about(report: AuditReport) -> Markup:
     parts = [element("h2", "About this report")]
     if report.quarantined:
         rows = list(report.quarantined.items())
@@ -348,7 +348,7 @@ def _about(report: Report) -> Markup:
     return element("section", *parts, id="about")
 
 
-def _clusters(report: Report) -> Table:
+def _clusters(report: AuditReport) -> Table:
     rows = []
     for cluster in report.clusters:
         rules = cluster.current

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
-from aclbroker.pipeline.report.content import Report
+from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
+from aclbroker.pipeline.report.content import AuditReport
 from aclbroker.pipeline.report.words import (
     cell,
     counted,
@@ -28,7 +28,7 @@ _PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
 
 
-def summary(report: Report, columns: int = 100) -> str:
+def summary(report: AuditReport, columns: int = 100) -> str:
     """Return the report as text whose lines are at most ``columns`` wide.
 
     Below `LEAST_WIDTH` it is as for that width.
@@ -44,7 +44,7 @@ def summary(report: Report, columns: int = 100) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
 
 
-def _head(report: Report, columns: int) -> list[str]:
+def _head(report: AuditReport, columns: int) -> list[str]:
     facts = []
     window = report.window
     if window is not None:
@@ -72,7 +72,7 @@ def _head(report: Report, columns: int) -> list[str]:
     return lines
 
 
-def _result(result: Result, report: Report, columns: int) -> list[str]:
+def _result(result: JobResult, report: AuditReport, columns: int) -> list[str]:
     title = shown(f"{result.job.upper()}: {result.title}")
     lines = [*_wrapped(title, columns), "=" * min(width(title), columns)]
     lines += _wrapped(result.summary, columns)

@@ -2,7 +2,7 @@
 
 import random
 
-from aclbroker.pipeline.ingest import kafka_line as kafka
+from aclbroker.pipeline.ingest.kafka_line import TAIL, WORDS, KafkaReason
 
 CLOCK = "2026-11-21 07:48:42,328"
 
@@ -17,7 +17,7 @@ def line(
     resource: str = "Topic:LITERAL:orders.eu",
     request: str = " for request = Metadata with resourceRefCount = 1",
     rule: str = " based on rule DefaultDeny",
-    tail: str = kafka.TAIL,
+    tail: str = TAIL,
 ) -> str:
     """A line of Kafka 4.3, or of another if its parts are given."""
     return (
@@ -56,61 +56,61 @@ FORGED = line(
 )
 
 NOT_RECORDS = {
-    "": kafka.Reason.HEAD,
-    "[2026-11-21 07:48:42,328] INFO Starting (kafka.server.KafkaServer)": kafka.Reason.HEAD,
-    f" {line()}": kafka.Reason.HEAD,
-    f"x{line()}": kafka.Reason.HEAD,
-    line(head=f"[{CLOCK}] FATAL"): kafka.Reason.HEAD,
-    line(head="[1999-11-21 07:48:42,328] INFO"): kafka.Reason.HEAD,
-    line(head="[2026-11-21 07:48:42.328] INFO"): kafka.Reason.HEAD,
-    '{"timestamp":"2026-11-21T07:48:42.328104Z","event":"authorization"}': kafka.Reason.HEAD,
+    "": KafkaReason.HEAD,
+    "[2026-11-21 07:48:42,328] INFO Starting (kafka.server.KafkaServer)": KafkaReason.HEAD,
+    f" {line()}": KafkaReason.HEAD,
+    f"x{line()}": KafkaReason.HEAD,
+    line(head=f"[{CLOCK}] FATAL"): KafkaReason.HEAD,
+    line(head="[1999-11-21 07:48:42,328] INFO"): KafkaReason.HEAD,
+    line(head="[2026-11-21 07:48:42.328] INFO"): KafkaReason.HEAD,
+    '{"timestamp":"2026-11-21T07:48:42.328104Z","event":"authorization"}': KafkaReason.HEAD,
     # A group id with a line break: the line before it, a forged one, and what is left behind it.
-    line(resource="Group:LITERAL:x", request="", rule="", tail=""): kafka.Reason.CUT_OFF,
+    line(resource="Group:LITERAL:x", request="", rule="", tail=""): KafkaReason.CUT_OFF,
     f"{FORGED} for request = Fetch with resourceRefCount = 1 based on rule DefaultDeny"
-    f"{kafka.TAIL}": kafka.Reason.WORDS,
-    f"{FORGED} x": kafka.Reason.CUT_OFF,
-    f"{FORGED}{kafka.TAIL}": kafka.Reason.RULE,
-    f"{FORGED}\r\r": kafka.Reason.CUT_OFF,
-    f"{line(resource='Group:LITERAL:x')}\r{FORGED}": kafka.Reason.WORDS,
-    f"{line()}{FORGED}": kafka.Reason.WORDS,
+    f"{TAIL}": KafkaReason.WORDS,
+    f"{FORGED} x": KafkaReason.CUT_OFF,
+    f"{FORGED}{TAIL}": KafkaReason.RULE,
+    f"{FORGED}\r\r": KafkaReason.CUT_OFF,
+    f"{line(resource='Group:LITERAL:x')}\r{FORGED}": KafkaReason.WORDS,
+    f"{line()}{FORGED}": KafkaReason.WORDS,
     # A group id with the words of a record.
     line(
         resource="Group:LITERAL:g for request = Fetch with resourceRefCount = 1 based on rule X"
-    ): kafka.Reason.WORDS,
-    line(principal="User:a is Allowed operation = READ from host = 1.1.1.1"): kafka.Reason.WORDS,
-    line(principal="User:a from host ="): kafka.Reason.WORDS,
-    line(principal="from host = User:a"): kafka.Reason.WORDS,
-    allowed_line(resource="Topic:LITERAL:a based on rule SuperUser"): kafka.Reason.WORDS,
-    line(rule=""): kafka.Reason.WORDS,
-    line(request=""): kafka.Reason.WORDS,
-    zookeeper_line(rule=" based on rule SuperUser"): kafka.Reason.WORDS,
-    line(verdict="is denied operation"): kafka.Reason.WORDS,
-    line(principal="User:alice", host="").replace("host = ", "host ="): kafka.Reason.WORDS,
-    line(head="[2026-02-30 07:48:42,328] INFO"): kafka.Reason.TIME,
-    line(head="[2026-11-21 24:00:00,000] INFO"): kafka.Reason.TIME,
-    line(head="[2026-11-21 07:48:60,000] INFO"): kafka.Reason.TIME,
-    line(principal="alice"): kafka.Reason.PRINCIPAL,
-    line(principal="A user:alice"): kafka.Reason.PRINCIPAL,
-    line(operation="Describe"): kafka.Reason.OPERATION,
-    line(operation="ALL"): kafka.Reason.OPERATION,
-    line(operation=""): kafka.Reason.OPERATION,
-    zookeeper_line(operation="DESCRIBE"): kafka.Reason.OPERATION,
-    line(host="some where"): kafka.Reason.HOST,
-    line(host=""): kafka.Reason.HOST,
-    line(resource="Topic:orders"): kafka.Reason.RESOURCE,
-    line(resource="Topic:PREFIXED:orders"): kafka.Reason.RESOURCE,
-    line(resource="Topics:LITERAL:orders"): kafka.Reason.RESOURCE,
-    line(resource="Topic"): kafka.Reason.RESOURCE,
-    zookeeper_line(resource="Topic:orders"): kafka.Reason.RESOURCE,
-    line(request=" for request = Fetching with resourceRefCount = 1"): kafka.Reason.API,
-    line(request=" for request = Fetch with resourceRefCount = -1"): kafka.Reason.COUNT,
-    line(request=" for request = Fetch with resourceRefCount = 9999999999"): kafka.Reason.COUNT,
-    line(request=" for request = Fetch with resourceRefCount = \u0661"): kafka.Reason.COUNT,
-    line(rule=" based on rule Super"): kafka.Reason.RULE,
-    allowed_line(brackets="[)"): kafka.Reason.RULE,
-    line(rule=" based on rule SuperUser"): kafka.Reason.CONTRADICTION,
-    allowed_line(verdict="is Denied operation"): kafka.Reason.CONTRADICTION,
-    allowed_line(permission="DENY", verdict="is Allowed operation"): kafka.Reason.CONTRADICTION,
+    ): KafkaReason.WORDS,
+    line(principal="User:a is Allowed operation = READ from host = 1.1.1.1"): KafkaReason.WORDS,
+    line(principal="User:a from host ="): KafkaReason.WORDS,
+    line(principal="from host = User:a"): KafkaReason.WORDS,
+    allowed_line(resource="Topic:LITERAL:a based on rule SuperUser"): KafkaReason.WORDS,
+    line(rule=""): KafkaReason.WORDS,
+    line(request=""): KafkaReason.WORDS,
+    zookeeper_line(rule=" based on rule SuperUser"): KafkaReason.WORDS,
+    line(verdict="is denied operation"): KafkaReason.WORDS,
+    line(principal="User:alice", host="").replace("host = ", "host ="): KafkaReason.WORDS,
+    line(head="[2026-02-30 07:48:42,328] INFO"): KafkaReason.TIME,
+    line(head="[2026-11-21 24:00:00,000] INFO"): KafkaReason.TIME,
+    line(head="[2026-11-21 07:48:60,000] INFO"): KafkaReason.TIME,
+    line(principal="alice"): KafkaReason.PRINCIPAL,
+    line(principal="A user:alice"): KafkaReason.PRINCIPAL,
+    line(operation="Describe"): KafkaReason.OPERATION,
+    line(operation="ALL"): KafkaReason.OPERATION,
+    line(operation=""): KafkaReason.OPERATION,
+    zookeeper_line(operation="DESCRIBE"): KafkaReason.OPERATION,
+    line(host="some where"): KafkaReason.HOST,
+    line(host=""): KafkaReason.HOST,
+    line(resource="Topic:orders"): KafkaReason.RESOURCE,
+    line(resource="Topic:PREFIXED:orders"): KafkaReason.RESOURCE,
+    line(resource="Topics:LITERAL:orders"): KafkaReason.RESOURCE,
+    line(resource="Topic"): KafkaReason.RESOURCE,
+    zookeeper_line(resource="Topic:orders"): KafkaReason.RESOURCE,
+    line(request=" for request = Fetching with resourceRefCount = 1"): KafkaReason.API,
+    line(request=" for request = Fetch with resourceRefCount = -1"): KafkaReason.COUNT,
+    line(request=" for request = Fetch with resourceRefCount = 9999999999"): KafkaReason.COUNT,
+    line(request=" for request = Fetch with resourceRefCount = \u0661"): KafkaReason.COUNT,
+    line(rule=" based on rule Super"): KafkaReason.RULE,
+    allowed_line(brackets="[)"): KafkaReason.RULE,
+    line(rule=" based on rule SuperUser"): KafkaReason.CONTRADICTION,
+    allowed_line(verdict="is Denied operation"): KafkaReason.CONTRADICTION,
+    allowed_line(permission="DENY", verdict="is Allowed operation"): KafkaReason.CONTRADICTION,
 }
 
 RECORDS = [
@@ -138,7 +138,7 @@ RECORDS = [
 ]
 
 _PIECES = [
-    *(*kafka.WORDS, kafka.TAIL, " ", "\r", ":", "=", "x", "LITERAL:", "ALLOW", "\x00", "ü"),
+    *(*WORDS, TAIL, " ", "\r", ":", "=", "x", "LITERAL:", "ALLOW", "\x00", "ü"),
     *("Topic:LITERAL:t", "User:a", "READ", "Read", "127.0.0.1", "Fetch", "1", "DefaultDeny"),
     *(" is Denied", " host =", "operation = READ", "based on rule SuperUser", "\ufffd"),
 ]
@@ -158,7 +158,7 @@ def mangled(random: random.Random) -> bytes:
         elif change == 2:
             text = text.replace(random.choice(_PIECES), piece, 1)
         else:
-            text = text.replace(random.choice(kafka.WORDS), random.choice(kafka.WORDS), 1)
+            text = text.replace(random.choice(WORDS), random.choice(WORDS), 1)
     data = text.replace("\n", "").encode()
     if random.random() < 0.03:
         at = random.randrange(len(data) + 1)

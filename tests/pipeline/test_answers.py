@@ -17,16 +17,16 @@ from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.command.run import DONE, FAILED, REFUSED
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.json_line import Reason
+from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.sources import IngestError
 from aclbroker.pipeline.jobs import JOBS
-from aclbroker.pipeline.report.content import Report
+from aclbroker.pipeline.report.content import AuditReport
 from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Ask = Callable[..., Report]
+Ask = Callable[..., AuditReport]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> SmallLog:
 def ask(spark: "SparkSession", tmp_path: Path) -> Ask:
     """Runs a job with arguments as a user gives them; the output is tmp_path/out."""
 
-    def run(*words: str | Path, told: io.StringIO | None = None) -> Report:
+    def run(*words: str | Path, told: io.StringIO | None = None) -> AuditReport:
         import argparse
 
         parser = argparse.ArgumentParser()
@@ -58,7 +58,7 @@ def test_ingest_writes_tables_that_all_jobs_read_instead_of_the_log(
     report = ask("ingest", "--input", files.log, told=told)
     assert report.window is not None
     assert (report.window.events, report.window.allowed, report.window.denied) == (12, 9, 3)
-    assert report.quarantined == {Reason.JSON.value: 1}
+    assert report.quarantined == {JsonReason.JSON.value: 1}
     assert [(each.name, each.events) for each in report.clusters] == [(CLUSTER, 12)]
     assert "batch 0: 13 lines" in told.getvalue()
     out = tmp_path / "out"

@@ -9,7 +9,7 @@ from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
 from aclbroker.broker.acl.bindings import AclPermission
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.causes import Causes, Decided, Setting, causes
+from aclbroker.pipeline.analysis.causes import Causes, Decided, DecisiveSetting, causes
 from tests import model
 from tests.acl.examples import DESCRIBE, DESCRIBE_CONFIGS, READ, TOPIC, WRITE, allow, deny
 from tests.acl.strategies import PRINCIPALS, bindings
@@ -84,10 +84,10 @@ def test_undoing_the_causes_brings_the_old_decision_back(before, acls_after):
 @given(rulesets, rulesets)
 def test_causes_are_changes(before, after):
     differs = {
-        Setting.SUPER_USER: before.super_users != after.super_users,
-        Setting.DEFAULT: before.allow_everyone_if_no_acl_found
+        DecisiveSetting.SUPER_USER: before.super_users != after.super_users,
+        DecisiveSetting.DEFAULT: before.allow_everyone_if_no_acl_found
         != after.allow_everyone_if_no_acl_found,
-        Setting.SUBNETS: before.cidr != after.cidr,
+        DecisiveSetting.SUBNETS: before.cidr != after.cidr,
     }
     for session, action in QUESTIONS:
         flipped = flip(before, after, session, action)
@@ -145,11 +145,17 @@ def test_an_acl_that_stays_is_no_cause_where_any_topic_suffices():
 
 def test_settings_are_causes():
     super_user = acls(super_users=frozenset(["User:alice"]))
-    assert flip(super_user, acls(), ALICE, READS) == (True, Causes([], [], [Setting.SUPER_USER]))
+    assert flip(super_user, acls(), ALICE, READS) == (
+        True,
+        Causes([], [], [DecisiveSetting.SUPER_USER]),
+    )
     open_to_all = acls(allow_everyone_if_no_acl_found=True)
-    assert flip(acls(), open_to_all, ALICE, READS) == (False, Causes([], [], [Setting.DEFAULT]))
+    assert flip(acls(), open_to_all, ALICE, READS) == (
+        False,
+        Causes([], [], [DecisiveSetting.DEFAULT]),
+    )
     subnet = allow(operation=READ, host="10.0.0.0/8")
     assert flip(acls(subnet, cidr=True), acls(subnet), ALICE, READS) == (
         True,
-        Causes([], [], [Setting.SUBNETS]),
+        Causes([], [], [DecisiveSetting.SUBNETS]),
     )

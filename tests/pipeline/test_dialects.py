@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from aclbroker.pipeline.ingest.kafka_line import Reason, parse
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.record import Record
 from tests.support.packages import SLF4J, jars, java_command
 
@@ -18,7 +18,7 @@ FLAGS = (
 PROGRAM = Path(__file__).parent / "java" / "OldLines.java"
 
 
-def logged() -> list[Record | Reason]:
+def logged() -> list[Record | KafkaReason]:
     """What the lines say that the program logs, in the form of Kafka's own pattern."""
     command = java_command(str(PROGRAM), jars("kafka-3.9.1", KAFKA_3_9), flags=FLAGS)
     done = subprocess.run(command, capture_output=True, check=True)
@@ -27,7 +27,7 @@ def logged() -> list[Record | Reason]:
         level, _, message = line.partition(b" ")
         text = b"[2026-11-21 07:48:42,328] %s %s (kafka.authorizer.logger)" % (level, message)
         said = parse(text, "old")
-        found.append(said if isinstance(said, Reason) else said[1])
+        found.append(said if isinstance(said, KafkaReason) else said[1])
     return found
 
 

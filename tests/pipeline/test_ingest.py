@@ -18,7 +18,7 @@ toolchain.require_spark()
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest.kafka_line import Reason
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.read import (
     Form,
     Reading,
@@ -90,9 +90,9 @@ def test_lines_that_are_no_events(spark: "SparkSession", write_log: WriteLog) ->
     assert {row.source_file.rpartition("/")[2] for row in quarantine} == {Path(log).name}
     said = {(row.cluster, row.line, row.reason, row.day) for row in quarantine}
     assert said == {
-        ("named", "\ufffd\x00", Reason.HEAD.value, None),
-        ("named", line(rule=" based on rule Mine"), Reason.RULE.value, date(2026, 11, 21)),
-        ("named", record(), Reason.HEAD.value, None),
+        ("named", "\ufffd\x00", KafkaReason.HEAD.value, None),
+        ("named", line(rule=" based on rule Mine"), KafkaReason.RULE.value, date(2026, 11, 21)),
+        ("named", record(), KafkaReason.HEAD.value, None),
     }
     assert len(quarantine) == 4
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.pipeline.ingest.json_line import Reason, parse
+from aclbroker.pipeline.ingest.json_line import JsonReason, parse
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, mangled, record, varied
 from tests.pipeline.parsing import Result, binary, collected
@@ -29,12 +29,12 @@ def check(lines: Sequence[bytes], *cuts: int) -> None:
     found = read(lines, *cuts)
     alone = Counter((text, parse(text)) for text in lines)
     rejected = Counter(
-        {(text, said.value): n for (text, said), n in alone.items() if isinstance(said, Reason)}
+        {(text, said.value): n for (text, said), n in alone.items() if isinstance(said, JsonReason)}
     )
     assert Counter(found.reasons) == rejected
     events: Counter[object] = Counter()
     for (_, said), number in alone.items():
-        if not isinstance(said, Reason):
+        if not isinstance(said, JsonReason):
             events[said] += number
     assert Counter(found.events) == events
 

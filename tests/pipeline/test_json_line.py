@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 from aclbroker.pipeline.ingest import json_line
-from aclbroker.pipeline.ingest.json_line import Reason, day_of, parse
+from aclbroker.pipeline.ingest.json_line import JsonReason, day_of, parse
 from aclbroker.pipeline.ingest.record import Record
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, record, without
 
@@ -37,7 +37,7 @@ def test_every_field_of_an_event() -> None:
 @pytest.mark.parametrize("text", RECORDS)
 def test_texts_stay_as_they_were(text: str) -> None:
     found = parse(text.encode())
-    assert not isinstance(found, Reason), found
+    assert not isinstance(found, JsonReason), found
     said, event = json.loads(text), found[1]
     for key in ("listener", "principal", "resource_name", "client_id", "allowed", "rule"):
         assert getattr(event, key) == said[key]
@@ -48,42 +48,42 @@ def test_texts_stay_as_they_were(text: str) -> None:
 
 @pytest.mark.parametrize("text", NOT_RECORDS)
 def test_what_is_no_record(text: str) -> None:
-    assert isinstance(parse(text.encode()), Reason)
+    assert isinstance(parse(text.encode()), JsonReason)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("x", Reason.JSON),
-        (f"{record()}{record()}", Reason.JSON),
-        (record()[:-1] + ',"principal":"User:bob"}', Reason.JSON),
-        (record().replace('"app"', '"\\ud800"'), Reason.ENCODING),
-        (record(event="request"), Reason.EVENT),
-        (record(timestamp="2026-02-30T00:00:00.000000Z"), Reason.TIMESTAMP),
-        (record(level="warn"), Reason.LEVEL),
-        (without("cluster_id"), Reason.CLUSTER),
-        (without("listener"), Reason.LISTENER),
-        (record(principal="alice"), Reason.PRINCIPAL),
-        (record(principals=["User:bob"]), Reason.PRINCIPALS),
-        (without("host"), Reason.HOST),
-        (record(operation="ALL"), Reason.OPERATION),
-        (record(resource_type="ANY"), Reason.RESOURCE_TYPE),
-        (record(pattern_type="PREFIXED"), Reason.PATTERN_TYPE),
-        (without("resource_name"), Reason.RESOURCE_NAME),
-        (record(resource_ref_count=True), Reason.COUNT),
-        (without("api_name"), Reason.API),
-        (record(client_id=5), Reason.CLIENT),
-        (record(allowed="true"), Reason.ALLOWED),
-        (record(rule="Mine"), Reason.RULE),
-        (record(rule="DefaultDeny"), Reason.CONTRADICTION),
+        ("x", JsonReason.JSON),
+        (f"{record()}{record()}", JsonReason.JSON),
+        (record()[:-1] + ',"principal":"User:bob"}', JsonReason.JSON),
+        (record().replace('"app"', '"\\ud800"'), JsonReason.ENCODING),
+        (record(event="request"), JsonReason.EVENT),
+        (record(timestamp="2026-02-30T00:00:00.000000Z"), JsonReason.TIMESTAMP),
+        (record(level="warn"), JsonReason.LEVEL),
+        (without("cluster_id"), JsonReason.CLUSTER),
+        (without("listener"), JsonReason.LISTENER),
+        (record(principal="alice"), JsonReason.PRINCIPAL),
+        (record(principals=["User:bob"]), JsonReason.PRINCIPALS),
+        (without("host"), JsonReason.HOST),
+        (record(operation="ALL"), JsonReason.OPERATION),
+        (record(resource_type="ANY"), JsonReason.RESOURCE_TYPE),
+        (record(pattern_type="PREFIXED"), JsonReason.PATTERN_TYPE),
+        (without("resource_name"), JsonReason.RESOURCE_NAME),
+        (record(resource_ref_count=True), JsonReason.COUNT),
+        (without("api_name"), JsonReason.API),
+        (record(client_id=5), JsonReason.CLIENT),
+        (record(allowed="true"), JsonReason.ALLOWED),
+        (record(rule="Mine"), JsonReason.RULE),
+        (record(rule="DefaultDeny"), JsonReason.CONTRADICTION),
     ],
 )
-def test_the_reason_names_the_key(text: str, reason: Reason) -> None:
+def test_the_reason_names_the_key(text: str, reason: JsonReason) -> None:
     assert parse(text.encode()) is reason
 
 
 def test_bytes_that_are_not_utf8() -> None:
-    assert parse(record().encode().replace(b"orders", b"\xff")) is Reason.ENCODING
+    assert parse(record().encode().replace(b"orders", b"\xff")) is JsonReason.ENCODING
 
 
 def test_a_quarantined_line_has_the_day_that_it_claims() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aclbroker.pipeline.ingest import kafka_line as kafka
-from aclbroker.pipeline.ingest.kafka_line import Reason, parse
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.parsed import Parsed
 from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, line, mangled
@@ -36,34 +36,34 @@ def read(lines: Sequence[bytes], *cuts: int, piece: Piece = WHOLE, zone: tzinfo 
     return collected(batches())
 
 
-def expected(lines: Sequence[bytes], reasons: Sequence[Reason | None], zone: tzinfo) -> Result:
+def expected(lines: Sequence[bytes], reasons: Sequence[KafkaReason | None], zone: tzinfo) -> Result:
     result = Result([], [])
     for text, reason in zip(lines, reasons, strict=True):
         found = parse(text, "eu", zone)
         if reason is None:
-            assert not isinstance(found, Reason)
+            assert not isinstance(found, KafkaReason)
             result.events.append(found)
         else:
             result.rejected.append((text, reason.value))
     return result
 
 
-def alone(lines: Sequence[bytes], zone: tzinfo = UTC) -> list[Reason | None]:
+def alone(lines: Sequence[bytes], zone: tzinfo = UTC) -> list[KafkaReason | None]:
     """Return of each line by itself why it is quarantined."""
     found = (parse(text, "eu", zone) for text in lines)
-    return [each if isinstance(each, Reason) else None for each in found]
+    return [each if isinstance(each, KafkaReason) else None for each in found]
 
 
-def by_the_rule(lines: Sequence[bytes], zone: tzinfo = UTC) -> list[Reason | None]:
+def by_the_rule(lines: Sequence[bytes], zone: tzinfo = UTC) -> list[KafkaReason | None]:
     """Return of each line of a file why it is quarantined, those beside broken records too."""
     reasons = alone(lines, zone)
     starts = [0, *accumulate(len(text) + 1 for text in lines)]
     result = list(reasons)
-    for cut in (number for number, reason in enumerate(reasons) if reason is Reason.CUT_OFF):
+    for cut in (number for number, reason in enumerate(reasons) if reason is KafkaReason.CUT_OFF):
         for after in range(cut + 1, len(lines)):
             if starts[after] > starts[cut] + KIB_64:
                 break
-            result[after] = reasons[after] or Reason.BETWEEN
+            result[after] = reasons[after] or KafkaReason.BETWEEN
             if reasons[after] and kafka.ends_as_record(lines[after]):
                 break
     return result
@@ -90,7 +90,7 @@ def test_each_line_means_the_same_among_others(zone: str) -> None:
     randomly = random.Random(f"20261121 {zone}")
     honest = [text.encode() for text in (*RECORDS, *NOT_RECORDS)]
     lines = [*honest, *CLOCKS, *(mangled(randomly) for _ in range(6_000))]
-    lines = [each for each in lines if parse(each, "eu") is not Reason.CUT_OFF]
+    lines = [each for each in lines if parse(each, "eu") is not KafkaReason.CUT_OFF]
     randomly.shuffle(lines)
     found = read(lines, zone=ZoneInfo(zone))
     wanted = expected(lines, alone(lines, ZoneInfo(zone)), ZoneInfo(zone))
@@ -126,7 +126,7 @@ def between(lines: Sequence[bytes], *cuts: int, piece: Piece = WHOLE) -> int:
     """How many good lines are quarantined."""
     found = read(lines, *cuts, piece=piece)
     assert len(found.events) + len(found.rejected) == len(lines)
-    return sum(reason == Reason.BETWEEN.value for _, reason in found.reasons)
+    return sum(reason == KafkaReason.BETWEEN.value for _, reason in found.reasons)
 
 
 def test_lines_between_the_pieces_of_a_record_are_quarantined() -> None:

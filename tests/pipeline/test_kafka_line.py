@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from aclbroker.pipeline.ingest import kafka_line as kafka
-from aclbroker.pipeline.ingest.kafka_line import Dialect, Reason, parse
+from aclbroker.pipeline.ingest.kafka_line import Dialect, KafkaReason, parse
 from aclbroker.pipeline.ingest.record import Record
 from aclbroker.protocol.messages import APIS
 from tests.pipeline.kafka_lines import (
@@ -22,7 +22,7 @@ from tests.pipeline.kafka_lines import (
 
 def timed(text: str, zone: ZoneInfo | None = None) -> tuple[datetime, Record]:
     found = parse(text.encode(), "eu", zone or UTC)
-    assert not isinstance(found, Reason), found
+    assert not isinstance(found, KafkaReason), found
     return found
 
 
@@ -59,7 +59,7 @@ def test_records_are_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "reason"), NOT_RECORDS.items())
-def test_what_is_no_record_has_a_reason(text: str, reason: Reason) -> None:
+def test_what_is_no_record_has_a_reason(text: str, reason: KafkaReason) -> None:
     assert parse(text.encode(), "eu") is reason
 
 
@@ -133,12 +133,12 @@ def test_the_clock_is_that_of_the_brokers_zone(zone: str, clock: str, utc: str) 
 
 
 def test_bytes_that_are_not_utf8_are_no_record() -> None:
-    assert parse(line().encode().replace(b"orders", b"ord\xffers"), "eu") is Reason.ENCODING
+    assert parse(line().encode().replace(b"orders", b"ord\xffers"), "eu") is KafkaReason.ENCODING
 
 
 def test_a_line_that_is_cut_off_is_one_whatever_its_bytes() -> None:
     text = line(resource="Group:LITERAL:x", request="", rule="", tail="")
-    assert parse(text.encode() + b"\xff", "eu") is Reason.CUT_OFF
+    assert parse(text.encode() + b"\xff", "eu") is KafkaReason.CUT_OFF
 
 
 def test_a_replaced_character_is_one_that_kafka_wrote() -> None:

@@ -16,8 +16,8 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.least_privilege import (
-    Grants,
-    Use,
+    NeededGrants,
+    SessionUse,
     bound_to_hosts,
     minimized,
     needed,
@@ -53,8 +53,8 @@ def acls(*texts: str) -> list[AclBinding]:
     return sorted(acl(text) for text in texts)
 
 
-def use(principals, operation, *names, host=None, resource_type=TOPIC) -> Use:
-    return Use(tuple(principals.split()), host, operation, resource_type, names)
+def use(principals, operation, *names, host=None, resource_type=TOPIC) -> SessionUse:
+    return SessionUse(tuple(principals.split()), host, operation, resource_type, names)
 
 
 def recommended(uses, rules, sessions=None, hosts=()) -> list[AclBinding]:
@@ -319,7 +319,7 @@ class TestPrefixes:
 
     def test_never_of_the_cluster(self):
         names = ["kafka-cluster"]
-        grants = Grants({}, {}, [])
+        grants = NeededGrants({}, {}, [])
         assert list(candidates(grants, {ResourceType.CLUSTER: names}, PrefixOptions())) == []
 
     @pytest.mark.parametrize(
@@ -374,8 +374,8 @@ def hosts_of(principal, used) -> set[str]:
     return {host for principals, host, *_ in used if principal in principals}
 
 
-def as_uses(used) -> list[Use]:
-    return [Use(*rest, (name,)) for *rest, name in used]
+def as_uses(used) -> list[SessionUse]:
+    return [SessionUse(*rest, (name,)) for *rest, name in used]
 
 
 @settings(max_examples=150, deadline=None)

@@ -93,7 +93,7 @@ def test_a_file_is_read_once_however_often_ingest_runs(
 ) -> None:
     place = tmp_path / "tables"
     land(landing, 1)
-    told: list[tables.Progress] = []
+    told: list[tables.BatchProgress] = []
 
     def ingest() -> None:
         tables.ingest(spark, [str(landing)], READING, str(place), told=told.append)
@@ -103,7 +103,7 @@ def test_a_file_is_read_once_however_often_ingest_runs(
     land(landing, 2)
     ingest()
 
-    assert told == [tables.Progress(0, 4), tables.Progress(1, 4)]
+    assert told == [tables.BatchProgress(0, 4), tables.BatchProgress(1, 4)]
     assert_are_those_of_the_files(spark, place, landing)
 
 

@@ -10,7 +10,7 @@ from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, Use, acl_uses
+from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, UseKind, acl_uses
 from tests import model
 from tests.acl.examples import ALL, DESCRIBE, PREFIXED, READ, TOPIC, WRITE, allow, deny
 from tests.pipeline.test_coverage import OPERATIONS, PEERS, random_acls
@@ -94,7 +94,7 @@ def test_what_goes_changes_no_answer_and_what_is_needed_does(cidr: bool, default
         assert not set(gone) & {rules.acls[position] for position in young}
         for each in uses:
             alone_matters = decisions(without(rules, each.acl), questions) != before
-            assert (each.use is Use.NEEDED) == alone_matters
+            assert (each.use is UseKind.NEEDED) == alone_matters
             if alone_matters:
                 assert each.stays in (Stay.NEEDED, Stay.YOUNG)
                 needed_in_all += 1
@@ -177,15 +177,15 @@ def test_planted_acls_are_told_apart() -> None:
     found = uses_of(PLANTED, STORY)
     assert {acl: each[1:] for acl, each in found.items()} == {
         # Everything alice did with it, she may do by the prefix, of which she needs one part.
-        ALICE_READS: (Use.NEVER_DECISIVE, None, 77, 0, date(2026, 1, 9)),
-        ALICE_DOES_ALL: (Use.NEEDED, Stay.NEEDED, 82, 5, date(2026, 1, 9)),
-        ALICE_WRITES_PAY: (Use.UNMATCHED, None, 0, 0, None),
-        BOB_WRITES: (Use.UNMATCHED, None, 0, 0, None),
-        ALL_READ_NEWS: (Use.NEEDED, Stay.NEEDED, 7, 4, date(2026, 1, 6)),
-        NOT_BOB: (Use.NEEDED, Stay.NEEDED, 3, 3, date(2026, 1, 6)),
-        NOT_DAVE: (Use.UNMATCHED, Stay.UNMATCHED_DENY, 0, 0, None),
+        ALICE_READS: (UseKind.NEVER_DECISIVE, None, 77, 0, date(2026, 1, 9)),
+        ALICE_DOES_ALL: (UseKind.NEEDED, Stay.NEEDED, 82, 5, date(2026, 1, 9)),
+        ALICE_WRITES_PAY: (UseKind.UNMATCHED, None, 0, 0, None),
+        BOB_WRITES: (UseKind.UNMATCHED, None, 0, 0, None),
+        ALL_READ_NEWS: (UseKind.NEEDED, Stay.NEEDED, 7, 4, date(2026, 1, 6)),
+        NOT_BOB: (UseKind.NEEDED, Stay.NEEDED, 3, 3, date(2026, 1, 6)),
+        NOT_DAVE: (UseKind.UNMATCHED, Stay.UNMATCHED_DENY, 0, 0, None),
         # No ALLOW would let bob read orders.
-        NOT_BOB_ORDERS: (Use.NEVER_DECISIVE, None, 2, 0, date(2026, 1, 7)),
+        NOT_BOB_ORDERS: (UseKind.NEVER_DECISIVE, None, 2, 0, date(2026, 1, 7)),
     }
 
 
@@ -219,17 +219,17 @@ def test_two_denies_of_the_same_are_not_both_removed() -> None:
     denies = [NOT_BOB, deny("User:bob", ALL, "news")]
     found = uses_of([ALL_READ_NEWS, *denies], STORY)
     assert {found[acl].stays for acl in denies} == {None, Stay.CHOSEN}
-    assert {found[acl].use for acl in denies} == {Use.NEVER_DECISIVE}
+    assert {found[acl].use for acl in denies} == {UseKind.NEVER_DECISIVE}
 
 
 class TestWhereEveryoneIsAllowedIfNoAclIsFound:
     def test_the_only_acl_of_a_resource_is_needed_for_those_it_does_not_name(self) -> None:
         found = uses_of([ALICE_READS], STORY[-1:], default=True)
-        assert found[ALICE_READS][1:] == (Use.NEEDED, Stay.NEEDED, 0, 1, None)
+        assert found[ALICE_READS][1:] == (UseKind.NEEDED, Stay.NEEDED, 0, 1, None)
 
     def test_the_only_acl_of_a_resource_is_not_needed_to_allow_but_stays(self) -> None:
         found = uses_of([ALICE_READS], STORY[:1], default=True)
-        assert found[ALICE_READS][1:3] == (Use.NEVER_DECISIVE, Stay.CHOSEN)
+        assert found[ALICE_READS][1:3] == (UseKind.NEVER_DECISIVE, Stay.CHOSEN)
 
     def test_no_unused_acl_goes_that_alone_keeps_a_resource_closed(self) -> None:
         alone = [allow("User:alice", READ, "pay"), allow("User:bob", READ, "hr")]

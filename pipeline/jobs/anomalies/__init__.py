@@ -8,7 +8,7 @@ from typing import Final
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job, Option, positive, whole
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class AnomaliesOptions:
     top: int = 20
 
 
-def run(inputs: Inputs, options: AnomaliesOptions | None = None) -> Result:
+def run(inputs: Inputs, options: AnomaliesOptions | None = None) -> JobResult:
     """Compare the days after the baseline with the baseline.
 
     New principals are told apart from known ones that come from new hosts or were allowed something

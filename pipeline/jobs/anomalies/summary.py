@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline.acls.acl_text import resource_text
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.anomalies.find import Anomalies
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _OUTPUTS: Final = {
 }
 
 
-def summary(found: Anomalies, days: Sequence[date], top: int) -> Result:
+def summary(found: Anomalies, days: Sequence[date], top: int) -> JobResult:
     """Sum up the tables. ``days``: those of the log."""
     split = found.split
     of_known = found.grants.where("not new_principal")
@@ -38,7 +38,7 @@ def summary(found: Anomalies, days: Sequence[date], top: int) -> Result:
         "spikes": _spikes(found.spikes, top),
     }
     counts = {name: table.total for name, table in tables.items()}
-    return Result(
+    return JobResult(
         job="anomalies",
         title="New behaviour",
         summary=(

@@ -14,7 +14,7 @@ from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import Job
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class DenialsOptions:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
-def run(inputs: Inputs, options: DenialsOptions | None = None) -> Result:
+def run(inputs: Inputs, options: DenialsOptions | None = None) -> JobResult:
     """Return what was denied most, and write all of it, and the ACLs that would allow it."""
     from aclbroker.pipeline.jobs.denials.find import find
     from aclbroker.pipeline.jobs.denials.summary import summary

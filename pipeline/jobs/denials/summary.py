@@ -12,7 +12,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.grant import Kind
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.denials.denied import KEY
 from aclbroker.pipeline.jobs.denials.find import Denials
 
@@ -28,7 +28,7 @@ _REMEDY_TABLE: Final = pa.schema(
 )
 
 
-def summary(inputs: Inputs, found: Denials, top: int) -> Result:
+def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
     outputs = {"denials/denied": "what was denied, without what is left out"}
     _write_remedies(inputs, found)
@@ -42,7 +42,7 @@ def summary(inputs: Inputs, found: Denials, top: int) -> Result:
             for name, what in written.items()
         }
     kinds = Counter(each.remedy.kind for each in found.suggestions)
-    return Result(
+    return JobResult(
         "denials",
         "Denied: what was refused most, and what would allow it",
         _sentence(inputs, found, kinds),

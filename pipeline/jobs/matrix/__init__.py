@@ -7,7 +7,7 @@ from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class MatrixOptions:
     top: int = 20
 
 
-def run(inputs: Inputs, options: MatrixOptions | None = None) -> Result:
+def run(inputs: Inputs, options: MatrixOptions | None = None) -> JobResult:
     """Write the table of use, partitioned by cluster and day, and sum it up.
 
     A row is what one principal (the first one of its sessions) did with one operation on one

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.matrix.find import COUNTS, EffectiveUse
 from aclbroker.pipeline.usage.ranking import Ranking
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def summary(found: EffectiveUse, window: Window) -> Result:
+def summary(found: EffectiveUse, window: Window) -> JobResult:
     """Return what was found as tables, figures and charts."""
     tops = found.tops
-    return Result(
+    return JobResult(
         job="matrix",
         title="Effective use",
         summary=_sentence(window, tops),

@@ -25,7 +25,7 @@ from typing import Final
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import Job
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class RecommendOptions:
         return found if self.prefixes else None
 
 
-def run(inputs: Inputs, options: RecommendOptions | None = None) -> Result:
+def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
     """Return what is recommended, and write the ACLs and the prefixes that were considered.
 
     Raises InputError if the log has no allowed event.

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.least_privilege import Principals, Use
+from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
 from aclbroker.pipeline.analysis.prefixes import PREFIXABLE
 from aclbroker.pipeline.analysis.recommendation import Evidence
 from aclbroker.pipeline.interface.inputs import Inputs
@@ -115,7 +115,7 @@ class AskedQuestions:
             for cluster in sorted(sessions)
         }
 
-    def _uses(self) -> dict[str, list[Use]]:
+    def _uses(self) -> dict[str, list[SessionUse]]:
         grouped = (
             self._asked.where("wanted and not exempt and resource_name is not null")
             .groupBy(*SESSION, "host", "operation", "resource_type")
@@ -124,11 +124,11 @@ class AskedQuestions:
                 F.min("example_host").alias("example_host"),
             )
         )
-        found: dict[str, list[Use]] = {}
+        found: dict[str, list[SessionUse]] = {}
         for row in grouped.toArrow().to_pylist():
             # The class of a host may be a subnet; the host itself is what ACLs are held against.
             host = None if row["host"] is None else row["example_host"]
-            use = Use(
+            use = SessionUse(
                 session_of(row),
                 host,
                 AclOperation[row["operation"]],

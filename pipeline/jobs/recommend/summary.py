@@ -20,7 +20,7 @@ from aclbroker.pipeline.analysis.prefixes import Candidate
 from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.analysis.reduction import Reduction, reduction
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 
@@ -44,7 +44,7 @@ _PREFIX_TABLE: Final = pa.schema(
 )
 
 
-def summary(inputs: Inputs, found: Recommendation, *, maximum_price: int, top: int) -> Result:
+def summary(inputs: Inputs, found: Recommendation, *, maximum_price: int, top: int) -> JobResult:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
     return _RecommendSummary(inputs, found, maximum_price, top).result()
 
@@ -85,7 +85,7 @@ class _RecommendSummary:
                 reason = why_not(each, taken, forbidden, self.maximum_price)
                 yield _Prefix(cluster, each, reason)
 
-    def result(self) -> Result:
+    def result(self) -> JobResult:
         rules = self.found.rules
         outputs = dict(
             self.inputs.output.acls(
@@ -98,7 +98,7 @@ class _RecommendSummary:
         outputs["recommend/prefixes"] = "the prefixes that were considered, with their price"
         if self.found.proof.flips is not None:
             outputs["recommend/flips"] = "what would be decided otherwise than now"
-        return Result(
+        return JobResult(
             "recommend",
             "Least privilege: the smallest set of ACLs for what was used",
             self._sentence(),

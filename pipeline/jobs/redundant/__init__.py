@@ -12,7 +12,7 @@ from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class RedundantOptions:
     top: int = 20
 
 
-def run(inputs: Inputs, options: RedundantOptions | None = None) -> Result:
+def run(inputs: Inputs, options: RedundantOptions | None = None) -> JobResult:
     """Return the ACLs that can go for others, and the ALLOWs that DENYs take back.
 
     Writes both as tables, the ACLs without the covered ones, and the commands that remove these.

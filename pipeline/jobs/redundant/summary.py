@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from aclbroker.pipeline.acls.acl_text import acl_text
-from aclbroker.pipeline.interface.result import Cell, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.redundant.find import Redundancies
 
 
-def summary(found: Redundancies, top: int) -> Result:
+def summary(found: Redundancies, top: int) -> JobResult:
     """Return what was found, with the first ``top`` rows of each table."""
     removal = found.removal
     acls = sum(len(rules.acls) for rules in found.current.values())
@@ -17,7 +17,7 @@ def summary(found: Redundancies, top: int) -> Result:
     events = sum(removal.events.values())
     replayed = f"; none of {events:,} events would have been decided otherwise" if events else ""
     put_back = sum(len(each) for each in removal.put_back.values())
-    return Result(
+    return JobResult(
         "redundant",
         "ACLs that others make superfluous",
         f"{going:,} of {acls:,} ACLs are covered by others and can be removed together{replayed}.",

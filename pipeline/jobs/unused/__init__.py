@@ -15,7 +15,7 @@ from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import Job, Option
-from aclbroker.pipeline.interface.result import Result
+from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class UnusedOptions:
     unmatched_denies: bool = False
 
 
-def run(inputs: Inputs, options: UnusedOptions | None = None) -> Result:
+def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
     Raises InputError if there are no ACLs, or no allowed events in the log.

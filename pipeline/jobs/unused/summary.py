@@ -9,15 +9,15 @@ from typing import Any, Final
 from aclbroker.broker.acl.bindings import AclPermission
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.scope import kafka_overlooks
-from aclbroker.pipeline.analysis.use import AclUse, Stay, Use
+from aclbroker.pipeline.analysis.use import AclUse, Stay, UseKind
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Result, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.unused.find import UnusedAcls
 
 _SHOWN: Final = 20
 
 
-def summary(inputs: Inputs, found: UnusedAcls) -> Result:
+def summary(inputs: Inputs, found: UnusedAcls) -> JobResult:
     """Return what was found as tables, figures and charts."""
     return _UnusedSummary(inputs, found).result()
 
@@ -33,11 +33,11 @@ class _UnusedSummary:
         self._several = len(found.uses) > 1
         self._days = f"{inputs.window.first_day} to {inputs.window.last_day}"
 
-    def result(self) -> Result:
+    def result(self) -> JobResult:
         """Return all of it."""
         going = self._those(stays=None)
         events = sum(self._found.removal.events.values())
-        return Result(
+        return JobResult(
             "unused",
             "ACLs that can go",
             f"{len(going):,} of {len(self._uses):,} ACLs can be removed together: in the log from "
@@ -62,13 +62,15 @@ class _UnusedSummary:
         put_back = self._those(stays=Stay.PUT_BACK)
         figures = [
             Figure("ACLs", len(self._uses)),
-            Figure("Unmatched", len(self._those(use=Use.UNMATCHED)), "no event meets them"),
+            Figure("Unmatched", len(self._those(use=UseKind.UNMATCHED)), "no event meets them"),
             Figure(
                 "Matched, never decisive",
-                len(self._those(use=Use.NEVER_DECISIVE)),
+                len(self._those(use=UseKind.NEVER_DECISIVE)),
                 "others decide the same",
             ),
-            Figure("Needed", len(self._those(use=Use.NEEDED)), "removed alone, they change events"),
+            Figure(
+                "Needed", len(self._those(use=UseKind.NEEDED)), "removed alone, they change events"
+            ),
             Figure("Removable together", len(self._those(stays=None))),
             Figure(
                 "Events decided otherwise without them",
@@ -91,7 +93,7 @@ class _UnusedSummary:
     def _tables(self, going: list[tuple[str, AclUse]]) -> list[Table]:
         denies = [
             (cluster, each)
-            for cluster, each in self._those(use=Use.UNMATCHED)
+            for cluster, each in self._those(use=UseKind.UNMATCHED)
             if each.acl.permission is AclPermission.DENY
         ]
         return [
@@ -120,11 +122,11 @@ class _UnusedSummary:
         return Table(title, columns, rows, len(uses), note)
 
     def _chart(self) -> Chart:
-        labels = [each.value for each in Use]
+        labels = [each.value for each in UseKind]
         stay, go = (
             [
                 sum(each.use is use and (each.stays is None) is goes for _, each in self._uses)
-                for use in Use
+                for use in UseKind
             ]
             for goes in (False, True)
         )

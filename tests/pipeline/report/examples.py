@@ -11,8 +11,8 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.interface.result import Chart, Figure, Result, Table
-from aclbroker.pipeline.report.content import Cluster, Report
+from aclbroker.pipeline.interface.result import Chart, Figure, JobResult, Table
+from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
 
 MARKUP = '<script>alert("1")</script>'
 FORGED = "x\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\x1b[2J"
@@ -29,7 +29,7 @@ ACL = AclBinding(
     AclPermission.ALLOW,
 )
 
-WHAT_IF = Result(
+WHAT_IF = JobResult(
     "what-if",
     "What the proposed ACLs would change",
     "5,811 events of 43 principals would be denied.",
@@ -57,13 +57,13 @@ WHAT_IF = Result(
     ["The ACLs were changed within these days.", f"A warning about {MARKUP}"],
     {"what-if/flips": "every question whose decision changes"},
 )
-MATRIX = Result("matrix", "Who uses what", "Two principals used three topics.")
+MATRIX = JobResult("matrix", "Who uses what", "Two principals used three topics.")
 
-REPORT = Report(
+REPORT = AuditReport(
     [WHAT_IF, MATRIX],
     datetime(2026, 2, 1, 9, 30),
     Window(date(2026, 1, 1), date(2026, 1, 30), 1_000_000, 950_122, 49_878, 14),
-    [Cluster(MARKUP, 1_000_000, Ruleset((ACL,), frozenset(["User:root"])), Ruleset())],
+    [LoggedCluster(MARKUP, 1_000_000, Ruleset((ACL,), frozenset(["User:root"])), Ruleset())],
     {"cut off": 13, "unknown rule": 1},
     {"diff": "needs --other"},
     ["A warning about all."],

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from aclbroker.pipeline.interface.result import Chart, Result
+from aclbroker.pipeline.interface.result import Chart, JobResult
 from aclbroker.pipeline.report.html import page
 from tests.pipeline.report.examples import HOSTILE, MATRIX, REPORT, WHAT_IF
 
@@ -209,7 +209,7 @@ def test_charts_name_themselves_and_show_each_number_twice(root: Node):
 
 def test_lengths_in_a_chart_are_as_the_numbers():
     chart = Chart("c", "bars", ["a", "b", "c"], {"x": [50.0, 25.0, 0], "y": [50.0, 0, 0]})
-    root = Tree(page(replace(REPORT, results=[Result("j", "t", "s", charts=[chart])]))).root
+    root = Tree(page(replace(REPORT, results=[JobResult("j", "t", "s", charts=[chart])]))).root
     widths = [float(str(node.attributes["width"])) for node in root.all("rect")]
     assert widths[0] == pytest.approx(widths[1])
     assert widths[0] == pytest.approx(2 * widths[2], abs=0.05)
@@ -220,14 +220,14 @@ def test_lengths_in_a_chart_are_as_the_numbers():
 @pytest.mark.parametrize("value", [0.0, -1.0, float("nan"), float("inf"), 1e300])
 def test_a_chart_of_strange_numbers_is_drawn(kind: str, value: float):
     chart = Chart("c", kind, ["a"], {"x": [value]})  # type: ignore[arg-type]
-    html = page(replace(REPORT, results=[Result("j", "t", "s", charts=[chart])]))
+    html = page(replace(REPORT, results=[JobResult("j", "t", "s", charts=[chart])]))
     drawn = Tree(html).root.one("svg", role="img")
     numbers = " ".join(str(value) for node in drawn.all() for value in node.attributes.values())
     assert not re.search(r"\b(nan|inf)\b", numbers)
 
 
 def test_a_name_as_long_as_kafka_allows_is_shortened():
-    result = Result("j", "t", "s", figures=(), tables=[
+    result = JobResult("j", "t", "s", figures=(), tables=[
         replace(WHAT_IF.tables[0], columns=("principal",), rows=[("User:" + "x" * 32_000,)])
     ])  # fmt: skip
     html = page(replace(REPORT, results=[result]))

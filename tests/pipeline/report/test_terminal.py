@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from aclbroker.pipeline.interface.result import Result, Table
-from aclbroker.pipeline.report.content import Cluster
+from aclbroker.pipeline.interface.result import JobResult, Table
+from aclbroker.pipeline.report.content import LoggedCluster
 from aclbroker.pipeline.report.terminal import broken, fitted, summary
 from aclbroker.pipeline.report.words import number, short_number, shortened, shown, width
 from tests.pipeline.report.examples import REPORT, WHAT_IF
@@ -33,7 +33,7 @@ def test_it_says_all_that_matters():
 
 def test_tables_are_aligned_with_numbers_at_the_right():
     rows = [("User:alice", 5, "x"), ("User:bob", 12345, None)]
-    result = Result("j", "t", "s", tables=[Table("T", ("principal", "events", "acl"), rows, 2)])
+    result = JobResult("j", "t", "s", tables=[Table("T", ("principal", "events", "acl"), rows, 2)])
     text = summary(replace(REPORT, results=[result]), 80)
     assert (
         "T\n"
@@ -70,7 +70,7 @@ def test_a_table_with_too_many_columns_is_written_as_paragraphs():
     assert fitted([30, 30, 30], [6, 6, 6], 23) == []
     names = [f"column {number}" for number in range(9)]
     wide = Table("T", names, [["x" * 30, *range(7), "a\nb"]] * 9, 30)
-    text = summary(replace(REPORT, results=[Result("j", "t", "s", tables=[wide])]), 60)
+    text = summary(replace(REPORT, results=[JobResult("j", "t", "s", tables=[wide])]), 60)
     assert "T (5 of 30)\n- column 0: xxx" in text
     assert "column 7: 6; column 8: a\\nb\n- column 0" in text.replace("\n  ", " ")
 
@@ -87,11 +87,11 @@ def test_long_texts_take_several_lines_which_end_where_a_part_of_a_name_ends():
 def test_what_is_the_same_in_all_rows_because_there_is_one_cluster_is_left_out():
     rows = [("c", "User:alice", 1), ("c", "User:bob", 2)]
     table = Table("T", ("Cluster", "principal", "events"), rows, 2)
-    found = Result("j", "t", "s", tables=[table, Table("U", ("cluster", "x"), [("d", 1)], 1)])
-    one = replace(REPORT, results=[found], clusters=[Cluster("c", 1)])
+    found = JobResult("j", "t", "s", tables=[table, Table("U", ("cluster", "x"), [("d", 1)], 1)])
+    one = replace(REPORT, results=[found], clusters=[LoggedCluster("c", 1)])
     assert "T\n  principal   events\n" in summary(one)
     assert "U\n  cluster  x\n" in summary(one)
-    two = replace(one, clusters=[Cluster("c", 1), Cluster("d", 1)])
+    two = replace(one, clusters=[LoggedCluster("c", 1), LoggedCluster("d", 1)])
     assert "T\n  Cluster  principal   events\n" in summary(two)
 
 
