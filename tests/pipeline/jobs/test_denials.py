@@ -12,7 +12,7 @@ from aclbroker.pipeline.acls.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.jobs import denials
 from aclbroker.pipeline.jobs.denials import DenialsOptions
-from tests.pipeline.test_least_privilege import acls
+from tests.pipeline.analysis.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 RULES = Ruleset(

@@ -16,7 +16,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs import recommend
 from aclbroker.pipeline.jobs.recommend import RecommendOptions
-from tests.pipeline.test_least_privilege import acls
+from tests.pipeline.analysis.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 
 RULES = Ruleset(

@@ -17,7 +17,7 @@ from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs import redundant, unused
 from aclbroker.pipeline.replay.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
-from tests.pipeline.test_use import (
+from tests.pipeline.analysis.test_use import (
     ALICE_DOES_ALL,
     ALICE_READS,
     ALICE_WRITES_PAY,

@@ -3,7 +3,7 @@
 import pytest
 
 from aclbroker.pipeline.analysis.reduction import Reduction, reduction
-from tests.pipeline.test_least_privilege import acls
+from tests.pipeline.analysis.test_least_privilege import acls
 
 
 @pytest.mark.parametrize(

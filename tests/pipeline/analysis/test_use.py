@@ -13,7 +13,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, UseKind, acl_uses
 from tests import model
 from tests.acl.examples import ALL, DESCRIBE, PREFIXED, READ, TOPIC, WRITE, allow, deny
-from tests.pipeline.test_coverage import OPERATIONS, PEERS, random_acls
+from tests.pipeline.analysis.test_coverage import OPERATIONS, PEERS, random_acls
 
 Question = tuple[tuple[str, ...], str, AclOperation, ResourceType, str]
 

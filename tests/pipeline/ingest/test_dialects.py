@@ -15,7 +15,7 @@ FLAGS = (
     "-Dorg.slf4j.simpleLogger.showThreadName=false",
     "-Dorg.slf4j.simpleLogger.showLogName=false",
 )
-PROGRAM = Path(__file__).parent / "java" / "OldLines.java"
+PROGRAM = Path(__file__).parents[1] / "java" / "OldLines.java"
 
 
 def logged() -> list[Record | KafkaReason]:

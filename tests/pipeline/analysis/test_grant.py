@@ -8,7 +8,7 @@ from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
-from tests.pipeline.test_least_privilege import HOSTS, NAMES, OPERATIONS, acl, rulesets
+from tests.pipeline.analysis.test_least_privilege import HOSTS, NAMES, OPERATIONS, acl, rulesets
 
 READ, TOPIC = AclOperation.READ, ResourceType.TOPIC
 ALICE_READS = Denied("User:alice", READ, TOPIC, "orders")
