@@ -1,4 +1,4 @@
-"""The error of those who ask for an answer."""
+"""The error that tells a user why there is no answer."""
 
 
 class InputError(Exception):

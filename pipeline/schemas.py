@@ -52,8 +52,7 @@ def usage() -> StructType:
     - ``events``: how many; ``reference_count``: how often their requests named the resource
     - ``first_seen``, ``last_seen``: the time of the first and of the last of them
 
-    The other columns are those of `events`. There may be several rows of the same key: they are to
-    be added up.
+    The other columns are those of `events`. Several rows may have the same key, and count together.
     """
     return _struct(
         cluster="string",
@@ -67,7 +66,7 @@ def usage() -> StructType:
 
 
 def quarantine() -> StructType:
-    """A line that is no event a row, and why it is none.
+    """One line that is no event a row, and the reason.
 
     ``day`` is of the time that the line claims, in UTC, or null if none can be read. ``line`` is
     the text as it was, with U+FFFD for bytes that are not UTF-8.

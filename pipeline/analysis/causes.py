@@ -3,8 +3,8 @@
 Where both have the same settings and the default is to deny, the causes are complete: with the
 removed ACLs put back and the added ones taken away, the decision is as it was before. Otherwise one
 cause can hide another, such as the name of a super user the ACLs that this principal has as well.
-There may be none for what any topic suffices for: then a DENY on part of the topics can be at
-fault, which is no ACL that decides.
+For a right on any topic (KIP-679) there may be no cause: the fault can be a DENY on some of the
+topics, and no ACL that decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 
 
 class DecisiveSetting(StrEnum):
-    """What decides beside ACLs."""
+    """A setting of the broker that can decide beside the ACLs."""
 
     SUPER_USER = "super.users or broker.users"
     DEFAULT = "allow.everyone.if.no.acl.found"
@@ -50,12 +50,12 @@ class Causes(NamedTuple):
 
 
 def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
-    """Return why a decision flipped, which was to allow or to deny before.
+    """Return why a decision flipped. ``allowed_before``: what it was.
 
-    ALLOWs of the stricter rules beside its DENYs are no cause, and neither is a lack of ALLOWs if
-    it has them: only what has to be undone is named.
+    Only what has to be undone is a cause. So ALLOWs that the stricter rules have beside their DENYs
+    are none, and where they have ALLOWs, that they lack others is none.
     """
-    # What newly denies from one set to the other newly allows in the other direction.
+    # A change that newly denies in one direction newly allows in the other.
     allowing, denying = (before, after) if allowed_before else (after, before)
     granted, refused, settings = _why_denied(allowing, denying)
     lost = [acl for acl in granted if acl not in denying.acls]
@@ -71,7 +71,11 @@ def causes(before: Decided, after: Decided, *, allowed_before: bool) -> Causes:
 def _why_denied(
     allowing: Decided, denying: Decided
 ) -> tuple[Sequence[AclBinding], Sequence[AclBinding], list[DecisiveSetting]]:
-    """What the one has and the other lacks that allows; what the other has that denies; settings"""
+    """Return why one set of rules allows and another denies.
+
+    The causes are the ACLs of the first that allow, if the second has none that do; the ACLs of the
+    second that deny; and settings.
+    """
     if allowing.rule is RuleKind.SUPER_USER:
         return (), (), [DecisiveSetting.SUPER_USER]
     if allowing.rule is RuleKind.DEFAULT_ALLOW:

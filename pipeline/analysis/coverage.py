@@ -152,7 +152,8 @@ class _Index:
     def cover(self, acl: AclBinding) -> AclBinding | None:
         """Return an ACL that covers one of these and is not covered itself.
 
-        What covers the cover covers the ACL too, and in no field is it narrower: it comes first.
+        An ACL that covers the cover covers this one too, is narrower in no field, and so comes
+        first.
         """
         scopes, permission = self._scopes, acl.permission
         operations = _SOURCES[acl.operation, permission]
@@ -173,10 +174,10 @@ _Place = tuple[str, bool, HostKey, bool]
 
 
 class _Denials:
-    """DENYs by where they hold, and by what lies around that.
+    """DENYs by the scopes where they hold, and by the scopes around these.
 
-    A scope with True stands for a DENY of exactly this scope, with False for one somewhere inside.
-    ``patterns`` are all that will be asked for; others are not remembered as an outside.
+    A scope with True has a DENY of exactly this scope, one with False has a DENY somewhere inside.
+    ``patterns`` are all that will be asked for, so no others are kept as scopes around a DENY.
     """
 
     def __init__(self, scopes: Scopes, patterns: set[PatternKey]) -> None:

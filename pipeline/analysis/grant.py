@@ -28,7 +28,7 @@ class Denied(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What the current rules say of it, for one kind of session: host, further principals.
+    """What the current rules decide on it, for sessions of one host and set of principals.
 
     ``allowed``: whether it is allowed by now. ``allows``, ``denies``: the ACLs that do so.
     """

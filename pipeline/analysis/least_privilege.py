@@ -31,7 +31,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 Principals = tuple[str, ...]
 
 _LISTENER: Final = "any"
-"""ACLs do not tell listeners apart."""
+"""Sessions need a listener, which ACLs do not look at."""
 
 
 class SessionUse(NamedTuple):
@@ -156,10 +156,10 @@ class _Granting:
         self.grants = NeededGrants()
         self._authorizer = None
         if rules is not None:
-            # Who needs no ACL would seem to have ACLs that allow everything.
+            # Otherwise a super user would seem to have ACLs that allow everything.
             plain = replace(rules, super_users=frozenset(), broker_users=BrokerUsers())
             self._authorizer = plain.authorizer()
-        # A text that no ACL has for a host, and no address: what is allowed to it, `*` allows.
+        # A host that no ACL names: whatever is allowed to it, an ACL on every host allows.
         acls = () if rules is None else rules.acls
         self._nowhere = "-" * (1 + max((len(acl.host) for acl in acls), default=0))
         self._seen_in: dict[str, set[Principals]] = {}
@@ -174,12 +174,12 @@ class _Granting:
             self._refuse(use, use.names, f"an ACL of {first} would hold for everyone")
             return
         grantee = Grantee(first, WILDCARD, use.resource_type)
-        # Mostly all is settled by asking whether the rules allow it to the first principal alone.
+        # Mostly the rules allow it to the first principal from anywhere, which one question tells.
         for name, is_allowed in zip(use.names, self._allowed_from_anywhere(use), strict=True):
             self._grant(use, name, grantee if is_allowed else self._narrowed(use, name))
 
     def _in_all_sessions(self, use: SessionUse) -> Principals:
-        """The principals that are surely there wherever the first one is."""
+        """Return the principals that every session of the first one has."""
         first = use.principals[0]
         if self._seen_in.get(first, {use.principals}) == {use.principals}:
             return use.principals
@@ -193,7 +193,7 @@ class _Granting:
         return [decision.allowed for decision in decisions]
 
     def _narrowed(self, use: SessionUse, name: str) -> Grantee | None:
-        """A grantee that an ACL of now allows the same, the first principal if it may be."""
+        """Return whom a current ACL allows it, if possible the first principal; None if nobody."""
         if self._authorizer is None:
             return None
         host = self._nowhere if use.host is None else use.host
@@ -272,7 +272,7 @@ def _as_java(host: str) -> str:
 
 
 def minimized(grants: NeededGrants) -> NeededGrants:
-    """Return the same without the operations that others imply, or wider ACLs allow."""
+    """Return the grants without the operations that others imply, or wider ACLs allow."""
     prefixed: dict[Grantee, PrefixBits] = {}
     # The shortest prefixes first, and `*` before other hosts: they make later ones needless.
     for grantee in sorted(grants.prefixed, key=lambda each: each.host != WILDCARD):
@@ -306,7 +306,7 @@ class PrefixBits:
             self.add(prefix, each)
 
     def add(self, prefix: str, bits: int) -> None:
-        """Take bits for those of a prefix, besides what it has."""
+        """Add operations to those of a prefix."""
         self.bits[prefix] = self.bits.get(prefix, 0) | bits
         self._lengths.add(len(prefix))
 

@@ -131,7 +131,7 @@ def _prefixes(names: Sequence[str], options: PrefixOptions) -> Iterator[tuple[st
     """Return the prefixes of enough of the sorted names, each with how many begin with it."""
     counts: dict[str, int] = {}
     if options.any_prefix:
-        # Where neighbours part is where the set of names under a prefix changes.
+        # The names under a prefix change only where two neighbours in the order begin to differ.
         for prefix in {_common_prefix(*pair) for pair in pairwise(names)}:
             first, last = _range(names, prefix)
             counts[prefix] = last - first

@@ -23,7 +23,7 @@ class Evidence:
     """What the log tells of a cluster.
 
     ``sessions``: the principals of every session, allowed something or not. ``names``: the
-    resources that exist. ``hosts``: where the principals come from whose grants are to say so.
+    resources that exist. ``hosts``: the hosts of those principals whose grants are to name them.
     """
 
     uses: Iterable[SessionUse]
@@ -59,7 +59,7 @@ class Draft:
     def widest(self) -> Ruleset:
         """Return rules with all affordable prefixes, to see which of them allow what is denied.
 
-        Every DENY of now is among them: those that matter will be kept.
+        All current DENYs are among them, because those that matter will be kept.
         """
         denies = (acl for acl in self._rules.acls if acl.permission is AclPermission.DENY)
         return self._rules.with_acls(

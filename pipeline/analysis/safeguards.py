@@ -45,7 +45,7 @@ def safeguards(
 def denials(
     allows: Iterable[AclBinding], rules: Ruleset, sessions: Iterable[Principals]
 ) -> list[AclBinding]:
-    """Return the DENY ACLs of now that deny something allowed, each that no other one covers.
+    """Return the current DENYs of something allowed, without those that others cover.
 
     A denial of one principal counts against an ACL of another if a session had both.
     """
@@ -72,7 +72,7 @@ class _Holding:
         self._sorted: list[str] | None = None
 
     def add(self, acl: AclBinding) -> None:
-        """Take an ACL. All are to be taken before the first question."""
+        """Add an ACL. All must be added before anything is asked."""
         is_prefix = acl.pattern_type is PatternType.PREFIXED
         names = self._prefixed if is_prefix else self._literal
         names[acl.resource_name] = names.get(acl.resource_name, 0) | 1 << acl.operation

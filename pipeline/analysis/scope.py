@@ -26,7 +26,7 @@ PatternKey = tuple[ResourceType, PatternType, str]
 
 
 class Overlooked(NamedTuple):
-    """An address that Kafka overlooks as it is written (see `kafka_overlooks`); our broker not."""
+    """An address in a form that Kafka never matches (`kafka_overlooks`), and our broker does."""
 
     address: str
 

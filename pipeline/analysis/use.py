@@ -180,9 +180,10 @@ def _choose(
     *,
     cidr: bool,
 ) -> None:
-    """Let few enough ACLs stay that each of the sets has one that does.
+    """Choose few ACLs that stay, so that each of the sets has one of them.
 
-    It takes the ACL that is in most of the sets left, and of equals the one that says least.
+    The next one is always the ACL in most of the sets left, and of equals the one that grants
+    least.
     """
     # Where Kafka overlooks how a host is written, what it matches must stay for our broker's sake
     # and for Kafka's; only an ACL that both match can stand for others.
@@ -212,9 +213,9 @@ def _choose(
 def _without_superfluous(
     chosen: list[int], members: dict[int, list[frozenset[int]]]
 ) -> Iterable[int]:
-    """Return the chosen ones without those all of whose sets have another that was chosen."""
+    """Return the chosen ACLs without those that no set needs, as it has another chosen one."""
     kept = set(chosen)
-    # What was chosen later may be in all sets of an earlier one too.
+    # ACLs that were chosen later may be in all the sets of an earlier one.
     for position in chosen:
         if all(len(each & kept) > 1 for each in members[position]):
             kept.discard(position)
@@ -222,7 +223,7 @@ def _without_superfluous(
 
 
 def _breadth(acl: AclBinding) -> tuple[bool, int, bool, bool]:
-    """Return how much an ACL says, to compare: to everyone, on how many names, from where, what."""
+    """Return a key to sort ACLs by how much they say: of whom, which names, hosts, operations."""
     literal = acl.pattern_type is PatternType.LITERAL
     if acl.resource_name == WILDCARD and literal:
         names = 1
@@ -237,9 +238,9 @@ def _breadth(acl: AclBinding) -> tuple[bool, int, bool, bool]:
 
 
 def _keep_closed(rules: Ruleset, stays: dict[int, Stay]) -> None:
-    """Let an ACL of each pattern stay that no staying one's pattern holds.
+    """Add an ACL of each pattern that no pattern of a staying ACL covers.
 
-    Of a pattern's ACLs a DENY is kept before an ALLOW, and of these the one that says least.
+    Of a pattern's ACLs it is rather a DENY than an ALLOW, and then the one that says least.
     """
     scopes = Scopes(rules.acls, rules.cidr)
     closed = {scopes.pattern(rules.acls[position]) for position in stays}

@@ -81,7 +81,7 @@ def gather(
     place = options.output.rstrip("/")
     client = client_properties(options.command_config) if options.command_config else None
     if options.job_options.get(options.job, {}).get("follow"):
-        # Who ends it wants to see what was gathered.
+        # A user who interrupts it wants to see what was gathered.
         with suppress(KeyboardInterrupt):
             follow(spark, options.inputs, how, place, told=told, client=client)
     else:
@@ -99,7 +99,7 @@ def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
 def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
     """Return what is of the days and the cluster asked for.
 
-    Quarantined lines are of any cluster: what they say of it counts for nothing.
+    Quarantined lines are kept whichever cluster they name, since they cannot be trusted.
     """
     counted, quarantine, is_new = tables
     clusters = None if options.cluster is None else [options.cluster]
@@ -110,7 +110,8 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
 def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> Reading:
     """Return how the inputs are to be read."""
     files = [each for each in options.inputs if not is_topic(each)]
-    # A topic may have nothing new. Nobody writes lines of Kafka's own log into one.
+    # Topics hold our own form, as Kafka's log is written to files; and one may have nothing new to
+    # look at.
     found = form_of(spark, files) if files and not options.form else Form.JSONL
     form = Form(options.form) if options.form else found
     cluster = options.cluster or named_cluster or UNNAMED_CLUSTER

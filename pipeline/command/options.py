@@ -12,7 +12,9 @@ ALL: Final = "all"
 
 
 class Given(NamedTuple):
-    """A value for one cluster; without a cluster for the only one, or for the one it names."""
+    """A value that was given for one cluster.
+
+    Without a cluster it is for the only one there is, or for the one that the file itself names."""
 
     cluster: str | None
     value: str

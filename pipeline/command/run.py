@@ -38,7 +38,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
     except (PolicyError, PropertiesError, SparkUnavailableError, OSError) as error:
         return _failed(options, str(error), FAILED)
     except Exception as error:
-        # pyspark is here only if it was found.
+        # Spark's errors cannot be named in an except: pyspark may not be installed.
         reason = _reason(error)
         if reason is None:
             raise
@@ -50,7 +50,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
 def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_rules, options, describe)
-        # What is wrong with them is told before Spark starts, unless they are many.
+        # Errors in these files are told before Spark starts, unless the files take long to read.
         wait([reading], _PATIENCE)
         if reading.done():
             reading.result()
@@ -70,7 +70,7 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
 
 
 def _stop(spark: SparkSession) -> None:
-    # What goes wrong now has nothing to do with the answers.
+    # The answers are written by now, whatever goes wrong here.
     try:
         spark.stop()
     except Exception as error:  # noqa: BLE001

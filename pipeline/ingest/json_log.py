@@ -43,12 +43,12 @@ _OPTIONS: Final = arrow_json.ParseOptions(
     explicit_schema=_SCHEMA, newlines_in_values=False, unexpected_field_behavior="ignore"
 )
 _FEW: Final = 32
-"""Of so many lines, one of which is not read, each is read on its own."""
+"""If one of so many lines is not read, each of them is read on its own."""
 
 _LONGEST: Final = 1_800
 """Longer lines, in bytes, are read on their own, as `json_line` does not read all nested values."""
 
-# The reader takes a key that is missing for null. Of these, null is a value and a missing key none.
+# The reader makes null of a missing key. These keys may be null, and may not be missing.
 _NULLABLE: Final = ("resource_name", "client_id")
 
 _BETWEEN: Final = "\0"
@@ -177,7 +177,7 @@ def _is_in(column: pa.ChunkedArray, values: frozenset[str]) -> pa.ChunkedArray:
 
 
 def _is_there(column: pa.ChunkedArray, key: str, lines: pa.Array) -> pa.Array:
-    """Tell where a key is, as the reader takes one that is missing for null."""
+    """Tell in which rows a key is there; the reader makes null of a missing one."""
     there = pc.is_valid(_array(column))
     if column.null_count:
         # Within a text, a quotation mark has a backslash before it. So this is a key, and of the

@@ -82,7 +82,7 @@ TIME: Final = r"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{
 TIME_BYTES: Final = TIME.encode()
 TIME_LENGTH: Final = len("[2026-11-21 07:48:42,328] ")
 LEVELS: Final = frozenset(["TRACE", "DEBUG", "INFO", "WARN"])
-"""Not a key to the decision: Kafka writes both kinds at TRACE, and has changed the others."""
+"""The level does not tell the decision: both kinds come at TRACE, and versions differ in others."""
 
 TAIL: Final = " (kafka.authorizer.logger)"
 
@@ -158,7 +158,7 @@ def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Reco
 
 
 def second_of(text: str, zone: tzinfo) -> datetime | None:
-    """Return the time in UTC of ``YYYY-MM-DD hh:mm:ss`` in a zone; None if there is none such."""
+    """Return ``YYYY-MM-DD hh:mm:ss`` in a zone as a time in UTC; None if it is none."""
     try:
         return datetime.fromisoformat(text).replace(tzinfo=zone).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -380,7 +380,7 @@ def _decoded(part: bytes | None) -> str | None:
 
 
 def _has_word(text: str) -> bool:
-    # All fixed words but one end so, which nearly no other text has.
+    # All fixed words but one end in this, and hardly any other text has it.
     return (" =" in text and any(map(text.__contains__, WORDS))) or RULE in text
 
 

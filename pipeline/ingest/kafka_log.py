@@ -49,7 +49,7 @@ class KafkaLog:
         self._piece: Piece | None = None
         self._held = pa.array([], pa.binary())
         self._unsettled = False
-        """Whether the piece may begin within a broken record: its lines are held back till then."""
+        """Whether it is not known yet if the piece begins in a record: its lines are held back."""
         self._broken = -1
         """Up to how many bytes from here a broken record can go on; negative if there is none."""
 
@@ -147,8 +147,11 @@ class _Read(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """What tells where records are broken: the byte at which each line starts, and their ``size``,
-    the lines that begin a record and are cut off, and those that are no record and end as one.
+    """What tells where records are broken.
+
+    ``starts`` has the byte at which each line starts, and ``size`` is that of all lines. ``cuts``
+    are the lines that begin a record and are cut off, ``ends`` those that are no record and end as
+    one.
     """
 
     starts: NDArray[np.int64]
@@ -165,7 +168,7 @@ class _Marks(NamedTuple):
 
     @property
     def settle(self) -> bool:
-        """Whether no line after these can change that."""
+        """Whether no later line can change `begin_broken`."""
         return bool(self.ends or self.cuts) or self.size > _LONGEST_RECORD
 
 

@@ -76,7 +76,7 @@ def _halves(texts: pa.Array, word: bytes) -> tuple[pa.Array, pa.Array]:
 
 
 class _Known(dict[bytes | None, tuple[Any, ...]]):
-    """What parts at one place say: whether that is something, and if so, these fields."""
+    """What the parts at one place say: whether each of them can be read, and its fields."""
 
     def __init__(
         self, read: Callable[[bytes | None], tuple[Any, ...] | KafkaReason], fields: tuple[str, ...]
@@ -131,5 +131,5 @@ def _agree(asker: _Parts, host: _Parts, resource: _Parts, request: _Parts, rule:
 
 def _reason(rest: bytes, cluster: str) -> KafkaReason:
     found = kafka_line.parse_rest(rest, cluster)
-    # No line may be lost, not even if the two ways to read it should ever differ.
+    # If the two ways to read a line should ever differ, it must still not be lost.
     return found if isinstance(found, KafkaReason) else KafkaReason.WORDS

@@ -45,7 +45,7 @@ def _read(path: str, start: int, end: int) -> Iterator[pa.Array]:
         return
     with open(path, "rb", buffering=0) as file:
         if start:
-            # The line that the byte before is of is of the piece before.
+            # A line that holds the byte before ``start`` belongs to the piece before.
             begin = file.seek(start - 1)
             start = file.seek(begin + len(_rest_of_line(file)))
         yield from _arrays(file, end - start, is_begin=start == 0)
@@ -100,7 +100,7 @@ def _split(text: bytes) -> pa.Array:
     if not text.endswith(b"\n"):
         text += b"\n"
     codes = np.frombuffer(text, np.uint8)
-    # Not all at once: what it takes to look at a few bytes stays in the processor's cache.
+    # Not all at once: the arrays for a part of the text fit into the processor's cache.
     found = [
         np.flatnonzero(codes[first : first + _BLOCK] == _LINE_FEED) + (first + 1)
         for first in range(0, len(codes), _BLOCK)

@@ -34,7 +34,8 @@ UTC: Final = ZoneInfo("UTC")
 class Form(StrEnum):
     """How the lines of an input are written.
 
-    One input has one form. In a Kafka's log a client can forge any line, one of our form as well.
+    One input has one form. A client can forge any line of a Kafka's log, and so a line of our form
+    as well.
     """
 
     JSONL = "jsonl"
@@ -96,7 +97,7 @@ _QUARANTINE: Final = ("source_file", "line", "reason")
 
 
 def _either(schema: StructType) -> StructType:
-    """The columns of a table, and those of quarantined lines, of which one or the other is null."""
+    """The columns of a table and those of quarantined lines; in each row, one kind is null."""
     from pyspark.sql.types import StringType, StructField, StructType
 
     others = [StructField(name, StringType()) for name in _QUARANTINE]

@@ -1,4 +1,4 @@
-"""What a line of a log says, whichever form it has, but for its time."""
+"""What a line of a log says besides its time, in whichever form it is written."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
     if not batch.num_rows:
         return
     line, source_file, start = (batch.column(name) for name in ("line", "source_file", "start"))
-    # That they are UTF-8 is still to be seen.
+    # Whether they are UTF-8 is checked where they are parsed.
     lines = line.cast(pa.binary() if line.type == pa.string() else pa.large_binary())
     codes = source_file.dictionary_encode().indices.to_numpy()
     changes = np.diff(codes).astype(bool) | np.diff(start.to_numpy()).astype(bool)
@@ -139,12 +139,12 @@ def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Tell why an input cannot be read."""
+    """Raise IngestError, which tells why an input cannot be read, for Spark's errors."""
     try:
         yield
     except PySparkException as error:
         raise IngestError(f"the input cannot be read: {error.getMessage() or error}") from error
-    except Py4JJavaError as error:  # for one, of a pattern that is none
+    except Py4JJavaError as error:  # such as for an invalid pattern
         reason = error.java_exception.getMessage()
         raise IngestError(f"the input cannot be read: {reason}") from error
 

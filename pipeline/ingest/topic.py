@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _URL: Final = re.compile(r"kafka://(?P<servers>[^/]+)/(?P<topic>[A-Za-z0-9._-]+)")
 
-# Of a batch, the lines are kept on disk while they are worked on.
+# Spark keeps the lines of a batch on disk while it is worked on, so that it must be bounded.
 _OPTIONS: Final = {"startingOffsets": "earliest", "maxOffsetsPerTrigger": "5000000"}
 
 

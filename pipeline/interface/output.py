@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """A directory, or a URL that Spark has a connector for. What is there by a name is replaced."""
+    """A directory, or a URL that Spark has a connector for, whose tables and files are replaced."""
 
     def __init__(self, spark: SparkSession, place: str) -> None:
         self._spark = spark
@@ -50,7 +50,7 @@ class Output:
             finally:
                 stream.close()
         finally:
-            # It is the one that Spark writes with.
+            # Spark writes through the same object.
             filesystem.setWriteChecksum(True)
 
     def acls(
@@ -68,7 +68,7 @@ class Output:
         they add everything and remove nothing. If there are several clusters, the names are
         ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
         """
-        # Workers import this module with the jobs, and need not have what reads and writes YAML.
+        # Workers import this module with the jobs, and their Python need not have PyYAML.
         from aclbroker.pipeline.acls.policy import Policy, dump_policy
 
         written: dict[str, str] = {}

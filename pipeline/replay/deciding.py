@@ -50,13 +50,14 @@ class _Group(NamedTuple):
 
 
 class _Asked:
-    """The questions of a batch, put in order: those that differ in their names alone together.
+    """The questions of a batch, sorted so that those about the same but the name are together.
 
-    ``names`` are in that order, and ``rows`` tells where each row of the batch is.
+    ``names`` are the resources' names in that order. ``rows`` tells where each row of the batch is
+    in it.
     """
 
     def __init__(self, batch: pa.RecordBatch) -> None:
-        # To no ACL does a host of no class mean anything: none for all of them keeps the peers few.
+        # No ACL names a host without a class. Leaving all of these out makes few peers of many.
         host = pc.if_else(pc.is_valid(batch["host"]), batch["example_host"], None)
         columns = {name: batch[name] for name in (*_GROUPED, "resource_name")} | {"host": host}
         table = encoded(pa.table(columns))
@@ -82,11 +83,11 @@ def _groups(firsts: pa.Table, bounds: Sequence[int]) -> Iterator[_Group]:
 _GROUPED: Final = (*PEER, "operation", "resource_type")
 
 _NOWHERE: Final = "\ud800"
-"""A host that no ACL can name, as it is no text; the empty text is one."""
+"""A host that no ACL can name: a lone surrogate cannot be encoded, and so is in no ACL."""
 
 
 class Rules:
-    """A set of rules; the authorizers are made when a worker first asks, and kept there."""
+    """A set of rules in a worker. An authorizer is made when it is first asked, and kept."""
 
     def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
         self._by_cluster = dict(by_cluster)
@@ -181,7 +182,7 @@ class _Decider:
         if name is None:
             return [], [], [] if is_open else None
         if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
-            # Other ACLs may say the same: this is one that suffices.
+            # Other ACLs may decide the same; one is enough to tell why.
             decision = self._on_any_topic(session, operation)
             acl = decision.rule.binding
             behind = [] if acl is None else [self._positions[acl]]
@@ -190,7 +191,7 @@ class _Decider:
         index = self.authorizer.index
         allows: list[int] = []
         denies: list[int] = []
-        # A session may have one principal twice, and its ACLs come as often.
+        # A session may name one principal twice, and its ACLs are then found twice.
         for acl in dict.fromkeys(index.bindings_for(session.peer, resource_type, name)):
             sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
             if sources[operation] >> acl.operation & 1:

@@ -1,4 +1,4 @@
-"""Which hosts differ to ACLs: those that an ACL names, and the subnets around the others."""
+"""Which hosts ACLs tell apart: those that an ACL names, and the subnets around the others."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, sub
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
 ANY_HOST: Final = "any"
-"""What a person is shown for hosts of no class: to every ACL they are like all others."""
+"""What a report shows for hosts that no ACL names."""
 
 
 class Hosts:
-    """Parts hosts into classes, the members of which are one to every ACL of some rules.
+    """Parts hosts into classes: no ACL of some rules tells two hosts of one class apart.
 
-    The class of a host that an ACL names is that host; else it is the smallest subnet of an ACL
-    around it, or None.
+    A host that an ACL names is a class by itself. The class of any other host is the smallest
+    subnet of an ACL that contains it, and None if there is none.
     """
 
     def __init__(self, rules: Iterable[Ruleset]) -> None:

@@ -1,7 +1,7 @@
-"""Gathers what a log asked of its authorizer: what differs to one, each once.
+"""Gathers from usage the questions that a log asked its authorizer, each of them once.
 
-Each principal, operation and resource is one question, however often it was asked. A host counts
-only if some ACL names it; all others are one to every ACL.
+The same principal, operation and resource are one question, however often it was asked. Hosts that
+no ACL names count as one, because every ACL treats them alike.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ QUESTION: Final = (
     *("cluster", "listener", "principal", "other_principals", "host", "operation"),
     *("resource_type", "resource_name"),
 )
-"""The columns of `gathered` that differ from question to question; null is a value."""
+"""The columns that make a question: rows with equal values, null included, ask the same."""
 
 PEER: Final = QUESTION[:5]
-"""Those that tell who asks."""
+"""The columns of a question that tell who asks."""
 
 _COUNTS: Final = {
     **dict.fromkeys(("events", "allowed_events", "loud_events", "reference_count"), "sum"),
@@ -46,7 +46,7 @@ _COUNTS: Final = {
     "last_seen": "max",
     "example_host": "min",
 }
-"""The other columns of `gathered`, and how those of two rows become one."""
+"""The other columns of a question, and how those of two rows become one."""
 
 
 def asked_type() -> StructType:
@@ -67,14 +67,14 @@ def asked_type() -> StructType:
 def gathered(
     usage: Usage, sets: RuleSets, function: Callable[[Batches], Batches], schema: StructType
 ) -> DataFrame:
-    """Return what a function makes of batches of questions, with one row for each that differs.
+    """Return what a function makes of batches of questions, in which each question is one row.
 
-    Their columns are those of `QUESTION`, of which ``listener`` is null unless some rules have
-    broker users, and ``host`` is a class of `pipeline.replay.hosts`. Of all the events that asked a
-    question there are ``events``, ``allowed_events`` (how many of them were allowed),
+    The columns are those of `QUESTION`, where ``listener`` is null unless some rules have broker
+    users, and ``host`` is a class of `pipeline.replay.hosts`. Further columns tell of all the
+    events that asked the question: ``events``, ``allowed_events`` (how many of them were allowed),
     ``loud_events`` (how many did not only filter an answer), ``reference_count``, ``first_seen``,
-    ``last_seen``, and ``example_host``, one of their hosts; it is null if no ACL means it, as
-    ``host`` is. Those of one peer come one after the other.
+    ``last_seen``, and ``example_host``, one of their hosts, which is null if no ACL names it, as
+    ``host`` is. The questions of one peer follow one another.
     """
     tasks = shuffle_tasks(usage.spark)
     gather = partial(_gather, hosts_of(sets), tells_listeners(sets), tasks)
@@ -87,7 +87,7 @@ _AT_ONCE: Final = 50_000
 
 
 def _gather(hosts: Hosts, tells_listeners: bool, tasks: int, tables: Tables) -> Tables:
-    """Yield the questions, packed, and by whose task they are to be added up."""
+    """Yield the questions packed, in one part for each task that adds them up."""
     rows = (_keyed(table, hosts, tells_listeners) for table in tables)
     for found in counted(rows, QUESTION, _COUNTS):
         yield from parted(found, "principal", tasks)
@@ -137,12 +137,12 @@ def _merge(function: Callable[[Batches], Batches], schema: pa.Schema, batches: B
 
 
 def hosts_of(sets: RuleSets) -> Hosts:
-    """Return which hosts differ to some rules."""
+    """Return the classes of hosts that some rules tell apart."""
     return Hosts(ruleset for by_cluster in sets.values() for ruleset in by_cluster.values())
 
 
 def tells_listeners(sets: RuleSets) -> bool:
-    """Tell whether the listener differs to some rules."""
+    """Tell whether some rules decide by the listener, as they do for broker users alone."""
     rules = (ruleset for by_cluster in sets.values() for ruleset in by_cluster.values())
     return any(ruleset.broker_users.principals for ruleset in rules)
 
@@ -150,7 +150,7 @@ def tells_listeners(sets: RuleSets) -> bool:
 def keyed(usage: DataFrame, sets: RuleSets) -> DataFrame:
     """Return usage with the columns of `QUESTION` as `gathered` has them.
 
-    So the usage behind a question can be found. The host itself is in ``example_host``.
+    By these the usage behind a question is found. ``example_host`` is the host itself.
     """
     classed = _with_class(usage, hosts_of(sets))
     if tells_listeners(sets):

@@ -32,7 +32,7 @@ class Removal(NamedTuple):
 
     ``events`` counts the events that were replayed under ``remaining``; none of them is decided
     otherwise than under the rules as they are. ``put_back`` are ACLs that were to go, but without
-    which some were.
+    which some events would be.
     """
 
     remaining: dict[str, Ruleset]
@@ -57,14 +57,14 @@ def proven(usage: Usage, current: Mapping[str, Ruleset], going: Acls) -> Removal
             return Removal(remaining, put_back, found.events)
         for cluster, positions in _behind(usage, current, remaining).items():
             acls = {current[cluster].acls[position] for position in positions}
-            # Only what is gone can be at fault; were it not found, all of it would be.
+            # Only a removed ACL can be at fault. If none is found, all of them are put back.
             back = left[cluster] & acls or set(left[cluster])
             put_back[cluster] |= back
             left[cluster] -= back
 
 
 def rules_of(current: Mapping[str, Ruleset], job: str) -> dict[str, Ruleset]:
-    """Return the current rules; raises InputError if there are none, for there is no job then."""
+    """Return the current rules. Raises InputError, which names the job, if there are none."""
     if not any(rules.acls for rules in current.values()):
         raise InputError(f"{job} needs the ACLs of a cluster: give them with --acls")
     return dict(current)

@@ -1,4 +1,4 @@
-"""Decides anew what was asked, with the broker's own authorizer core, under any sets of rules."""
+"""Decides what was asked under any sets of rules, with the broker's own authorizer core."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructField
 
 WorkerFunction = Callable[[pa.RecordBatch, ShippedSets], Iterable[pa.RecordBatch]]
-"""What is made of a batch of questions, with the rules for `decide`."""
+"""Makes rows of a batch of questions, with the rules that `decide` needs."""
 
 
 def replayed(
     usage: Usage, sets: RuleSets, *, hosts_of: RuleSets | None = None, explain: bool = False
 ) -> DataFrame:
-    """Return what `decided` does of what is `gathered`, without a way through Spark in between.
+    """Gather the questions of usage, and decide them in the same worker.
 
-    ``hosts_of``: the rules whose hosts are told apart, if not those of ``sets`` alone.
+    The columns are those of `gathered` and of `decided`.
+
+    ``hosts_of``: the rules whose hosts are told apart, if they are not ``sets``.
     """
     added = added_fields(sets, explain=explain)
     return replayed_by(usage, sets, partial(_answered, explain), added, hosts_of=hosts_of)
@@ -41,7 +43,7 @@ def replayed_by(
     *,
     hosts_of: RuleSets | None = None,
 ) -> DataFrame:
-    """Return what a function makes of what is `gathered`, batch by batch.
+    """Gather the questions of usage, and give them to a function in the same worker.
 
     ``function`` is given a batch and the rules for `decide`, and returns batches with the columns
     ``added`` behind those of the questions. ``hosts_of``: see `replayed`.
@@ -65,7 +67,7 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     from pyspark.sql.types import StructType
 
     work = _work(questions.sparkSession.sparkContext, sets, partial(_answered, explain))
-    # Those of one peer one after the other: what it may do is then looked up once.
+    # Sorted by peer, so that the ACLs of each peer are looked up once.
     ordered = questions.sortWithinPartitions(*PEER)
     added = added_fields(sets, explain=explain)
     return ordered.mapInArrow(work, StructType([*questions.schema.fields, *added]))

@@ -12,7 +12,7 @@ from aclbroker.pipeline.report.markup import Markup, element, joined, text
 from aclbroker.pipeline.report.words import number, short_number, shown, width
 
 MOST_SERIES: Final = 6
-"""As many colours the style sheet has; further series begin again with the first."""
+"""How many colours the style sheet has; further series begin again with the first."""
 
 _WIDTH: Final = 840.0
 _CHARACTER: Final = 7.1
@@ -26,7 +26,7 @@ _AXIS_ROOM: Final = 52.0
 _TICKS: Final = 4
 _WIDEST_COLUMN: Final = 56.0
 
-# A reader expects these colours of these words, whichever series comes first.
+# Readers expect these words in these colours, whichever series comes first.
 _COLOURS: Final = {"allowed": 1, "newly allowed": 1, "denied": 2, "newly denied": 2}
 
 
@@ -66,7 +66,7 @@ def legend(chart: Chart) -> Markup:
 
 
 def described(chart: Chart) -> str:
-    """Return in words what a chart shows, for whoever does not see it."""
+    """Return in words what a chart shows, for screen readers."""
     what = "Bars" if chart.kind == "bars" else "Columns by day"
     names = ", ".join(chart.series)
     totals = _totals(_series(chart), len(chart.labels))
@@ -188,7 +188,7 @@ def _columns(chart: Chart, series: Sequence[_Series]) -> tuple[float, Iterator[M
 
 
 def _labelled(labels: Sequence[str], band: float) -> int:
-    """Every which label has room below its column."""
+    """Return n, if every n-th label has room below its column."""
     needed = max(width(shown(label)) for label in labels) * _CHARACTER + 16
     return max(1, math.ceil(needed / band))
 

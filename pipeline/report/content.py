@@ -13,7 +13,7 @@ from aclbroker.pipeline.interface.result import JobResult, Table
 
 @dataclass(frozen=True, slots=True)
 class LoggedCluster:
-    """A cluster that the log is of, and by which rules it was looked at; None: not given."""
+    """A cluster of the log, and the rules that it was held against; None if not given."""
 
     name: str
     events: int
@@ -26,10 +26,9 @@ class LoggedCluster:
 class AuditReport:
     """All that one run has to say.
 
-    ``quarantined`` counts the lines that are no events by the reason. ``unanswered`` says by job
-    why there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were
-    read, with what they are. ``output`` is where the tables lie, ``command`` how the run was
-    started.
+    ``quarantined`` counts the lines that are no events, by reason. ``unanswered`` says by job why
+    there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were read,
+    with what they are. ``output`` is where the tables lie, ``command`` how the run was started.
     """
 
     results: Sequence[JobResult]

@@ -1,7 +1,7 @@
 """One HTML file that needs nothing else: no script, no font, no picture from anywhere.
 
 Names in it come from clients. `pipeline.report.markup` escapes them; and the page forbids browsers
-to run or load anything, so that a hole in the escaping would not be one in the page.
+to run or load anything, in case the escaping has a hole.
 """
 
 from __future__ import annotations
@@ -307,7 +307,7 @@ def _grid(names: Sequence[str], rows: Sequence[Sequence[Cell]], title: str) -> M
         element("thead", element("tr", *head)),
         element("tbody", *(element("tr", *cells(row)) for row in rows)),
     )
-    # Who has no mouse scrolls it with the keyboard, for which it must take the focus.
+    # It must take the focus to be scrolled with the keyboard.
     return element("div", grid, class_="scroll", role="region", aria_label=title, tabindex="0")
 
 

@@ -17,7 +17,7 @@ class Markup(str):
 
 
 def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element. Children that are no `Markup` are text of anybody, and are escaped.
+    """Return an element. Children that are no `Markup` are untrusted text, and are escaped.
 
     In the names of attributes ``_`` stands for ``-``, one at the end for nothing; None leaves an
     attribute out.
@@ -31,7 +31,7 @@ def joined(*parts: str) -> Markup:
 
 
 def text(content: str, room: int | None = None) -> Markup:
-    """Return a text of anybody as markup, shortened to ``room`` columns."""
+    """Return an untrusted text as markup, shortened to ``room`` columns."""
     return Markup(escape(_fitted(content, room)))
 
 

@@ -121,7 +121,7 @@ def _records(names: Sequence[str], rows: Sequence[Sequence[Cell]], columns: int)
 
 
 def _plain(value: Cell) -> str:
-    # Texts are made safe when the paragraph is.
+    # Texts are escaped when the paragraph is made.
     return value if isinstance(value, str) else cell(value)
 
 
@@ -221,8 +221,6 @@ def _aligned(text: str, room: int, *, right: bool) -> str:
 
 
 def _wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[str]:
-    """Return prose as lines, the first one behind ``first`` and each further one behind ``later``,
-    which are equally long.
-    """
+    """Return prose as lines, which begin with ``first`` and ``later``, two texts equally long."""
     lines = _broken(shown(text), columns - len(first), " ")
     return [f"{first}{lines[0]}".rstrip(), *(f"{later}{line}" for line in lines[1:])]

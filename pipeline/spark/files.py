@@ -30,7 +30,7 @@ def path_of(url: str) -> str:
 def as_pattern(spark: SparkSession, path: str) -> str:
     """Return a path so that Spark finds what has this name, even if it holds signs of a pattern.
 
-    What is no name of anything stays a pattern, such as ``logs/*.gz``.
+    A path that does not exist stays a pattern, such as ``logs/*.gz``.
     """
     if _PATTERN_SIGN.search(path) and exists(spark, path):
         return _PATTERN_SIGN.sub(r"\\\g<0>", path)

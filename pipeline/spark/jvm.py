@@ -1,4 +1,4 @@
-"""How the JVM of a session on this machine is started, so that it is soon at work.
+"""The options with which the JVM of a session on this machine is soon ready.
 
 Most of its time in a job goes into loading Spark's classes, and into compiling them.
 """
@@ -39,7 +39,7 @@ def jvm_options(java: Java | None, spark: str, environment: Mapping[str, str]) -
     place = _cache(environment)
     if place is not None and java is not None and (java.home / _OWN_CLASSES).exists():
         archive = place / f"spark-{spark}-java-{java.version}.jsa"
-        # An archive that cannot be used is not worth a word.
+        # No warning if the archive cannot be used.
         options += ["-Xlog:cds*=error", *_archived(archive, java.major)]
     return " ".join(options)
 

@@ -32,7 +32,7 @@ def in_tasks(
     for each in sizes:
         tasks.append(filled // size)
         filled += each + opening
-    # The numbers have no gaps: no task has nothing to do.
+    # The numbers have no gaps, so that no task is empty.
     numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
     marked = [(*row, numbers[task]) for row, task in zip(rows, tasks, strict=True)]
     found = spark.createDataFrame(marked, f"{schema}, task int")
@@ -45,7 +45,7 @@ def shuffle_tasks(spark: SparkSession) -> int:
 
 
 def _opening(spark: SparkSession) -> int:
-    """As how many bytes it counts to open a file."""
+    """Return how many bytes could be read in the time to open a file, as Spark reckons it."""
     return _bytes(spark, "spark.sql.files.openCostInBytes")
 
 

@@ -1,4 +1,4 @@
-"""How the functions that Spark runs in Python workers spend their time."""
+"""Keeps Python's garbage collector away from the work that Spark's workers do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected(*, in_worker: bool = True) -> Iterator[None]:
-    """Leave the garbage collector out.
+    """Turn the garbage collector off for a while.
 
     What workers hold, hundreds of thousands of records or ACLs, has no cycles, and to go through
     it again and again would take more time than the work itself.

@@ -22,7 +22,7 @@ class Counting:
         self._rows = 0
 
     def add(self, table: pa.Table) -> pa.Table | None:
-        """Take a table in; return rows that are to be passed on, lest there be too many here."""
+        """Add a table. Return groups to be passed on if they have become too many to keep."""
         self._tables.append(encoded(table.select([*self._keys, *self._counts])))
         self._rows += table.num_rows
         if self._rows < _MOST_ROWS:
@@ -42,7 +42,7 @@ class Counting:
 def counted(
     tables: Iterable[pa.Table], keys: Sequence[str], counts: Mapping[str, str]
 ) -> Iterator[pa.Table]:
-    """Yield the groups of all tables; those of one group are few, if not one."""
+    """Yield the groups of all tables. A group that was passed on early comes in several rows."""
     counting = Counting(keys, counts)
     for table in tables:
         found = counting.add(table)

@@ -1,7 +1,7 @@
 """Groups the rows of Arrow's tables by many columns at a time, texts among them.
 
 pyarrow compares all the texts of a row with those of the rows before. Here each text becomes a
-number first, and the numbers of a row one: what is compared then is one number a row.
+number first, and the numbers of a row become one, so that rows are compared by one number each.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def grouped(table: pa.Table, keys: Sequence[str], counts: Mapping[str, str]) -> 
 
 
 class _Measure:
-    """A column as what pyarrow can add up or compare: of texts, the place in their order."""
+    """A column as numbers, to add up or compare; those of texts are their places in order."""
 
     def __init__(self, column: pa.Array) -> None:
         self.numbers = column
@@ -56,7 +56,7 @@ class _Measure:
             self.numbers = pc.sort_indices(order).take(column.indices).cast(pa.int64())
 
     def values(self, numbers: pa.Array) -> pa.Array:
-        """Return what some of the numbers stand for."""
+        """Return the values that some of the numbers stand for."""
         if self._texts is None:
             return numbers
         return pa.DictionaryArray.from_arrays(numbers.cast(pa.int32()), self._texts)

@@ -1,7 +1,7 @@
 """Tables of Arrow as single values of Spark's rows.
 
-What Spark does to rows, one by one and text by text, on their way out of a Python worker, into its
-cache and back takes longer than all that is made of them. A packed table is one value to it.
+On their way out of a Python worker, into its cache and back, Spark handles rows one by one and text
+by text, which takes longer than all that jobs compute from them. A packed table is one value.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def parted(table: pa.Table, key: str, count: int) -> Iterator[pa.Table]:
     parts = np.zeros(table.num_rows, np.int32)
     column = table[key].combine_chunks()
     if pa.types.is_dictionary(column.type):
-        # Python's own hash of a text is another one in each process.
+        # Python's own hash of a text differs from process to process.
         of_text = [crc32(text.encode()) % count for text in column.dictionary.to_pylist()]
         parts = np.array([*of_text, 0], np.int32)[column.indices.fill_null(-1).to_numpy()]
     for part in range(count):
@@ -76,7 +76,7 @@ def of_parts(rows: DataFrame, count: int) -> DataFrame:
 
 
 def compacted(table: pa.Table) -> pa.Table:
-    """Return an `encoded` table, of whose texts it keeps those that stand in it."""
+    """Return an `encoded` table whose dictionaries have no texts but those that occur in it."""
     columns = [_compact(column.combine_chunks()) for column in table.columns]
     return pa.table(columns, table.column_names)
 

@@ -89,13 +89,13 @@ def _groups(
 def _parts(dimension: str, group: Sequence[str], found: pa.Table | None, tasks: int) -> Batches:
     if found is not None:
         named = found.append_column(_DIMENSION, pa.repeat(dimension, found.num_rows))
-        # In the last column the groups differ most.
+        # The last column has the most different values, which makes parts of like size.
         for part in parted(named, group[-1], tasks):
             yield from part.to_batches()
 
 
 def _tops(dimensions: Dimensions, measures: Sequence[str], count: int, batches: Batches) -> Batches:
-    """Yield the largest groups of a part, with how many there are, and are above zero."""
+    """Yield the largest groups of a part, with how many there are in all, and above zero."""
     found: dict[str, list[pa.Table]] = {name: [] for name in dimensions}
     for batch in batches:
         for table in unpacked(batch.column("packed")):

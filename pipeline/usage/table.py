@@ -92,7 +92,7 @@ def of_days(rows: DataFrame, since: date | None, until: date | None) -> DataFram
 
 
 class Usage:
-    """Rows of usage, of which several can have the same keys: they are to be added up.
+    """Rows of usage. Several can have the same keys, and count together.
 
     Made of Spark's ``rows``, or of ``tables`` that workers bring from elsewhere: rows with a column
     ``packed``, a table of `pipeline.usage.packing` or null, or with ``path``, a local Parquet file,
@@ -125,7 +125,7 @@ class Usage:
         return Usage(rows, self._tables, (*self._parts, part))
 
     def and_also(self, other: Usage) -> Usage:
-        """Return the rows of both, of which no part was taken yet."""
+        """Return the rows of both, neither of which may be a `part`."""
         rows = self.rows.unionByName(other.rows)
         if self._tables is None or other._tables is None:
             return Usage(rows)
@@ -155,7 +155,7 @@ class Usage:
             return self.rows.select(*columns).mapInArrow(work, schema)
         tables = self._tables
         if "packed" in tables.columns:
-            # Each is much for a worker and little for a task.
+            # To start a task costs more than to read one of these: a task gets several.
             tasks = 2 * tables.sparkSession.sparkContext.defaultParallelism
             tables = tables.select("packed").where("packed is not null").coalesce(tasks)
         return tables.mapInArrow(work, schema)

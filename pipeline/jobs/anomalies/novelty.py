@@ -52,7 +52,7 @@ def habits_of(items: DataFrame, owner: Sequence[str]) -> DataFrame:
         .groupBy(*owner, "day")
         .agg(F.count_if(F.col("first_day") == F.col("day")).alias("new"), F.count("*").alias("all"))
     )
-    # On its first day everything is new, and tells nothing.
+    # On its first day everything of an owner is new, which tells nothing.
     new_days = F.count_if(F.col("new") >= _NEW_SHARE * F.col("all")) - 1
     later_days = F.count("*") - 1
     changing = (

@@ -44,7 +44,7 @@ def spike_days(
             )
         )
     )
-    # Who never has the minimum on one day need not go through Python.
+    # Principals that never reach the minimum need not go through Python.
     most = F.greatest(*(F.max(kind) for kind in _KINDS))
     series = (
         daily.groupBy(*_WHO)

@@ -38,7 +38,7 @@ class DenialCounts(NamedTuple):
 
 
 def grouped(usage: DataFrame) -> DataFrame:
-    """What was denied, each principal, operation and resource a row."""
+    """Return what was denied: one row for each principal, operation and resource."""
     loud = ~F.col("quiet")
 
     def of_loud(column: str) -> Column:
@@ -78,7 +78,7 @@ def counts_of(grouped: DataFrame, least: int) -> DenialCounts:
 
 def with_allowed(denied: DataFrame, usage: DataFrame) -> DataFrame:
     """Return what was denied with the events and the last time that the same was allowed."""
-    # What named no resource was never allowed, so that null needs no match.
+    # A request that named no resource was never allowed, so nulls need not match.
     allowed = (
         usage.where("allowed")
         .join(denied.select(*KEY), list(KEY), "left_semi")
@@ -98,7 +98,7 @@ def key_of(row: Mapping[str, Any]) -> DenialKey:
 
 
 def by_day(denied: DataFrame) -> dict[date, tuple[int, int]]:
-    """How many events were denied on each day: those that are told, and the quiet ones."""
+    """Return how many events were denied on each day: first the loud ones, then the quiet."""
     quiet, events = F.col("quiet"), F.col("events")
     rows = (
         denied.groupBy("day")

@@ -36,8 +36,9 @@ class Suggestion(NamedTuple):
 class SuggestionProof(NamedTuple):
     """A replay of what was denied under the current rules and all suggested ACLs.
 
-    ``proven``: denied events that become allowed as suggested, where none is left that no DENY
-    blocks. ``besides``: those that become allowed without being meant.
+    ``proven`` are the denials that become allowed as suggested, with their events; of these, none
+    stays denied unless by a DENY. ``besides`` are denials that become allowed although no
+    suggestion is for them.
     """
 
     proven: Mapping[DenialKey, int]
@@ -118,7 +119,7 @@ def _proof(inputs: Inputs, suggestions: Sequence[Suggestion]) -> SuggestionProof
     denied = _about_resources(inputs, inputs.usage.part(allowed=False).rows, added)
     events = F.col("events")
     becomes_allowed = ~F.col("current_allowed") & F.col("suggested_allowed")
-    # What a DENY decides no suggestion is for.
+    # No suggestion is meant to undo a DENY.
     stays_denied = F.col("suggested_rule") == RuleKind.DEFAULT_DENY.value
     changed = (
         replay.replayed(Usage(denied), sets)
@@ -154,7 +155,7 @@ def _about_resources(
     schema = ", ".join(f"{name} string" for name in columns)
     literal = F.broadcast(inputs.spark.createDataFrame(sorted(names), schema))
     found = usage.join(literal, list(columns), "left_semi")
-    # Those alone may be PREFIXED: see `pipeline.analysis.grant`.
+    # Only ACLs on such a name may be PREFIXED: see `pipeline.analysis.grant`.
     if not any(name == WILDCARD for *_, name in names):
         return found
     begin_so = F.col("cluster").isin(list(acls)) & F.col("resource_name").startswith(WILDCARD)

@@ -69,7 +69,7 @@ def _use(usage: DataFrame) -> DataFrame:
             F.min("first_seen").alias("first_seen"),
             F.max("last_seen").alias("last_seen"),
         )
-        # One file for a day, not one from each task; sorted by whom most questions are about.
+        # One file a day, not one from each task; sorted by the column that most readers look for.
         .repartition("cluster", "day")
         .sortWithinPartitions("cluster", "day", "principal")
     )

@@ -14,7 +14,7 @@ those that were used get ACLs, and so are closed to all others.
 Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
 from the ACLs for what was written, and a warning says where it does not.
 
-What is collected here grows with the questions that differ to an authorizer, as the result does.
+The memory that this takes grows with the number of different questions, as the result does.
 """
 
 from __future__ import annotations

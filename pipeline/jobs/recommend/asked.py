@@ -66,7 +66,7 @@ class RecommendationProof(NamedTuple):
 
 
 class AskedQuestions:
-    """All questions of a log with what is decided on them now; to be closed at the end."""
+    """All questions of a log, and what is decided on them now. Close it at the end."""
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
@@ -89,7 +89,7 @@ class AskedQuestions:
         self._asked.unpersist()
 
     def ask_again(self, rules: Mapping[str, Ruleset]) -> None:
-        """Tell apart the hosts that some rules name, besides those that the current ones do."""
+        """Decide again, and now tell apart the hosts that some further rules name."""
         self.close()
         self._asked = self._decided({"current": self._inputs.current, "other": rules})
 

@@ -32,7 +32,7 @@ _COLUMNS: Final = [
 
 
 class AclLog(NamedTuple):
-    """What the log says of one cluster's ACLs, collected: bounded by the sets of ACLs that meet."""
+    """What the log says of one cluster's ACLs: ``asked`` has one entry a combination of them."""
 
     asked: list[Asked]
     events: int

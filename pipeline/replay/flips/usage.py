@@ -37,7 +37,7 @@ _KEYS: Final = (
 _MARKS: Final = ("direction", "before_allowed", "after_allowed")
 
 _MOST_FLIPS: Final = 500_000
-"""So many are sent to every worker; more are joined by Spark."""
+"""Up to so many flips are sent to every worker. Spark joins usage with more than these."""
 
 
 def flipped_usage(flips: DataFrame, count: int, usage: Usage, sets: RuleSets) -> DataFrame:
@@ -92,7 +92,7 @@ def _flipped(
 
 
 def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
-    """Return the rows of a table that flip, with the direction of the mark that they have."""
+    """Return the rows of a table that flip, with the direction of the mark that fits them."""
     table = _of_marked(marks, table)
     asked = encoded(questions_of(table, hosts, tells_listeners))
     numbers = numbered(encoded(pa.concat_tables([marks.select(QUESTION), asked])), QUESTION)
@@ -112,7 +112,7 @@ def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bo
 
 
 def _of_marked(marks: pa.Table, table: pa.Table) -> pa.Table:
-    """Return the rows of whom and of what there are marks: few, as a rule, and soon found."""
+    """Return the rows whose principal and resource occur in marks: mostly few, soon found."""
     flags = [
         pc.is_in(table[name].chunk(0).dictionary, value_set=marks[name].chunk(0).dictionary).take(
             table[name].chunk(0).indices
