@@ -36,9 +36,9 @@ class Job(Generic[Options]):
 
     ``name`` and ``does`` are what the command line calls it and says of it. ``options`` is a
     dataclass whose fields all have defaults, and ``arguments`` are those of them that the command
-    line offers. ``run`` raises InputError if it cannot answer. ``needs`` are the fields of `Inputs`
-    without which it cannot. ``looks_back`` tells that it uses `Inputs.earlier`. ``former_name`` is
-    still accepted on the command line.
+    line offers. ``run`` raises InputError if it cannot answer. ``needs`` are the options for sets
+    of ACLs, such as ``acls``, without which it cannot. ``looks_back`` tells that it uses
+    `Inputs.earlier`. ``former_name`` is still accepted on the command line.
     """
 
     name: str

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -102,23 +102,6 @@ def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
         ask("matrix", "--input", tmp_path)
     with pytest.raises(IngestError, match="cannot be read"):
         ask("matrix", "--input", tmp_path / "nothing")
-
-
-def test_every_option_of_a_job_is_a_field_of_its_options_with_the_default_that_is_told():
-    samples: dict[str, Any] = {}
-    for job in JOBS.values():
-        defaults = job.options_with({})
-        for option in job.arguments:
-            value = option.flag if option.read is None else option.read("4")
-            outer, _, inner = option.field.partition(".")
-            found = getattr(job.options_with({option.field: value}), outer)
-            assert (getattr(found, inner) if inner else found) == value
-            default = getattr(defaults, outer)
-            default = getattr(default, inner) if inner else default
-            if "default: " in option.does and default is not None:
-                samples[option.name] = default
-                assert f"(default: {default:g})" in option.does
-    assert "top" in samples
 
 
 def test_the_exit_statuses_are_those_of_other_commands():
