@@ -1,7 +1,7 @@
 """What a set of grants needs besides, so that it allows nothing that the current rules deny.
 
 These are the DENY ACLs that hold for something granted, and, where resources without ACLs are open
-to everyone, an ACL on whatever is closed now.
+to everyone, an ACL on each resource that the current rules close.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 It follows the rules of `broker.acl.decisions`. A question that is allowed by ACLs needs one of
 them; one that a DENY answers needs one of these, as long as an ALLOW is there that would allow it;
 and where everyone is allowed if no ACL is found, one that is denied by default needs some ACL whose
-pattern matches the resource, for whomever it is.
+pattern matches the resource, whichever principal it names.
 
 What goes is chosen so that no answer to these questions changes, and with two precautions about
 what nobody has asked yet:

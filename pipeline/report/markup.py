@@ -1,4 +1,4 @@
-"""Builds HTML and SVG in which whatever is not markup is escaped: there is no way around it."""
+"""Builds HTML and SVG so that all text which is not markup is escaped, without exception."""
 
 from __future__ import annotations
 

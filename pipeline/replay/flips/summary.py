@@ -72,7 +72,7 @@ def report_flips(
 def _figures(flips: Flips, principals: Mapping[str, int]) -> list[Figure]:
     found = [
         Figure("Events replayed", flips.events),
-        Figure("Questions", flips.questions, "that differ to an authorizer"),
+        Figure("Questions", flips.questions, "that an authorizer can tell apart"),
     ]
     for direction in DIRECTIONS:
         total = flips.totals.get(direction, FlipTotal())
