@@ -47,9 +47,9 @@ Uses = dict[str, list[AclUse]]
 class UnusedAcls(NamedTuple):
     """What each ACL was used for, and what is left without those that can go.
 
-    ``log`` and ``uses`` are by cluster. ``filtering_changes`` is how many decisions that only
-    filter an answer were left out, and do change. ``outputs`` are what was written, with what it
-    is.
+    ``log`` and ``uses`` are by cluster. ``filtering_changes`` is how many of the decisions that
+    only filter an answer do change, if these were left out. ``outputs`` are what was written, with
+    what it is.
     """
 
     log: Mapping[str, AclLog]
