@@ -1,0 +1,408 @@
+"""The words that `broker.gate.shown` is written in: how the parts of an answer are shown or not.
+
+A path names fields of a message and all that they stand in: ``topics.name|topic_id`` are two fields
+of which either tells what an entry is about, ``results.resource_type+resource_name`` two that tell
+it together, and ``group_ids[]`` is an array of bare values.
+
+Each line has ``fields``, the paths that it declares, one for each field; and ``words``, what the
+documentation says of it. `broker.gate.showing` applies them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+
+_NOUNS: Final = {
+    ResourceType.TOPIC: "topics",
+    ResourceType.GROUP: "groups",
+    ResourceType.TRANSACTIONAL_ID: "transactional ids",
+    ResourceType.USER: "users",
+    None: "entries",
+}
+
+
+class Whoever(Enum):
+    """Stands for a right in an answer of which every part is for whoever may ask."""
+
+    ASKS = "whoever may ask"
+
+
+class Place(NamedTuple):
+    """A path in parts: the way to the owners of an array, the array, the fields of its entries.
+
+    Without fields the entries are bare values. With ``joined`` the fields tell together what an
+    entry is about, without it each of them does.
+    """
+
+    owners: tuple[str, ...]
+    array: str
+    fields: tuple[str, ...] = ()
+    joined: bool = False
+
+
+def place(path: str) -> Place:
+    """Return the parts of a path."""
+    if path.endswith("[]"):
+        *owners, array = path.removesuffix("[]").split(".")
+        return Place(tuple(owners), array)
+    *owners, array, names = path.split(".")
+    return Place(tuple(owners), array, tuple(re.split(r"[|+]", names)), "+" in names)
+
+
+def fields_of(*paths: str) -> list[str]:
+    """Return the paths of single fields that some paths name."""
+    found = []
+    for path in paths:
+        owner, dot, names = path.removesuffix("[]").rpartition(".")
+        found += [owner + dot + name for name in re.split(r"[|+]", names)]
+    return found
+
+
+AllWhen = Callable[[Any, str, int], bool]
+"""Tells of a request, the array that names what it asks for, and the version, if it names nothing
+and so asks for all that there is.
+"""
+
+
+def null(request: Any, array: str, _version: int) -> bool:
+    """where all are asked for"""
+    return getattr(request, array) is None
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How an entry that may not be seen is refused, where it cannot be left out: the inner entries
+    of ``array`` keep their ``key`` and get a code (29, or 100 for a topic id that is not known).
+    """
+
+    array: str
+    key: str
+    fill: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Echoed:
+    """Entries that must have been asked for, in the arrays of the request that ``asked`` names.
+
+    What the request asks for has been authorized with it. Where it asks for all, an entry needs
+    the right ``all_to``; without one none is shown. ``inside`` is a line about each entry and
+    the entry of the request that asked for it.
+    """
+
+    resource: ResourceType | None
+    path: str
+    asked: str
+    all_to: AclOperation | Whoever | None
+    all_when: AllWhen
+    refusal: Refusal | None
+    inside: Echoed | None
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the entries are."""
+        return place(self.path)
+
+    @cached_property
+    def asked_places(self) -> tuple[Place, ...]:
+        """Where the request asks for them."""
+        return tuple(place(path) for path in self.asked.split())
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        inner = self.inside.fields if self.inside else []
+        return [*fields_of(self.path), *(f"{self.place.array}.{name}" for name in inner)]
+
+    @property
+    def asked_fields(self) -> list[str]:
+        """The fields of the request."""
+        inner = self.inside.asked_fields if self.inside else []
+        array = self.asked_places[0].array
+        return [*fields_of(*self.asked.split()), *(f"{array}.{name}" for name in inner)]
+
+    def words(self) -> Iterable[str]:
+        """Say what is left out or refused."""
+        nouns = _NOUNS[self.resource]
+        yield f"{nouns.capitalize()} that were not asked for are left out."
+        when = (self.all_when.__doc__ or "").capitalize()
+        if self.all_to is Whoever.ASKS:
+            yield f"{when}, {nouns} are shown to {self.all_to.value}."
+        elif isinstance(self.all_to, AclOperation):
+            how = "refused" if self.refusal else "left out"
+            yield f"{when}, {nouns} without {self.all_to.name} are {how}."
+        if self.inside is not None:
+            yield from self.inside.words()
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Entries that need a right to be seen, whoever asked for what; others are left out."""
+
+    resource: ResourceType
+    path: str
+    to: AclOperation
+    unless: AclOperation | None
+    log_if_denied: bool
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the entries are."""
+        return place(self.path)
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return fields_of(self.path)
+
+    def words(self) -> Iterable[str]:
+        """Say what is left out."""
+        unless = f", unless with {self.unless.name} on the Cluster" if self.unless else ""
+        yield f"{_NOUNS[self.resource].capitalize()} without {self.to.name} are left out{unless}."
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Entries of ``array``, groups, that are shown whole or refused: whoever lacks a right on one
+    of the topics in them sees none of it.
+    """
+
+    array: str
+    key: str
+    to: AclOperation
+    paths: tuple[str, ...]
+    resource: ResourceType = ResourceType.TOPIC
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Where the topics are in an entry."""
+        return tuple(place(path) for path in self.paths)
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return [f"{self.array}.{path}" for path in fields_of(*self.paths)]
+
+    def words(self) -> Iterable[str]:
+        """Say what is refused."""
+        yield f"A group with a topic without {self.to.name} is refused with 29."
+
+
+@dataclass(frozen=True)
+class Blanked:
+    """Fields of entries that have other values for who lacks a right on the entry's topic."""
+
+    resource: ResourceType
+    path: str
+    to: AclOperation
+    when: Callable[[Any, Any], bool]
+    blanks: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the entries are."""
+        return place(self.path)
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields; what stands in them is declared with them."""
+        owner = self.path.rpartition(".")[0]
+        return [*fields_of(self.path), *(f"{owner}.{name}" for name in self.blanks)]
+
+    def words(self) -> Iterable[str]:
+        """Say what is blank."""
+        when = (self.when.__doc__ or "").capitalize()
+        names = [name for name in self.blanks if not name.endswith("error_code")]
+        yield f"{when}, blank without {self.to.name}: {', '.join(names)}."
+
+
+@dataclass(frozen=True)
+class Sensitive:
+    """Configurations whose ``values`` are null where they are marked sensitive.
+
+    Kafka does that itself (ConfigHelper); here it is certain.
+    """
+
+    array: str
+    values: tuple[str, ...]
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the configurations are."""
+        return place(f"{self.array}[]")
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Where the values are in a configuration, their name in place of an array's."""
+        return tuple(place(f"{value}[]") for value in self.values)
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return [f"{self.array}.{value}" for value in self.values]
+
+    def words(self) -> Iterable[str]:
+        """Say what is null."""
+        yield "Values of sensitive configurations are null."
+
+
+@dataclass(frozen=True)
+class Operations:
+    """A field of authorized operations (KIP-430): those of the session, by our ACLs.
+
+    ``key`` has the name of the resource, beside the field; the cluster has none. ``wanted`` is the
+    field of the request that asks for them, None if they are always told.
+    """
+
+    resource: ResourceType
+    path: str
+    key: str
+    wanted: str | None
+
+    @cached_property
+    def place(self) -> Place:
+        """Where the field is, its name in place of an array's."""
+        return place(f"{self.path}[]")
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return [self.path]
+
+    def words(self) -> Iterable[str]:
+        """Say whose operations they are."""
+        need = "; none without DESCRIBE" if self.resource is ResourceType.CLUSTER else ""
+        yield f"Authorized operations on the {self.resource.name} are the session's own{need}."
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Delegation tokens: those that concern the session, and others with a right to them."""
+
+    array: str
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        names = ["principal_type", "principal_name", "token_id", "hmac", "renewers"]
+        names += [f"token_requester_{name}" for name in names[:2]]
+        return [f"{self.array}.{name}" for name in names]
+
+    def words(self) -> Iterable[str]:
+        """Say which are shown."""
+        yield (
+            "Of the tokens of the owners that were asked for, one's own are shown; others with "
+            "DESCRIBE on the DELEGATION_TOKEN or DESCRIBE_TOKENS on the USER."
+        )
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Addresses of brokers and controllers: a node's id, host and port. No right is asked for."""
+
+    paths: tuple[str, ...]
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return fields_of(*self.paths)
+
+    def words(self) -> Iterable[str]:
+        """Say that there are some."""
+        yield "Tells addresses of nodes."
+
+
+@dataclass(frozen=True)
+class Along:
+    """Fields that whoever sees the entry may see or, at the top, whoever may ask."""
+
+    paths: tuple[str, ...]
+
+    @property
+    def fields(self) -> list[str]:
+        """The declared fields."""
+        return fields_of(*self.paths)
+
+    def words(self) -> Iterable[str]:
+        """Name them, with what they stand in."""
+        names = dict.fromkeys(".".join(path.split(".")[-2:]) for path in self.fields)
+        yield f"Shown along with the rest: {', '.join(names)}."
+
+
+Line = Echoed | Listed | Whole | Blanked | Sensitive | Operations | Tokens | Nodes | Along
+"""What is declared of some fields of an answer."""
+
+
+def echoed(
+    resource: ResourceType | None,
+    path: str,
+    asked: str = "",
+    *,
+    all_to: AclOperation | Whoever | None = None,
+    all_when: AllWhen = null,
+    refusal: Refusal | None = None,
+    inside: Echoed | None = None,
+) -> Echoed:
+    """Declare entries that must have been asked for, without ``asked`` at the same path."""
+    return Echoed(resource, path, asked or path, all_to, all_when, refusal, inside)
+
+
+def listed(
+    resource: ResourceType,
+    path: str,
+    to: AclOperation,
+    *,
+    unless: AclOperation | None = None,
+    log_if_denied: bool = False,
+) -> Listed:
+    """Declare entries that need a right to be seen, ``unless`` that is had on the cluster."""
+    return Listed(resource, path, to, unless, log_if_denied)
+
+
+def whole(array: str, key: str, to: AclOperation, *paths: str) -> Whole:
+    """Declare groups, told apart by ``key``, that need a right on all topics at ``paths``."""
+    return Whole(array, key, to, paths)
+
+
+def blanked(
+    resource: ResourceType,
+    path: str,
+    to: AclOperation,
+    when: Callable[[Any, Any], bool],
+    **blanks: Any,
+) -> Blanked:
+    """Declare what fields are without a right, ``when`` that holds of an entry and the request."""
+    return Blanked(resource, path, to, when, blanks)
+
+
+def sensitive(array: str, *values: str) -> Sensitive:
+    """Declare configurations, and where in each its values are."""
+    return Sensitive(array, values)
+
+
+def operations(
+    resource: ResourceType, path: str, key: str = "", wanted: str | None = None
+) -> Operations:
+    """Declare a field of authorized operations."""
+    return Operations(resource, path, key, wanted)
+
+
+def nodes(*paths: str) -> Nodes:
+    """Declare addresses of nodes."""
+    return Nodes(paths)
+
+
+def along(*paths: str) -> Along:
+    """Declare fields that go with what they stand in."""
+    return Along(paths)
+
+
+def refused(array: str, key: str, **fill: Any) -> Refusal:
+    """Declare that an entry is refused in its inner entries."""
+    return Refusal(array, key, fill)

@@ -1,0 +1,280 @@
+"""What answers show: for each API key, of which topics, groups and transactions, and to whom.
+
+It is the other side of `broker.gate.table`, for answers that know more than the session may: those
+of a cluster behind a gateway, asked with the gateway's rights. An entry that was not asked for is
+left out; where a request asks for all, the right decides that stands here. `broker.gate.showing`
+does it, and tests/gate/test_every_field.py holds that no field of an answer is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.disclosure import (
+    Line,
+    Tokens,
+    Whoever,
+    along,
+    blanked,
+    echoed,
+    listed,
+    nodes,
+    operations,
+    refused,
+    sensitive,
+    whole,
+)
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import ApiKey
+
+DESCRIBE: Final = AclOperation.DESCRIBE
+DESCRIBE_CONFIGS: Final = AclOperation.DESCRIBE_CONFIGS
+READ: Final = AclOperation.READ
+
+CLUSTER: Final = ResourceType.CLUSTER
+GROUP: Final = ResourceType.GROUP
+TOPIC: Final = ResourceType.TOPIC
+TXN_ID: Final = ResourceType.TRANSACTIONAL_ID
+USER: Final = ResourceType.USER
+
+NODES: Final = nodes("node_endpoints.node_id|host|port")
+GROUP_OPERATIONS: Final = operations(
+    GROUP, "groups.authorized_operations", "group_id", "include_authorized_operations"
+)
+SHARE_STATE: Final = echoed(TOPIC, "results.topic_id", "topics.topic_id")
+CONFIGS: Final = "resource_type+resource_name"
+
+
+def empty(request: Any, array: str, _version: int) -> bool:
+    """where all are asked for"""
+    return not getattr(request, array)
+
+
+def null_or_version_0(request: Any, array: str, version: int) -> bool:
+    """where all are asked for"""
+    asked = getattr(request, array)
+    return asked is None or (version == 0 and not asked)
+
+
+def in_session(request: Any, _array: str, _version: int) -> bool:
+    """in a request that continues a session"""
+    return bool(request.session_epoch > 0)
+
+
+def in_share_session(request: Any, _array: str, _version: int) -> bool:
+    """in a request that continues a session"""
+    return bool(request.share_session_epoch > 0)
+
+
+def is_created(entry: Any, _request: Any) -> bool:
+    """of a created topic"""
+    return not entry.error_code
+
+
+def is_asked_by_id(entry: Any, request: Any) -> bool:
+    """of a topic that was given by its id"""
+    return entry.topic_id in {topic.topic_id for topic in request.topics if topic.name is None}
+
+
+# fmt: off
+_LINES: Final[dict[int, tuple[Line, ...]]] = {
+    ApiKey.PRODUCE: (
+        echoed(TOPIC, "responses.name|topic_id", "topic_data.name|topic_id"), NODES),
+    # A request that continues a session (KIP-227) need name no topic. Kafka asks for READ on all
+    # topics of the session each time, and refuses those on which it is gone
+    # (KafkaApis.handleFetchRequest); to leave them out would say that nothing is new there.
+    ApiKey.FETCH: (
+        echoed(TOPIC, "responses.topic|topic_id", "topics.topic|topic_id",
+               all_to=READ, all_when=in_session,
+               refusal=refused("partitions", "partition_index", high_watermark=-1, records=b"")),
+        NODES),
+    ApiKey.LIST_OFFSETS: (echoed(TOPIC, "topics.name"),),
+    ApiKey.METADATA: (
+        echoed(TOPIC, "topics.name|topic_id", all_to=DESCRIBE, all_when=null_or_version_0),
+        operations(TOPIC, "topics.topic_authorized_operations", "name",
+                   "include_topic_authorized_operations"),
+        operations(CLUSTER, "cluster_authorized_operations", "",
+                   "include_cluster_authorized_operations"),
+        nodes("brokers.node_id|host|port")),
+    # Between brokers, who have CLUSTER_ACTION.
+    ApiKey.LEADER_AND_ISR: (along("partition_errors.topic_name", "topics.topic_id"),),
+    ApiKey.STOP_REPLICA: (along("partition_errors.topic_name"),),
+    ApiKey.CONTROLLED_SHUTDOWN: (along("remaining_partitions.topic_name"),),
+    ApiKey.OFFSET_COMMIT: (echoed(TOPIC, "topics.name|topic_id"),),
+    # From version 10 on the answer names topics by their ids alone.
+    ApiKey.OFFSET_FETCH: (
+        echoed(TOPIC, "topics.name", all_to=DESCRIBE),
+        echoed(GROUP, "groups.group_id",
+               inside=echoed(TOPIC, "topics.name|topic_id", all_to=DESCRIBE))),
+    ApiKey.FIND_COORDINATOR: (
+        echoed(None, "coordinators.key", "coordinator_keys[]"),
+        nodes("node_id|host|port", "coordinators.node_id|host|port")),
+    # What members tell each other: their subscriptions go to the leader, its assignment to each.
+    ApiKey.JOIN_GROUP: (along("members.metadata"),),
+    ApiKey.SYNC_GROUP: (along("assignment"),),
+    # What members of a classic group say and are given is bytes, in a form that their clients
+    # choose. Topics may stand in there, and as in Kafka (KafkaApis.handleDescribeGroupsRequest)
+    # DESCRIBE on the group shows them.
+    ApiKey.DESCRIBE_GROUPS: (
+        echoed(GROUP, "groups.group_id", "groups[]"),
+        along("groups.members.member_metadata|member_assignment"),
+        GROUP_OPERATIONS),
+    ApiKey.LIST_GROUPS: (listed(GROUP, "groups.group_id", DESCRIBE, unless=DESCRIBE),),
+    ApiKey.CREATE_TOPICS: (
+        echoed(TOPIC, "topics.name|topic_id", "topics.name"),
+        blanked(TOPIC, "topics.name", DESCRIBE_CONFIGS, is_created, num_partitions=-1,
+                replication_factor=-1, configs=None,
+                topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        sensitive("topics.configs", "value")),
+    # Kafka names a deleted topic that was given by its id to who may not describe it, too.
+    ApiKey.DELETE_TOPICS: (
+        echoed(TOPIC, "responses.name|topic_id", "topic_names[] topics.name|topic_id"),
+        blanked(TOPIC, "responses.name|topic_id", DESCRIBE, is_asked_by_id, name=None)),
+    ApiKey.DELETE_RECORDS: (echoed(TOPIC, "topics.name"),),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: (echoed(TOPIC, "topics.topic"),),
+    ApiKey.ADD_PARTITIONS_TO_TXN: (
+        echoed(TOPIC, "results_by_topic_v3_and_below.name", "v3_and_below_topics.name"),
+        echoed(TXN_ID, "results_by_transaction.transactional_id", "transactions.transactional_id",
+               inside=echoed(TOPIC, "topic_results.name", "topics.name"))),
+    ApiKey.WRITE_TXN_MARKERS: (echoed(TOPIC, "markers.topics.name"),),
+    ApiKey.TXN_OFFSET_COMMIT: (echoed(TOPIC, "topics.name"),),
+    # DESCRIBE and ALTER on the Cluster are for all ACLs, whatever their resources.
+    ApiKey.DESCRIBE_ACLS: (along("resources.resource_name", "resources.acls.principal|host"),),
+    ApiKey.DELETE_ACLS: (along("filter_results.matching_acls.resource_name|principal|host"),),
+    ApiKey.DESCRIBE_CONFIGS: (
+        echoed(None, f"results.{CONFIGS}", f"resources.{CONFIGS}"),
+        sensitive("results.configs", "value", "synonyms.value")),
+    ApiKey.ALTER_CONFIGS: (echoed(None, f"responses.{CONFIGS}", f"resources.{CONFIGS}"),),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (echoed(TOPIC, "results.topic_name", "dirs.topics.name"),),
+    # DESCRIBE on the Cluster shows all topics (KafkaApis.handleDescribeLogDirsRequest); so do its
+    # rights in ELECT_LEADERS, LIST_PARTITION_REASSIGNMENTS and LIST_CONFIG_RESOURCES.
+    ApiKey.DESCRIBE_LOG_DIRS: (
+        echoed(TOPIC, "results.topics.name", "topics.topic", all_to=Whoever.ASKS),
+        along("results.log_dir")),
+    ApiKey.SASL_AUTHENTICATE: (along("auth_bytes"),),
+    ApiKey.CREATE_PARTITIONS: (echoed(TOPIC, "results.name", "topics.name"),),
+    ApiKey.CREATE_DELEGATION_TOKEN: (
+        along("principal_type|principal_name", "token_id|hmac",
+              "token_requester_principal_type|token_requester_principal_name"),),
+    # KafkaApis.handleDescribeTokensRequest, DelegationTokenManager.filterToken.
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: (Tokens("tokens"),),
+    ApiKey.DELETE_GROUPS: (echoed(GROUP, "results.group_id", "groups_names[]"),),
+    ApiKey.ELECT_LEADERS: (
+        echoed(TOPIC, "replica_election_results.topic", "topic_partitions.topic",
+               all_to=Whoever.ASKS),),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: (
+        echoed(None, f"responses.{CONFIGS}", f"resources.{CONFIGS}"),),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: (echoed(TOPIC, "responses.name", "topics.name"),),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: (
+        echoed(TOPIC, "topics.name", all_to=Whoever.ASKS),),
+    ApiKey.OFFSET_DELETE: (echoed(TOPIC, "topics.name"),),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: (along("entries.entity.entity_name"),),
+    ApiKey.ALTER_CLIENT_QUOTAS: (along("entries.entity.entity_name"),),
+    # Neither salts nor keys are in an answer: mechanisms and iterations alone.
+    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
+        echoed(USER, "results.user", "users.name", all_to=Whoever.ASKS, all_when=empty),),
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
+        echoed(USER, "results.user", "deletions.name upsertions.name"),),
+    ApiKey.DESCRIBE_QUORUM: (
+        echoed(TOPIC, "topics.topic_name"), nodes("nodes.node_id", "nodes.listeners.host|port")),
+    ApiKey.DESCRIBE_CLUSTER: (
+        operations(CLUSTER, "cluster_authorized_operations", "",
+                   "include_cluster_authorized_operations"),
+        nodes("brokers.broker_id|host|port")),
+    ApiKey.DESCRIBE_PRODUCERS: (echoed(TOPIC, "topics.name"),),
+    ApiKey.DESCRIBE_TRANSACTIONS: (
+        echoed(TXN_ID, "transaction_states.transactional_id", "transactional_ids[]"),
+        listed(TOPIC, "transaction_states.topics.topic", DESCRIBE, log_if_denied=True)),
+    ApiKey.LIST_TRANSACTIONS: (
+        listed(TXN_ID, "transaction_states.transactional_id", DESCRIBE),),
+    # A regular expression is resolved with the rights of who asks the coordinator
+    # (TopicRegexResolver): behind a gateway, with the gateway's.
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (
+        listed(TOPIC, "assignment.topic_partitions.topic_id", DESCRIBE),),
+    # Kafka looks at assigned topics alone (KafkaApis.handleConsumerGroupDescribe), and shows the
+    # names of others that members subscribe to; here they are left out.
+    ApiKey.CONSUMER_GROUP_DESCRIBE: (
+        echoed(GROUP, "groups.group_id", "group_ids[]"),
+        whole("groups", "group_id", DESCRIBE,
+              "members.assignment.topic_partitions.topic_name|topic_id",
+              "members.target_assignment.topic_partitions.topic_name|topic_id"),
+        listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
+        GROUP_OPERATIONS),
+    # KafkaApis.handleListConfigResources: topics and groups, too, with DESCRIBE_CONFIGS.
+    ApiKey.LIST_CONFIG_RESOURCES: (along("config_resources.resource_name"),),
+    # Without the cursor the list ends: who forwards must go on behind a hidden topic by itself.
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
+        echoed(TOPIC, "topics.name|topic_id", "topics.name", all_to=DESCRIBE, all_when=empty),
+        echoed(TOPIC, "next_cursor.topic_name", "topics.name", all_to=DESCRIBE, all_when=empty),
+        operations(TOPIC, "topics.topic_authorized_operations", "name")),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (
+        listed(TOPIC, "assignment.topic_partitions.topic_id", DESCRIBE),),
+    ApiKey.SHARE_GROUP_DESCRIBE: (
+        echoed(GROUP, "groups.group_id", "group_ids[]"),
+        whole("groups", "group_id", DESCRIBE,
+              "members.assignment.topic_partitions.topic_name|topic_id"),
+        listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
+        GROUP_OPERATIONS),
+    # As FETCH: KafkaApis.handleFetchFromShareFetchRequest.
+    ApiKey.SHARE_FETCH: (
+        echoed(TOPIC, "responses.topic_id", "topics.topic_id", all_to=READ,
+               all_when=in_share_session, refusal=refused("partitions", "partition_index")),
+        NODES),
+    ApiKey.SHARE_ACKNOWLEDGE: (echoed(TOPIC, "responses.topic_id", "topics.topic_id"), NODES),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: (SHARE_STATE,),
+    ApiKey.READ_SHARE_GROUP_STATE: (SHARE_STATE,),
+    ApiKey.WRITE_SHARE_GROUP_STATE: (SHARE_STATE,),
+    ApiKey.DELETE_SHARE_GROUP_STATE: (SHARE_STATE,),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: (SHARE_STATE,),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (
+        listed(TOPIC, "partitions_by_user_endpoint.active_partitions.topic", DESCRIBE),
+        listed(TOPIC, "partitions_by_user_endpoint.standby_partitions.topic", DESCRIBE)),
+    ApiKey.STREAMS_GROUP_DESCRIBE: (
+        echoed(GROUP, "groups.group_id", "group_ids[]"),
+        whole("groups", "group_id", DESCRIBE,
+              "topology.subtopologies.source_topics[]",
+              "topology.subtopologies.repartition_sink_topics[]",
+              "topology.subtopologies.repartition_source_topics.name",
+              "topology.subtopologies.state_changelog_topics.name"),
+        along("groups.topology.subtopologies.repartition_source_topics.topic_configs.key|value",
+              "groups.topology.subtopologies.state_changelog_topics.topic_configs.key|value"),
+        GROUP_OPERATIONS),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: (
+        echoed(GROUP, "groups.group_id",
+               inside=echoed(TOPIC, "topics.topic_name|topic_id", "topics.topic_name",
+                             all_to=DESCRIBE)),),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: (
+        echoed(TOPIC, "responses.topic_name|topic_id", "topics.topic_name"),),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: (
+        echoed(TOPIC, "responses.topic_name|topic_id", "topics.topic_name"),),
+}
+# fmt: on
+
+_NOTHING: Final = (
+    ApiKey.UPDATE_METADATA,
+    ApiKey.HEARTBEAT,
+    ApiKey.LEAVE_GROUP,
+    ApiKey.SASL_HANDSHAKE,
+    ApiKey.API_VERSIONS,
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.ADD_OFFSETS_TO_TXN,
+    ApiKey.END_TXN,
+    ApiKey.CREATE_ACLS,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.UPDATE_FEATURES,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+)
+"""Keys whose answers say how it went, and nothing of what there is."""
+
+SHOWN: Final[Mapping[int, tuple[Line, ...]]] = {**_LINES, **dict.fromkeys(_NOTHING, ())}
+"""What is declared of the answers of each API key."""
+
+
+def describe(key: int) -> list[str]:
+    """Say in plain words what the answers of a key show and do not show."""
+    return list(dict.fromkeys(words for line in SHOWN[key] for words in line.words()))
