@@ -1,0 +1,420 @@
+"""Takes out of a decoded answer what the session may not see, as `broker.gate.shown` declares it.
+
+The request is the one that was forwarded: what of it was refused is no longer in it, and is put
+back into the answer afterwards. Nothing here waits: who forwards resolves `unnamed` ids first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple, Protocol
+
+from aclbroker.broker.acl.authorizer import RequestContext
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.broker.gate.disclosure import (
+    Blanked,
+    Echoed,
+    Line,
+    Listed,
+    Operations,
+    Place,
+    Refusal,
+    Sensitive,
+    Tokens,
+    Whoever,
+    Whole,
+)
+from aclbroker.broker.gate.shown import SHOWN
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.primitives import ZERO_UUID
+
+_UNKNOWN_OPERATIONS: Final = -(1 << 31)
+_HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
+
+Visible = Callable[[Any], bool]
+"""Tells whether the session may see an entry."""
+
+
+class Rights(Protocol):
+    """The rights of a request's session."""
+
+    @property
+    def context(self) -> RequestContext:
+        """The request for which authorization is asked."""
+
+    def allowed(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        counts: Mapping[str | None, int],
+        *,
+        log_if_denied: bool = True,
+    ) -> set[str | None]:
+        """Return those of the names on which the operation is allowed."""
+
+    def authorized_operations(self, resource_type: ResourceType, name: str) -> int:
+        """Return what the session may do, as a bit field of operation codes (KIP-430)."""
+
+
+class TopicIds(Protocol):
+    """What is known of topics by their ids."""
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic is known to have it."""
+
+
+class _View(NamedTuple):
+    """Who sees an answer, and what was asked."""
+
+    version: int
+    request: Any
+    rights: Rights
+    topics: TopicIds
+
+    def allowed(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Iterable[str | None],
+        *,
+        log_if_denied: bool,
+    ) -> set[str | None]:
+        """Return the names on which the session has a right; nobody has one on null."""
+        counts: dict[str | None, int] = dict.fromkeys(names, 1)
+        counts.pop(None, None)
+        if not counts:
+            return set()
+        return self.rights.allowed(operation, resource_type, counts, log_if_denied=log_if_denied)
+
+    def on_cluster(self, operation: AclOperation, *, log_if_denied: bool = True) -> bool:
+        """Tell whether the session has a right on the cluster."""
+        names = [CLUSTER_NAME]
+        cluster = ResourceType.CLUSTER
+        return bool(self.allowed(operation, cluster, names, log_if_denied=log_if_denied))
+
+
+def show(
+    key: int, version: int, request: Any, response: Any, rights: Rights, topics: TopicIds
+) -> Any:
+    """Return the decoded response without what the session may not see; it is changed in place.
+
+    Tagged fields that the declarations do not know go, too: whatever they tell, nobody has said
+    who may see it. Raises KeyError for a key that `SHOWN` does not have.
+    """
+    view = _View(version, request, rights, topics)
+    lines = SHOWN[key]
+    _drop_unknown_tags(response)
+    for line in lines:
+        match line:
+            case Echoed():
+                _show_echoed(line, [response], [request], view)
+            case Listed():
+                _show_listed(line, response, view)
+            case Whole():
+                _show_whole(line, response, view)
+            case Blanked():
+                _blank(line, response, view)
+            case Sensitive():
+                _hide_sensitive(line, response)
+            case Operations():
+                _set_operations(line, response, view)
+            case Tokens():
+                _show_tokens(line, response, view)
+            case _:  # Nodes and what goes along with the rest.
+                pass
+    return response
+
+
+def unnamed(key: int, response: Any) -> set[bytes]:
+    """Return the topic ids of an answer whose names `show` needs to decide who may see them."""
+    found: set[bytes] = set()
+    for line in SHOWN[key]:
+        for roots, place in _places_of_topics(line, response):
+            for entry in _entries(roots, place):
+                values = [getattr(entry, name) for name in place.fields]
+                if not any(isinstance(value, str) and value for value in values):
+                    found.update(value for value in values if isinstance(value, bytes))
+    return found - {ZERO_UUID}
+
+
+def _places_of_topics(line: Line, root: Any) -> Iterator[tuple[Sequence[Any], Place]]:
+    """Yield where topics are that need a right, with the objects at which the places begin."""
+    match line:
+        case Echoed(resource=ResourceType.TOPIC, all_to=AclOperation()):
+            yield [root], line.place
+        case Echoed(inside=Echoed() as inside):
+            for entry in _entries([root], line.place):
+                yield from _places_of_topics(inside, entry)
+        case Listed(resource=ResourceType.TOPIC) | Blanked():
+            yield [root], line.place
+        case Whole():
+            for place in line.places:
+                yield _values(getattr(root, line.array)), place
+
+
+def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], view: _View) -> None:
+    place = line.place
+    if not _asks_for_all(line, requests, view.version):
+        _keep(roots, place, _asked(line, requests), None, view)
+    elif isinstance(line.all_to, AclOperation) and line.resource is not None:
+        logs = line.refusal is not None
+        right = _right(line.all_to, line.resource, _entries(roots, place), place, view, logs=logs)
+        _keep(roots, place, right, line.refusal, view)
+    elif line.all_to is not Whoever.ASKS:
+        _keep(roots, place, lambda _entry: False, None, view)
+    if line.inside is not None:
+        by_id = _requests_by_id(line, requests)
+        for entry in _entries(roots, place):
+            [entry_id] = _ids(entry, place)
+            _show_echoed(line.inside, [entry], by_id[entry_id], view)
+
+
+def _asks_for_all(line: Echoed, requests: Iterable[Any], version: int) -> bool:
+    first = line.asked_places[0]
+    array = (*first.owners, first.array)[0]
+    return any(line.all_when(request, array, version) for request in requests)
+
+
+def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
+    asked = {
+        each
+        for place in line.asked_places
+        for entry in _entries(requests, place)
+        for each in _ids(entry, place)
+    }
+
+    def is_asked(entry: Any) -> bool:
+        ids = _ids(entry, line.place)
+        # An entry without a name and an id tells of nothing.
+        return not ids or not ids.isdisjoint(asked)
+
+    return is_asked
+
+
+def _requests_by_id(line: Echoed, requests: Sequence[Any]) -> Mapping[Any, list[Any]]:
+    found: dict[Any, list[Any]] = defaultdict(list)
+    for place in line.asked_places:
+        for entry in _entries(requests, place):
+            for each in _ids(entry, place):
+                found[each].append(entry)
+    return found
+
+
+def _right(
+    operation: AclOperation,
+    resource_type: ResourceType,
+    entries: Iterable[Any],
+    place: Place,
+    view: _View,
+    *,
+    logs: bool,
+) -> Visible:
+    names = (_name(entry, place, view.topics) for entry in entries)
+    seen = view.allowed(operation, resource_type, names, log_if_denied=logs)
+    return lambda entry: _name(entry, place, view.topics) in seen
+
+
+def _show_listed(line: Listed, response: Any, view: _View) -> None:
+    if line.unless is not None and view.on_cluster(line.unless, log_if_denied=False):
+        return
+    place = line.place
+    entries = _entries([response], place)
+    right = _right(line.to, line.resource, entries, place, view, logs=line.log_if_denied)
+    _keep([response], place, right, None, view)
+
+
+def _keep(
+    roots: Sequence[Any],
+    place: Place,
+    visible: Visible,
+    refusal: Refusal | None,
+    view: _View,
+) -> None:
+    """Take out of each array what is not visible, or refuse it; a single struct becomes null."""
+    for owner in _owners(roots, place):
+        hidden = [entry for entry in _values(getattr(owner, place.array)) if not visible(entry)]
+        if refusal is not None:
+            for entry in hidden:
+                _refuse(entry, place, refusal, view.topics)
+        elif hidden:
+            value = getattr(owner, place.array)
+            is_array = isinstance(value, list | tuple)
+            shown = [entry for entry in value if visible(entry)] if is_array else None
+            setattr(owner, place.array, shown)
+
+
+def _refuse(entry: Any, place: Place, refusal: Refusal, topics: TopicIds) -> None:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if _name(entry, place, topics) is None:
+        code = ErrorCode.UNKNOWN_TOPIC_ID
+    refused = [
+        type(inner)(
+            **{refusal.key: getattr(inner, refusal.key), "error_code": code}, **refusal.fill
+        )
+        for inner in getattr(entry, refusal.array)
+    ]
+    setattr(entry, refusal.array, refused)
+
+
+def _show_whole(line: Whole, response: Any, view: _View) -> None:
+    groups = getattr(response, line.array)
+    topics = [
+        {
+            _name(topic, place, view.topics)
+            for place in line.places
+            for topic in _entries([group], place)
+        }
+        for group in groups
+    ]
+    seen = view.allowed(line.to, line.resource, set().union(*topics), log_if_denied=True)
+    shown = [
+        group
+        if names <= seen
+        else type(group)(
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message=_HIDDEN_TOPICS,
+            **{line.key: getattr(group, line.key)},
+        )
+        for group, names in zip(groups, topics, strict=True)
+    ]
+    setattr(response, line.array, shown)
+
+
+def _blank(line: Blanked, response: Any, view: _View) -> None:
+    place = line.place
+    entries = [entry for entry in _entries([response], place) if line.when(entry, view.request)]
+    may_see = _right(line.to, line.resource, entries, place, view, logs=False)
+    for entry in entries:
+        if not may_see(entry):
+            for name, value in line.blanks.items():
+                setattr(entry, name, value)
+
+
+def _hide_sensitive(line: Sensitive, response: Any) -> None:
+    for configuration in _entries([response], line.place):
+        if configuration.is_sensitive:
+            for value in line.places:
+                for owner in _owners([configuration], value):
+                    setattr(owner, value.array, None)
+
+
+def _set_operations(line: Operations, response: Any, view: _View) -> None:
+    wanted = line.wanted is None or getattr(view.request, line.wanted)
+    for owner in _owners([response], line.place):
+        value = _operations(line, owner, view) if wanted else _UNKNOWN_OPERATIONS
+        setattr(owner, line.place.array, value)
+
+
+def _operations(line: Operations, owner: Any, view: _View) -> int:
+    name = getattr(owner, line.key) if line.key else CLUSTER_NAME
+    # Kafka tells them of topics that are missing, but not of groups.
+    failed = line.resource is not ResourceType.TOPIC and owner.error_code
+    if failed or name is None:
+        return _UNKNOWN_OPERATIONS
+    if line.resource is ResourceType.CLUSTER and not view.on_cluster(AclOperation.DESCRIBE):
+        return 0
+    return view.rights.authorized_operations(line.resource, name)
+
+
+def _show_tokens(line: Tokens, response: Any, view: _View) -> None:
+    tokens = getattr(response, line.array)
+    owners = view.request.owners
+    if owners is not None:
+        asked = {_principal(owner) for owner in owners}
+        tokens = [token for token in tokens if not asked.isdisjoint(_concerned(token))]
+    own = set(view.rights.context.session.principals)
+    others = [token for token in tokens if own.isdisjoint(_concerned(token))]
+    seen = view.allowed(
+        AclOperation.DESCRIBE,
+        ResourceType.DELEGATION_TOKEN,
+        (token.token_id for token in others),
+        log_if_denied=True,
+    )
+    others = [token for token in others if token.token_id not in seen]
+    described = view.allowed(
+        AclOperation.DESCRIBE_TOKENS,
+        ResourceType.USER,
+        (_principal(token) for token in others),
+        log_if_denied=True,
+    )
+    hidden = {token.token_id for token in others if _principal(token) not in described}
+    setattr(response, line.array, [token for token in tokens if token.token_id not in hidden])
+
+
+def _concerned(token: Any) -> set[str]:
+    """Name those whom a token concerns: its owner, who asked for it, and its renewers."""
+    requester = f"{token.token_requester_principal_type}:{token.token_requester_principal_name}"
+    return {_principal(token), requester, *(_principal(renewer) for renewer in token.renewers)}
+
+
+def _principal(entry: Any) -> str:
+    return f"{entry.principal_type}:{entry.principal_name}"
+
+
+def _owners(roots: Sequence[Any], place: Place) -> Sequence[Any]:
+    """Return the objects that have a place's array, from some that its path begins at."""
+    found = roots
+    for name in place.owners:
+        found = [inner for each in found for inner in _values(getattr(each, name))]
+    return found
+
+
+def _entries(roots: Sequence[Any], place: Place) -> list[Any]:
+    return [
+        entry for owner in _owners(roots, place) for entry in _values(getattr(owner, place.array))
+    ]
+
+
+def _values(value: Any) -> Sequence[Any]:
+    """Return the entries of an array; a struct that is no array is its only one, null has none."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _ids(entry: Any, place: Place) -> set[Any]:
+    """Return what tells an entry from others; either of several fields may be empty in it."""
+    if not place.fields:
+        return {entry}
+    values = [getattr(entry, name) for name in place.fields]
+    if place.joined:
+        return {tuple(values)}
+    if len(values) == 1:
+        return set(values)
+    return {value for value in values if value not in (None, "", ZERO_UUID)}
+
+
+def _name(entry: Any, place: Place, topics: TopicIds) -> str | None:
+    """Return the name of what an entry is about, None if nothing tells it."""
+    values = [getattr(entry, name) for name in place.fields] if place.fields else [entry]
+    named = [value for value in values if isinstance(value, str)]
+    for value in values:
+        if isinstance(value, bytes) and not any(named) and value != ZERO_UUID:
+            return topics.name_of(value)
+    return named[0] if named else None
+
+
+def _drop_unknown_tags(message: Any) -> None:
+    message.unknown_tags = ()
+    cls: Any = type(message)
+    for name in _structs(cls):
+        for inner in _values(getattr(message, name)):
+            _drop_unknown_tags(inner)
+
+
+@cache
+def _structs(cls: Any) -> tuple[str, ...]:
+    """Name the fields of a class that have structs."""
+    kinds = {
+        each.name: each.metadata["spec"].kind
+        for each in dataclasses.fields(cls)
+        if "spec" in each.metadata
+    }
+    return tuple(
+        name
+        for name, kind in kinds.items()
+        if isinstance(kind[0] if isinstance(kind, list) else kind, type)
+    )
