@@ -53,6 +53,10 @@ HARMLESS: Final[Mapping[str, str]] = {
     "ApiVersions supported_features.name": "Told before authentication.",
     "ApiVersions finalized_features.name": "Told before authentication.",
     "UpdateFeatures results.feature": "One of a few words.",
+    "CreateTopics topics.error_message": (
+        "Kafka's words for the code beside it. Those for a collision name another topic, whose "
+        "name differs from the one that was asked for in dots and underscores alone."
+    ),
     "DescribeConfigs results.configs.name": "Kafka's own name for a setting.",
     "DescribeConfigs results.configs.config_source": "A number for where a value comes from.",
     "DescribeConfigs results.configs.config_type": "A number for a type.",

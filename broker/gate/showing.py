@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
 from aclbroker.broker.acl.authorizer import RequestContext
@@ -31,6 +33,7 @@ from aclbroker.broker.gate.shown import SHOWN
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
 
+_EMPTY: Final = frozenset((None, "", ZERO_UUID))
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
 _HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
 
@@ -168,7 +171,7 @@ def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], vi
     if line.inside is not None:
         by_id = _requests_by_id(line, requests)
         for entry in _entries(roots, place):
-            [entry_id] = _ids(entry, place)
+            [entry_id] = _ids(place)(entry)
             _show_echoed(line.inside, [entry], by_id[entry_id], view)
 
 
@@ -179,17 +182,15 @@ def _asks_for_all(line: Echoed, requests: Iterable[Any], version: int) -> bool:
 
 
 def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
-    asked = {
-        each
-        for place in line.asked_places
-        for entry in _entries(requests, place)
-        for each in _ids(entry, place)
-    }
+    asked: set[Any] = set()
+    for place in line.asked_places:
+        asked.update(chain.from_iterable(map(_ids(place), _entries(requests, place))))
+    ids_of = _ids(line.place)
 
     def is_asked(entry: Any) -> bool:
-        ids = _ids(entry, line.place)
+        ids = ids_of(entry)
         # An entry without a name and an id tells of nothing.
-        return not ids or not ids.isdisjoint(asked)
+        return not ids or not asked.isdisjoint(ids)
 
     return is_asked
 
@@ -198,7 +199,7 @@ def _requests_by_id(line: Echoed, requests: Sequence[Any]) -> Mapping[Any, list[
     found: dict[Any, list[Any]] = defaultdict(list)
     for place in line.asked_places:
         for entry in _entries(requests, place):
-            for each in _ids(entry, place):
+            for each in _ids(place)(entry):
                 found[each].append(entry)
     return found
 
@@ -375,26 +376,33 @@ def _values(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list | tuple) else (value,)
 
 
-def _ids(entry: Any, place: Place) -> set[Any]:
-    """Return what tells an entry from others; either of several fields may be empty in it."""
+@cache
+def _ids(place: Place) -> Callable[[Any], Collection[Any]]:
+    """Return what reads from an entry the values that tell it from others: its only field, or all
+    together, or those of several that are not empty.
+    """
     if not place.fields:
-        return {entry}
-    values = [getattr(entry, name) for name in place.fields]
-    if place.joined:
-        return {tuple(values)}
-    if len(values) == 1:
-        return set(values)
-    return {value for value in values if value not in (None, "", ZERO_UUID)}
+        return lambda entry: (entry,)
+    values = attrgetter(*place.fields)
+    if place.joined or len(place.fields) == 1:
+        return lambda entry: (values(entry),)
+    return lambda entry: [value for value in values(entry) if value not in _EMPTY]
 
 
 def _name(entry: Any, place: Place, topics: TopicIds) -> str | None:
     """Return the name of what an entry is about, None if nothing tells it."""
-    values = [getattr(entry, name) for name in place.fields] if place.fields else [entry]
-    named = [value for value in values if isinstance(value, str)]
-    for value in values:
-        if isinstance(value, bytes) and not any(named) and value != ZERO_UUID:
-            return topics.name_of(value)
-    return named[0] if named else None
+    if not place.fields:
+        return str(entry)
+    name, topic_id = None, ZERO_UUID
+    for field in place.fields:
+        value = getattr(entry, field)
+        if isinstance(value, bytes):
+            topic_id = value
+        elif value:
+            return str(value)
+        else:
+            name = value
+    return name if topic_id == ZERO_UUID else topics.name_of(topic_id)
 
 
 def _drop_unknown_tags(message: Any) -> None:

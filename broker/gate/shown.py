@@ -148,8 +148,8 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         sensitive("results.configs", "value", "synonyms.value")),
     ApiKey.ALTER_CONFIGS: (echoed(None, f"responses.{CONFIGS}", f"resources.{CONFIGS}"),),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (echoed(TOPIC, "results.topic_name", "dirs.topics.name"),),
-    # DESCRIBE on the Cluster shows all topics (KafkaApis.handleDescribeLogDirsRequest); so do its
-    # rights in ELECT_LEADERS, LIST_PARTITION_REASSIGNMENTS and LIST_CONFIG_RESOURCES.
+    # DESCRIBE on the Cluster shows all topics (KafkaApis.handleDescribeLogDirsRequest), and so do
+    # the rights on it that ELECT_LEADERS and LIST_PARTITION_REASSIGNMENTS need.
     ApiKey.DESCRIBE_LOG_DIRS: (
         echoed(TOPIC, "results.topics.name", "topics.topic", all_to=Whoever.ASKS),
         along("results.log_dir")),
@@ -202,7 +202,8 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
               "members.target_assignment.topic_partitions.topic_name|topic_id"),
         listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
         GROUP_OPERATIONS),
-    # KafkaApis.handleListConfigResources: topics and groups, too, with DESCRIBE_CONFIGS.
+    # DESCRIBE_CONFIGS on the Cluster lists all topics and groups, too
+    # (KafkaApis.handleListConfigResources).
     ApiKey.LIST_CONFIG_RESOURCES: (along("config_resources.resource_name"),),
     # Without the cursor the list ends: who forwards must go on behind a hidden topic by itself.
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (

@@ -232,6 +232,15 @@ def nullable(owner: Any, array: str, version: int) -> Iterator[tuple[Any, str]]:
         yield owner, array
 
 
+@pytest.mark.parametrize("version", range(2, 8))
+def test_of_offsets_of_all_topics_those_are_shown_that_may_be_described(version: int) -> None:
+    key = ApiKey.OFFSET_FETCH
+    request, response = request_for(key, version, []), response_of(key, version, NAMES)
+    request.topics = None
+    seen = shown(key, version, request, response, describe_only("allowed"))
+    assert [topic.name for topic in seen.topics] == ["allowed"]
+
+
 @pytest.mark.parametrize("version", APIS[ApiKey.METADATA].versions)
 def test_of_all_topics_those_are_shown_that_may_be_described(version: int) -> None:
     request = request_for(ApiKey.METADATA, version, [])
@@ -451,6 +460,18 @@ def test_what_members_of_a_classic_group_say_is_shown_with_the_group() -> None:
     response.groups[0].members[0].member_assignment = b"denied"
     seen = shown(key, 5, request_for(key, 5, ["asked"]), response, to("asked"))
     assert tells_of(seen, NAMES) == {"asked", "denied"}
+
+
+def test_authorized_operations_on_a_classic_group_are_those_of_the_session() -> None:
+    key = ApiKey.DESCRIBE_GROUPS
+    request, response = request_for(key, 5, NAMES), response_of(key, 5, NAMES)
+    request.include_authorized_operations = True
+    response.groups[1].error_code = ErrorCode.GROUP_ID_NOT_FOUND
+    for group in response.groups:
+        group.authorized_operations = 0xFFFF
+    seen = shown(key, 5, request, response, to())
+    operations = [group.authorized_operations for group in seen.groups]
+    assert operations == [3005, UNKNOWN_OPERATIONS, 3006]
 
 
 def test_topics_of_a_transaction_need_describe_and_denials_are_logged() -> None:
