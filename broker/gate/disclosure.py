@@ -143,13 +143,11 @@ class Echoed:
 
 @dataclass(frozen=True)
 class Listed:
-    """Entries that need a right to be seen, whoever asked for what; others are left out."""
+    """Entries that need a right to be seen, whatever was asked for; others are left out."""
 
     resource: ResourceType
     path: str
     to: AclOperation
-    unless: AclOperation | None
-    log_if_denied: bool
 
     @cached_property
     def place(self) -> Place:
@@ -163,8 +161,7 @@ class Listed:
 
     def words(self) -> Iterable[str]:
         """Say what is left out."""
-        unless = f", unless with {self.unless.name} on the Cluster" if self.unless else ""
-        yield f"{_NOUNS[self.resource].capitalize()} without {self.to.name} are left out{unless}."
+        yield f"{_NOUNS[self.resource].capitalize()} without {self.to.name} are left out."
 
 
 @dataclass(frozen=True)
@@ -353,16 +350,9 @@ def echoed(
     return Echoed(resource, path, asked or path, all_to, all_when, refusal, inside)
 
 
-def listed(
-    resource: ResourceType,
-    path: str,
-    to: AclOperation,
-    *,
-    unless: AclOperation | None = None,
-    log_if_denied: bool = False,
-) -> Listed:
-    """Declare entries that need a right to be seen, ``unless`` that is had on the cluster."""
-    return Listed(resource, path, to, unless, log_if_denied)
+def listed(resource: ResourceType, path: str, to: AclOperation) -> Listed:
+    """Declare entries that need a right to be seen."""
+    return Listed(resource, path, to)
 
 
 def whole(array: str, key: str, to: AclOperation, *paths: str) -> Whole:

@@ -14,7 +14,6 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Protocol
 
-from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.gate.disclosure import (
     Blanked,
@@ -29,6 +28,8 @@ from aclbroker.broker.gate.disclosure import (
     Whoever,
     Whole,
 )
+from aclbroker.broker.gate.need import Keep, Need
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.shown import SHOWN
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
@@ -41,27 +42,6 @@ Visible = Callable[[Any], bool]
 """Tells whether the session may see an entry."""
 
 
-class Rights(Protocol):
-    """The rights of a request's session."""
-
-    @property
-    def context(self) -> RequestContext:
-        """The request for which authorization is asked."""
-
-    def allowed(
-        self,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        counts: Mapping[str | None, int],
-        *,
-        log_if_denied: bool = True,
-    ) -> set[str | None]:
-        """Return those of the names on which the operation is allowed."""
-
-    def authorized_operations(self, resource_type: ResourceType, name: str) -> int:
-        """Return what the session may do, as a bit field of operation codes (KIP-430)."""
-
-
 class TopicIds(Protocol):
     """What is known of topics by their ids."""
 
@@ -72,10 +52,14 @@ class TopicIds(Protocol):
 class _View(NamedTuple):
     """Who sees an answer, and what was asked."""
 
-    version: int
     request: Any
-    rights: Rights
+    rights: RequestRights
     topics: TopicIds
+
+    @property
+    def version(self) -> int:
+        """The version of the request and its answer."""
+        return self.rights.context.api_version
 
     def allowed(
         self,
@@ -83,32 +67,41 @@ class _View(NamedTuple):
         resource_type: ResourceType,
         names: Iterable[str | None],
         *,
-        log_if_denied: bool,
+        logs: bool = False,
     ) -> set[str | None]:
-        """Return the names on which the session has a right; nobody has one on null."""
+        """Return the names on which the session has a right; nobody has one on null.
+
+        ``logs`` tells whether a denial is logged, where the row's need is not one to `Keep`.
+        """
         counts: dict[str | None, int] = dict.fromkeys(names, 1)
         counts.pop(None, None)
-        if not counts:
-            return set()
-        return self.rights.allowed(operation, resource_type, counts, log_if_denied=log_if_denied)
+        need = self._need(operation, resource_type)
+        if need is None or not counts or self.rights.is_moot(need):
+            return set(counts)
+        if not isinstance(need, Keep):
+            need = dataclasses.replace(need, log_if_denied=logs)
+        return self.rights.ask(need, resource_type, counts)
 
-    def on_cluster(self, operation: AclOperation, *, log_if_denied: bool = True) -> bool:
-        """Tell whether the session has a right on the cluster."""
-        names = [CLUSTER_NAME]
-        cluster = ResourceType.CLUSTER
-        return bool(self.allowed(operation, cluster, names, log_if_denied=log_if_denied))
+    def _need(self, operation: AclOperation, resource_type: ResourceType) -> Need | None:
+        """Return the row's need of a right, None if none applies to this request."""
+        row = self.rights.row
+        declared = [n for n in row.needs if n.operation is operation and resource_type in n.types]
+        if not declared:
+            raise KeyError(f"{row.key.name} needs no {operation.name} on {resource_type.name}")
+        applying = self.rights.applying()
+        needs = [n for n in declared if n in applying and (not n.when or n.when(self.request))]
+        return min(needs, key=lambda need: not isinstance(need, Keep), default=None)
 
 
-def show(
-    key: int, version: int, request: Any, response: Any, rights: Rights, topics: TopicIds
-) -> Any:
+def show(request: Any, response: Any, rights: RequestRights, topics: TopicIds) -> Any:
     """Return the decoded response without what the session may not see; it is changed in place.
 
     Tagged fields that the declarations do not know go, too: whatever they tell, nobody has said
-    who may see it. Raises KeyError for a key that `SHOWN` does not have.
+    who may see it. Raises KeyError for a key that `SHOWN` does not have, and if it has a right
+    that the key's row does not need.
     """
-    view = _View(version, request, rights, topics)
-    lines = SHOWN[key]
+    view = _View(request, rights, topics)
+    lines = SHOWN[rights.row.key]
     _drop_unknown_tags(response)
     for line in lines:
         match line:
@@ -211,19 +204,16 @@ def _right(
     place: Place,
     view: _View,
     *,
-    logs: bool,
+    logs: bool = False,
 ) -> Visible:
     names = (_name(entry, place, view.topics) for entry in entries)
-    seen = view.allowed(operation, resource_type, names, log_if_denied=logs)
+    seen = view.allowed(operation, resource_type, names, logs=logs)
     return lambda entry: _name(entry, place, view.topics) in seen
 
 
 def _show_listed(line: Listed, response: Any, view: _View) -> None:
-    if line.unless is not None and view.on_cluster(line.unless, log_if_denied=False):
-        return
     place = line.place
-    entries = _entries([response], place)
-    right = _right(line.to, line.resource, entries, place, view, logs=line.log_if_denied)
+    right = _right(line.to, line.resource, _entries([response], place), place, view)
     _keep([response], place, right, None, view)
 
 
@@ -270,7 +260,7 @@ def _show_whole(line: Whole, response: Any, view: _View) -> None:
         }
         for group in groups
     ]
-    seen = view.allowed(line.to, line.resource, set().union(*topics), log_if_denied=True)
+    seen = view.allowed(line.to, line.resource, set().union(*topics))
     shown = [
         group
         if names <= seen
@@ -287,7 +277,7 @@ def _show_whole(line: Whole, response: Any, view: _View) -> None:
 def _blank(line: Blanked, response: Any, view: _View) -> None:
     place = line.place
     entries = [entry for entry in _entries([response], place) if line.when(entry, view.request)]
-    may_see = _right(line.to, line.resource, entries, place, view, logs=False)
+    may_see = _right(line.to, line.resource, entries, place, view)
     for entry in entries:
         if not may_see(entry):
             for name, value in line.blanks.items():
@@ -315,9 +305,10 @@ def _operations(line: Operations, owner: Any, view: _View) -> int:
     failed = line.resource is not ResourceType.TOPIC and owner.error_code
     if failed or name is None:
         return _UNKNOWN_OPERATIONS
-    if line.resource is ResourceType.CLUSTER and not view.on_cluster(AclOperation.DESCRIBE):
+    is_cluster = line.resource is ResourceType.CLUSTER
+    if is_cluster and not view.allowed(AclOperation.DESCRIBE, line.resource, [name]):
         return 0
-    return view.rights.authorized_operations(line.resource, name)
+    return view.rights.operations(line.resource, name)
 
 
 def _show_tokens(line: Tokens, response: Any, view: _View) -> None:
@@ -332,14 +323,12 @@ def _show_tokens(line: Tokens, response: Any, view: _View) -> None:
         AclOperation.DESCRIBE,
         ResourceType.DELEGATION_TOKEN,
         (token.token_id for token in others),
-        log_if_denied=True,
     )
     others = [token for token in others if token.token_id not in seen]
     described = view.allowed(
         AclOperation.DESCRIBE_TOKENS,
         ResourceType.USER,
         (_principal(token) for token in others),
-        log_if_denied=True,
     )
     hidden = {token.token_id for token in others if _principal(token) not in described}
     setattr(response, line.array, [token for token in tokens if token.token_id not in hidden])

@@ -4,6 +4,9 @@ It is the other side of `broker.gate.table`, for answers that know more than the
 of a cluster behind a gateway, asked with the gateway's rights. An entry that was not asked for is
 left out; where a request asks for all, the right decides that stands here. `broker.gate.showing`
 does it, and tests/gate/test_every_field.py holds that no field of an answer is forgotten.
+
+A right that stands here is also a need of the key's row in `broker.gate.table`, which says beside
+what broader right it is not asked for, and whether a denial is logged.
 """
 
 from __future__ import annotations
@@ -121,7 +124,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         echoed(GROUP, "groups.group_id", "groups[]"),
         along("groups.members.member_metadata|member_assignment"),
         GROUP_OPERATIONS),
-    ApiKey.LIST_GROUPS: (listed(GROUP, "groups.group_id", DESCRIBE, unless=DESCRIBE),),
+    ApiKey.LIST_GROUPS: (listed(GROUP, "groups.group_id", DESCRIBE),),
     ApiKey.CREATE_TOPICS: (
         echoed(TOPIC, "topics.name|topic_id", "topics.name"),
         blanked(TOPIC, "topics.name", DESCRIBE_CONFIGS, is_created, num_partitions=-1,
@@ -186,7 +189,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
     ApiKey.DESCRIBE_PRODUCERS: (echoed(TOPIC, "topics.name"),),
     ApiKey.DESCRIBE_TRANSACTIONS: (
         echoed(TXN_ID, "transaction_states.transactional_id", "transactional_ids[]"),
-        listed(TOPIC, "transaction_states.topics.topic", DESCRIBE, log_if_denied=True)),
+        listed(TOPIC, "transaction_states.topics.topic", DESCRIBE)),
     ApiKey.LIST_TRANSACTIONS: (
         listed(TXN_ID, "transaction_states.transactional_id", DESCRIBE),),
     # A regular expression is resolved with the rights of who asks the coordinator

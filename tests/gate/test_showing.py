@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import RequestContext
+from aclbroker.broker.acl.authorizer import Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.broker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.disclosure import Along, Echoed, Nodes, Operations
+from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.showing import show, unnamed
 from aclbroker.broker.gate.shown import SHOWN, describe
+from aclbroker.broker.gate.table import GATE
 from aclbroker.protocol.compile import encode
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
@@ -31,12 +35,11 @@ from aclbroker.protocol.messages.describe_delegation_token import (
 )
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.answers import id_of, message, named_in_answers, named_in_requests, tells_of
-from tests.gate.rights import context
-
-Allows = Callable[[AclOperation, ResourceType, str], bool]
+from tests.gate.rights import ByRule, Rights, context
 
 NAMES = ["asked", "allowed", "denied"]
 UNKNOWN_OPERATIONS = -(1 << 31)
+DESCRIBES = 1 << AclOperation.DESCRIBE
 CASES = [
     pytest.param(key, version, id=f"{api.name} v{version}")
     for key, api in APIS.items()
@@ -44,32 +47,35 @@ CASES = [
 ]
 
 
-class Rights:
-    """The rights of alice, by a function; it notes which denials are to be logged."""
+class Asked:
+    """Notes what was asked for, and of what denials are to be logged."""
 
-    def __init__(self, allows: Allows, context: RequestContext) -> None:
-        self.allows = allows
-        self.context = context
-        self.asked: set[tuple[AclOperation, ResourceType]] = set()
-        self.logged: list[tuple[AclOperation, str]] = []
+    def __init__(self) -> None:
+        self.rights: set[tuple[AclOperation, ResourceType]] = set()
+        self.logged: list[tuple[AclOperation, str | None]] = []
 
-    def allowed(
+    def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
+        return (False, True)
+
+    def record(
         self,
+        context: RequestContext,
         operation: AclOperation,
         resource_type: ResourceType,
-        counts: Mapping[str | None, int],
+        decided: Sequence[tuple[str | None, int, Decision]],
         *,
         log_if_denied: bool = True,
-    ) -> set[str | None]:
-        self.asked.add((operation, resource_type))
-        names = [name for name in counts if name is not None]
-        allowed = {name for name in names if self.allows(operation, resource_type, name)}
+    ) -> None:
+        self.rights.add((operation, resource_type))
         if log_if_denied:
-            self.logged += [(operation, name) for name in names if name not in allowed]
-        return {*allowed}
+            self.logged += [(operation, name) for name, _, each in decided if not each.allowed]
 
-    def authorized_operations(self, resource_type: ResourceType, name: str) -> int:
-        return 1000 * resource_type + len(name)
+
+def rights_of(key: int, version: int, allows: Rights, asked: Asked | None = None) -> RequestRights:
+    """Return alice's rights, by a function."""
+    return RequestRights(
+        GATE[key], context(key, version), ByRule(allows), asked or Asked(), Profile.KAFKA
+    )
 
 
 class Topics:
@@ -82,21 +88,21 @@ class Topics:
         return self.names.get(topic_id)
 
 
-def to(*names: str) -> Allows:
+def to(*names: str) -> Rights:
     """Allow everything on resources of these names."""
     return lambda _operation, _type, name: name in names
 
 
-def may(allowed: AclOperation, *names: str) -> Allows:
+def may(allowed: AclOperation, *names: str) -> Rights:
     """Allow one operation on resources of these names."""
     return lambda operation, _type, name: operation is allowed and name in names
 
 
-def describe_only(*names: str) -> Allows:
+def describe_only(*names: str) -> Rights:
     return may(AclOperation.DESCRIBE, *names)
 
 
-def read_only(*names: str) -> Allows:
+def read_only(*names: str) -> Rights:
     return may(AclOperation.READ, *names)
 
 
@@ -105,12 +111,12 @@ def shown(
     version: int,
     request: Any,
     response: Any,
-    allows: Allows,
+    allows: Rights,
     topics: Collection[str] = NAMES,
 ) -> Any:
     """Return what a session sees; it must be possible to send it."""
-    rights = Rights(allows, context(key, version))
-    seen = show(key, version, request, response, rights, Topics(topics))
+    rights = rights_of(key, version, allows)
+    seen = show(request, response, rights, Topics(topics))
     encode(seen, version)
     return seen
 
@@ -138,7 +144,7 @@ def test_all_that_was_asked_for_and_is_allowed_passes_unchanged(key: int, versio
     seen = shown(key, version, request, response_of(key, version, NAMES), to(*NAMES))
     if key == ApiKey.DESCRIBE_TOPIC_PARTITIONS:
         for topic in response.topics:
-            topic.topic_authorized_operations = 2000 + len(topic.name)
+            topic.topic_authorized_operations = bit_field(supported_operations(ResourceType.TOPIC))
     assert seen == response
 
 
@@ -146,9 +152,9 @@ def test_all_that_was_asked_for_and_is_allowed_passes_unchanged(key: int, versio
 # T topic, G group, C cluster, X transactional id, D delegation token, U user.
 ASKED = """
 1 READ T, 3 DESCRIBE T, 3 DESCRIBE C, 9 DESCRIBE T, 16 DESCRIBE C, 16 DESCRIBE G,
-19 DESCRIBE_CONFIGS T, 20 DESCRIBE T, 41 DESCRIBE D, 41 DESCRIBE_TOKENS U, 60 DESCRIBE C,
-65 DESCRIBE T, 66 DESCRIBE X, 68 DESCRIBE T, 69 DESCRIBE T, 75 DESCRIBE T, 76 DESCRIBE T,
-77 DESCRIBE T, 78 READ T, 88 DESCRIBE T, 89 DESCRIBE T, 90 DESCRIBE T
+19 DESCRIBE_CONFIGS T, 20 DESCRIBE T, 20 DELETE C, 41 DESCRIBE D, 41 DESCRIBE_TOKENS U,
+60 DESCRIBE C, 65 DESCRIBE T, 66 DESCRIBE X, 68 DESCRIBE T, 69 DESCRIBE T, 75 DESCRIBE T,
+76 DESCRIBE T, 77 DESCRIBE T, 78 READ T, 88 DESCRIBE T, 89 DESCRIBE T, 90 DESCRIBE T
 """
 TYPES = {
     "T": ResourceType.TOPIC,
@@ -182,10 +188,11 @@ def asked_for_all(key: int, version: int) -> Any:
 def test_these_rights_are_asked_for_and_no_others(key: int) -> None:
     asked = set()
     for version in APIS[key].versions:
-        rights = Rights(to(), context(key, version))
+        noted = Asked()
+        rights = rights_of(key, version, to(), noted)
         response = response_of(key, version, ["asked"])
-        show(key, version, asked_for_all(key, version), response, rights, Topics(NAMES))
-        asked |= rights.asked
+        show(asked_for_all(key, version), response, rights, Topics(NAMES))
+        asked |= noted.rights
     lines = [line.split() for line in ASKED.replace("\n", " ").split(",")]
     assert asked == {(AclOperation[name], TYPES[kind]) for k, name, kind in lines if int(k) == key}
 
@@ -210,8 +217,10 @@ def test_nothing_hidden_passes_whatever_the_rights_and_the_answer(
     response = message(
         APIS[key].response, version, named_in_answers(key), lambda: data.draw(some, "answered")
     )
-    # What is asked of a cluster is allowed; of tokens the owners are, which shows none.
+    # What is asked for is allowed, or it would not go on; owners of tokens are no tokens.
     asked = tells_of(request, EVERY) if key != ApiKey.DESCRIBE_DELEGATION_TOKEN else set()
+    if key == ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS and not asked:
+        asked = set(EVERY)  # none stands for all, which whoever may ask may see
     seen = shown(key, version, request, response, to(*allowed), known)
     assert not tells_of(seen, set(EVERY) - asked - set(allowed))
 
@@ -263,8 +272,17 @@ def test_where_nothing_is_said_of_a_request_for_all_nothing_is_shown() -> None:
 
 
 def test_a_key_of_which_nothing_is_declared_is_not_shown() -> None:
+    row = dataclasses.replace(GATE[ApiKey.LIST_GROUPS], key=999)
+    rights = RequestRights(row, context(999, 0), ByRule(to(*NAMES)), Asked(), Profile.KAFKA)
     with pytest.raises(KeyError):
-        shown(999, 0, None, response_of(ApiKey.HEARTBEAT, 0, []), to(*NAMES))
+        show(None, response_of(ApiKey.LIST_GROUPS, 0, []), rights, Topics(()))
+
+
+def test_what_the_table_of_needs_does_not_have_cannot_be_asked_for() -> None:
+    row = dataclasses.replace(GATE[ApiKey.LIST_GROUPS], needs=())
+    rights = RequestRights(row, context(16, 0), ByRule(to(*NAMES)), Asked(), Profile.KAFKA)
+    with pytest.raises(KeyError, match="LIST_GROUPS needs no DESCRIBE on GROUP"):
+        show(None, response_of(ApiKey.LIST_GROUPS, 0, ["asked"]), rights, Topics(()))
 
 
 @pytest.mark.parametrize(
@@ -291,14 +309,15 @@ def test_a_right_on_the_cluster_shows_all_if_all_are_asked_for(key: int, version
 def test_what_a_session_goes_on_with_needs_the_right_anew(key: int, version: int) -> None:
     request, response = request_for(key, version, []), response_of(key, version, NAMES)
     if key == ApiKey.FETCH:
-        request.session_epoch = 1
+        request.session_epoch, request.replica_id = 1, -1
     else:
         request.share_session_epoch = 1
     for topic in response.responses:
         for partition in topic.partitions:
             partition.records = b"records"
-    rights = Rights(read_only("allowed"), context(key, version))
-    seen = show(key, version, request, response, rights, Topics(["allowed", "denied"]))
+    noted = Asked()
+    rights = rights_of(key, version, read_only("allowed"), noted)
+    seen = show(request, response, rights, Topics(["allowed", "denied"]))
     encode(seen, version)
     by_id = version >= 13 or key == ApiKey.SHARE_FETCH
     unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -307,7 +326,7 @@ def test_what_a_session_goes_on_with_needs_the_right_anew(key: int, version: int
     records = [{partition.records for partition in topic.partitions} for topic in seen.responses]
     assert records[1] == {b"records"}
     assert not any(records[0] | records[2])
-    assert (AclOperation.READ, "denied") in rights.logged
+    assert (AclOperation.READ, "denied") in noted.logged
 
 
 @pytest.mark.parametrize("version", range(8, 11))
@@ -428,8 +447,9 @@ def test_a_group_with_a_topic_that_may_not_be_described_is_refused(
 ) -> None:
     request = request_for(key, version, ["open", "closed", "empty"])
     request.include_authorized_operations = wanted
-    rights = Rights(describe_only("allowed"), context(key, version))
-    seen = show(key, version, request, described(key, version), rights, Topics(NAMES))
+    noted = Asked()
+    rights = rights_of(key, version, describe_only("allowed", "open"), noted)
+    seen = show(request, described(key, version), rights, Topics(NAMES))
     assert [(group.group_id, group.error_code) for group in seen.groups] == [
         ("open", 0),
         ("closed", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -439,9 +459,9 @@ def test_a_group_with_a_topic_that_may_not_be_described_is_refused(
     assert seen.groups[1].error_message
     assert not seen.groups[1].members
     operations = [group.authorized_operations for group in seen.groups]
-    first = 3004 if wanted else UNKNOWN_OPERATIONS
+    first = DESCRIBES if wanted else UNKNOWN_OPERATIONS
     assert operations == [first, UNKNOWN_OPERATIONS, UNKNOWN_OPERATIONS]
-    assert (AclOperation.DESCRIBE, "denied") in rights.logged
+    assert (AclOperation.DESCRIBE, "denied") in noted.logged
 
 
 @pytest.mark.parametrize(("key", "version"), DESCRIBED[:3])
@@ -469,27 +489,44 @@ def test_authorized_operations_on_a_classic_group_are_those_of_the_session() -> 
     response.groups[1].error_code = ErrorCode.GROUP_ID_NOT_FOUND
     for group in response.groups:
         group.authorized_operations = 0xFFFF
-    seen = shown(key, 5, request, response, to())
+    seen = shown(key, 5, request, response, describe_only("asked"))
     operations = [group.authorized_operations for group in seen.groups]
-    assert operations == [3005, UNKNOWN_OPERATIONS, 3006]
+    assert operations == [DESCRIBES, UNKNOWN_OPERATIONS, 0]
 
 
 def test_topics_of_a_transaction_need_describe_and_denials_are_logged() -> None:
     key = ApiKey.DESCRIBE_TRANSACTIONS
-    rights = Rights(describe_only("allowed"), context(key, 0))
+    noted = Asked()
+    rights = rights_of(key, 0, describe_only("allowed"), noted)
     request, response = request_for(key, 0, ["asked"]), response_of(key, 0, NAMES)
-    [state] = show(key, 0, request, response, rights, Topics(())).transaction_states
+    [state] = show(request, response, rights, Topics(())).transaction_states
     assert [topic.topic for topic in state.topics] == ["allowed"]
-    assert rights.logged == [(AclOperation.DESCRIBE, "asked"), (AclOperation.DESCRIBE, "denied")]
+    assert noted.logged == [(AclOperation.DESCRIBE, "asked"), (AclOperation.DESCRIBE, "denied")]
 
 
 @pytest.mark.parametrize("key", [ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS])
 def test_a_list_leaves_out_what_may_not_be_described_and_logs_nothing(key: int) -> None:
-    rights = Rights(describe_only("allowed"), context(key, 1))
+    noted = Asked()
+    rights = rights_of(key, 1, describe_only("allowed"), noted)
     response = response_of(key, 1, NAMES)
-    seen = show(key, 1, request_for(key, 1, []), response, rights, Topics(()))
+    seen = show(request_for(key, 1, []), response, rights, Topics(()))
     assert tells_of(seen, NAMES) == {"allowed"}
-    assert not rights.logged
+    assert not noted.logged
+
+
+def test_who_may_delete_all_topics_is_told_the_name_of_a_deleted_one() -> None:
+    key = ApiKey.DELETE_TOPICS
+    request, response = request_for(key, 6, ["asked"]), response_of(key, 6, ["asked"])
+    request.topics[0].name = None
+    seen = shown(key, 6, request, response, may(AclOperation.DELETE, CLUSTER_NAME))
+    assert [topic.name for topic in seen.responses] == ["asked"]
+
+
+def test_a_follower_goes_on_with_a_session_without_the_right_to_read() -> None:
+    request, response = request_for(ApiKey.FETCH, 13, []), response_of(ApiKey.FETCH, 13, NAMES)
+    request.session_epoch, request.replica_id = 1, 1
+    seen = shown(ApiKey.FETCH, 13, request, response, to())
+    assert not any(part.error_code for topic in seen.responses for part in topic.partitions)
 
 
 def test_who_may_describe_the_cluster_sees_all_groups() -> None:
@@ -543,13 +580,13 @@ def test_authorized_operations_on_the_cluster_are_those_of_the_session(
     key: int, version: int, may_describe: bool
 ) -> None:
     request = request_for(key, version, [])
-    rights = to(CLUSTER_NAME) if may_describe else to()
+    rights = describe_only(CLUSTER_NAME) if may_describe else to()
     response = APIS[key].response(cluster_authorized_operations=0xFFFF)
     seen = shown(key, version, request, response, rights)
     assert seen.cluster_authorized_operations == UNKNOWN_OPERATIONS
     request.include_cluster_authorized_operations = True
     seen = shown(key, version, request, response, rights)
-    assert seen.cluster_authorized_operations == (4013 if may_describe else 0)
+    assert seen.cluster_authorized_operations == (DESCRIBES if may_describe else 0)
     response.error_code = ErrorCode.INVALID_REQUEST
     seen = shown(key, version, request, response, rights)
     assert seen.cluster_authorized_operations == UNKNOWN_OPERATIONS
@@ -560,9 +597,9 @@ def test_authorized_operations_on_topics_are_those_of_the_session() -> None:
     request.include_topic_authorized_operations = True
     # An id that no topic has.
     response.topics[2].name = None
-    seen = shown(ApiKey.METADATA, 12, request, response, to())
+    seen = shown(ApiKey.METADATA, 12, request, response, describe_only("asked"))
     operations = [topic.topic_authorized_operations for topic in seen.topics]
-    assert operations == [2005, UNKNOWN_OPERATIONS]
+    assert operations == [DESCRIBES, UNKNOWN_OPERATIONS]
 
 
 OWN = ("User", "alice")
@@ -587,7 +624,7 @@ TOKENS = [
         (to("User:bob"), ["bobs"]),
     ],
 )
-def test_tokens_of_others_need_a_right(allows: Allows, expected: list[str]) -> None:
+def test_tokens_of_others_need_a_right(allows: Rights, expected: list[str]) -> None:
     key = ApiKey.DESCRIBE_DELEGATION_TOKEN
     response = APIS[key].response(tokens=TOKENS)
     seen = shown(key, 3, APIS[key].request(owners=None), response, allows)
