@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from aclbroker.broker.gate.need import ALL_VERSIONS, REFUSAL, Each, Keep, Need, Row, Whole
+from aclbroker.broker.gate.shown import describe
 from aclbroker.broker.gate.table import GATE
 from aclbroker.protocol.messages import APIS
 
@@ -30,13 +31,26 @@ name is allowed to nobody.
 """
 
 
+_SHOWN = """
+## What answers show
+
+What is left out of an answer, and which of its fields tell of the cluster. An answer made here has
+nothing to leave out but what a request for all of something finds.
+
+| Protocol (API key) | Answer |
+|---|---|
+"""
+
+
 def text() -> str:
     """Return the document."""
-    return _HEAD + "".join(line for row in GATE.values() for line in _lines(row))
+    needs = "".join(line for row in GATE.values() for line in _lines(row))
+    shown = "".join(_line(_name(row), " ".join(describe(row.key))) for row in GATE.values())
+    return _HEAD + needs + _SHOWN + shown
 
 
 def _lines(row: Row) -> Iterable[str]:
-    name = f"{row.key.name} ({row.key.value})"
+    name = _name(row)
     if row.exempt or not row.needs:
         yield _line(name, "", "", "nothing", "", f"{row.exempt} {row.note}".strip(), row.kafka)
     for position, need in enumerate(row.needs):
@@ -46,6 +60,10 @@ def _lines(row: Row) -> Iterable[str]:
         types = " or ".join(each.name for each in need.types)
         shown = " ".join(notes)
         yield _line(name, need.operation.name, types, need.scope, _code(need), shown, row.kafka)
+
+
+def _name(row: Row) -> str:
+    return f"{row.key.name} ({row.key.value})"
 
 
 def _code(need: Need) -> str:

@@ -7,8 +7,7 @@ it does not open it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
@@ -25,7 +24,8 @@ from aclbroker.broker.gate.need import (
     Target,
     Whole,
 )
-from aclbroker.broker.gate.rights import RequestRights, names_of
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.showing import show
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS
@@ -167,16 +167,18 @@ def _check_parts(
     """Refuse the entries that are not allowed, and keep from the answer what it may not show."""
     form = form_of(rights.row.key, rights.context.api_version)
     request, denials = single_entries(form, request, rights)
-    shown: list[Complete] = []
     for need in needs:
-        if isinstance(need, Keep):
-            shown.append(partial(_keep, need, rights))
-        elif isinstance(need, Each) and form.echo is not None:
+        if isinstance(need, Each) and form.echo is not None:
             found = entry_denials(need, form.echo, request, rights, topics, denials)
             denials = found | denials
-    if rights.row.shows is not None:
-        shown.append(partial(rights.row.shows, rights))
-    return part(form, request, rights, denials, shown)
+    verdict = part(form, request, rights, denials)
+    if verdict.request is None or not rights.row.hides:
+        return verdict
+
+    def hide(response: Any) -> Any:
+        return verdict.complete(show(verdict.request, response, rights, topics))
+
+    return verdict._replace(complete=hide)
 
 
 def single_entries(
@@ -265,15 +267,14 @@ def part(
     request: Any,
     rights: RequestRights,
     denials: Mapping[int, Denial],
-    shown: Sequence[Complete],
 ) -> Verdict:
     """Part a request into what goes on and the entries that ``denials`` refuse, by position.
 
-    The answer to what went on first passes through ``shown``, then gets the refused entries back.
+    The answer to what went on gets the refused entries back.
     """
     echo = form.echo
     if echo is None or not denials:
-        return Verdict(request, None, _chain(shown))
+        return Verdict(request, None, unchanged)
     response_class = APIS[rights.row.key].response
     asked = getattr(request, echo.asked)
     refusals = {
@@ -291,22 +292,4 @@ def part(
         setattr(response, echo.answer, echo.merged(asked, refusals, answered))
         return response
 
-    return Verdict(without(request, echo.asked, refusals), None, _chain([*shown, put_back]))
-
-
-def _chain(steps: Sequence[Complete]) -> Complete:
-    def complete(response: Any) -> Any:
-        for step in steps:
-            response = step(response)
-        return response
-
-    return complete if steps else unchanged
-
-
-def _keep(need: Keep, rights: RequestRights, response: Any) -> Any:
-    """Leave out of an answer's array what the session may not know of."""
-    array, _, field = need.shown.partition(".")
-    entries = getattr(response, array)
-    seen = rights.ask(need, need.types[0], names_of(entries, field))
-    setattr(response, array, [entry for entry in entries if getattr(entry, field) in seen])
-    return response
+    return Verdict(without(request, echo.asked, refusals), None, put_back)

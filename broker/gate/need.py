@@ -161,8 +161,10 @@ class Row:
     """The API's own function in place of the engine: takes the request, its `RequestRights` and
     what is known of topics; returns a `Verdict`.
     """
-    shows: Callable[[RequestRights, Any], Any] | None = None
-    """Takes out of an answer what the session may not see in it."""
+    hides: bool = False
+    """Whether a standalone broker's answer passes through `showing`, which leaves out what the
+    session may not see; a gateway's always does.
+    """
     operations_of: tuple[ResourceType, ...] = ()
     """The types of resources whose authorized operations the answer shows (KIP-430)."""
     resolves: tuple[str, ...] = ()

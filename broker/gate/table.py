@@ -17,7 +17,7 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate import conditions as c
-from aclbroker.broker.gate import groups, offsets, tokens, topics, transactions
+from aclbroker.broker.gate import offsets, tokens, topics, transactions
 from aclbroker.broker.gate.engine import require_enforceable
 from aclbroker.broker.gate.need import (
     Profile,
@@ -122,7 +122,7 @@ _ROWS: Final = (
     row(ApiKey.DESCRIBE_GROUPS, "handleDescribeGroupsRequest", each(DESCRIBE, GROUP),
         operations_of=(GROUP,)),
     row(ApiKey.LIST_GROUPS, "handleListGroupsRequest",
-        keep(DESCRIBE, GROUP, "groups.group_id", unless=on_cluster(DESCRIBE)),
+        keep(DESCRIBE, GROUP, "groups.group_id", unless=on_cluster(DESCRIBE)), hides=True,
         note="Never refused: without rights the list is empty."),
     exempt(ApiKey.SASL_HANDSHAKE, "handleSaslHandshakeRequest", "Part of authentication."),
     exempt(ApiKey.API_VERSIONS, "handleApiVersionsRequest", "Asked before authentication."),
@@ -232,16 +232,16 @@ _ROWS: Final = (
         each(DESCRIBE, TXN_ID),
         keep(DESCRIBE, TOPIC, "transaction_states.topics.topic", name="show",
              log_if_denied=True),
-        shows=groups.hide_transaction_topics),
+        hides=True),
     row(ApiKey.LIST_TRANSACTIONS, "handleListTransactionsRequest",
-        keep(DESCRIBE, TXN_ID, "transaction_states.transactional_id"),
+        keep(DESCRIBE, TXN_ID, "transaction_states.transactional_id"), hides=True,
         note="Never refused: without rights the list is empty."),
     row(ApiKey.CONSUMER_GROUP_HEARTBEAT, "handleConsumerGroupHeartbeat",
         whole(READ, GROUP, "group_id"),
         whole(DESCRIBE, TOPIC, names=c.subscribed_topics)),
     row(ApiKey.CONSUMER_GROUP_DESCRIBE, "handleConsumerGroupDescribe", each(DESCRIBE, GROUP),
         keep(DESCRIBE, TOPIC, "groups.members", name="show", log_if_denied=True),
-        shows=groups.hide_consumer_groups, operations_of=(GROUP,),
+        hides=True, operations_of=(GROUP,),
         note="A group with a topic that may not be described is refused with 29."),
     row(ApiKey.LIST_CONFIG_RESOURCES, "handleListConfigResources",
         whole(DESCRIBE_CONFIGS, CLUSTER)),
@@ -255,7 +255,7 @@ _ROWS: Final = (
         between=c.invalid_member),
     row(ApiKey.SHARE_GROUP_DESCRIBE, "handleShareGroupDescribe", each(DESCRIBE, GROUP),
         keep(DESCRIBE, TOPIC, "groups.members", name="show", log_if_denied=True),
-        shows=groups.hide_share_groups, operations_of=(GROUP,),
+        hides=True, operations_of=(GROUP,),
         note="A group with a topic that may not be described is refused with 29."),
     row(ApiKey.SHARE_FETCH, "handleShareFetchRequest",
         whole(READ, GROUP, "group_id"),
@@ -285,7 +285,7 @@ _ROWS: Final = (
              unless=on_cluster(CREATE), log_if_denied=True)),
     row(ApiKey.STREAMS_GROUP_DESCRIBE, "handleStreamsGroupDescribe", each(DESCRIBE, GROUP),
         keep(DESCRIBE, TOPIC, "groups.topology", name="show", log_if_denied=True),
-        shows=groups.hide_streams_groups, operations_of=(GROUP,),
+        hides=True, operations_of=(GROUP,),
         note="A group with a topic that may not be described is refused with 29."),
     row(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, "handleDescribeShareGroupOffsetsRequest",
         each(DESCRIBE, GROUP, "group_id", name="group"),

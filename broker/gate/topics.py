@@ -184,7 +184,7 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
             named[entry.topic_id] = name
         need = "delete" if name in described else "describe"
         denials[position] = _delete_denial(rights, need, BY_ID if by_id else name)
-    verdict = part(form, request, rights, denials, [])
+    verdict = part(form, request, rights, denials)
     if verdict.request is None:
         return refused(_name_topics(named, verdict.response))
     return verdict._replace(
