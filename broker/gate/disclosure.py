@@ -1,23 +1,19 @@
 """The words that `broker.gate.shown` is written in: how the parts of an answer are shown or not.
 
-A path names fields of a message and all that they stand in: ``topics.name|topic_id`` are two fields
-of which either tells what an entry is about, ``results.resource_type+resource_name`` two that tell
-it together, and ``group_ids[]`` is an array of bare values.
-
-Each line has ``fields``, the paths that it declares, one for each field; and ``words``, what the
-documentation says of it. `broker.gate.showing` applies them.
+Each line has ``fields``, the paths (`broker.gate.places`) of the fields that it declares, and
+``words``, what the documentation says of it. `broker.gate.showing` applies them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.places import Place, fields_of, place
 
 _NOUNS: Final = {
     ResourceType.TOPIC: "topics",
@@ -32,37 +28,6 @@ class Whoever(Enum):
     """Stands for a right in an answer of which every part is for whoever may ask."""
 
     ASKS = "whoever may ask"
-
-
-class Place(NamedTuple):
-    """A path in parts: the way to the owners of an array, the array, the fields of its entries.
-
-    Without fields the entries are bare values. With ``joined`` the fields tell together what an
-    entry is about, without it each of them does.
-    """
-
-    owners: tuple[str, ...]
-    array: str
-    fields: tuple[str, ...] = ()
-    joined: bool = False
-
-
-def place(path: str) -> Place:
-    """Return the parts of a path."""
-    if path.endswith("[]"):
-        *owners, array = path.removesuffix("[]").split(".")
-        return Place(tuple(owners), array)
-    *owners, array, names = path.split(".")
-    return Place(tuple(owners), array, tuple(re.split(r"[|+]", names)), "+" in names)
-
-
-def fields_of(*paths: str) -> list[str]:
-    """Return the paths of single fields that some paths name."""
-    found = []
-    for path in paths:
-        owner, dot, names = path.removesuffix("[]").rpartition(".")
-        found += [owner + dot + name for name in re.split(r"[|+]", names)]
-    return found
 
 
 AllWhen = Callable[[Any, str, int], bool]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
-from operator import attrgetter
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.gate.disclosure import (
@@ -21,76 +20,24 @@ from aclbroker.broker.gate.disclosure import (
     Line,
     Listed,
     Operations,
-    Place,
     Refusal,
     Sensitive,
     Tokens,
     Whoever,
     Whole,
 )
-from aclbroker.broker.gate.need import Keep, Need
+from aclbroker.broker.gate.places import Place, entries_in, ids_in, owners_in, values_of
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.shown import SHOWN
+from aclbroker.broker.gate.viewer import TopicIds, View
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
 
-_EMPTY: Final = frozenset((None, "", ZERO_UUID))
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
 _HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
 
 Visible = Callable[[Any], bool]
 """Tells whether the session may see an entry."""
-
-
-class TopicIds(Protocol):
-    """What is known of topics by their ids."""
-
-    def name_of(self, topic_id: bytes) -> str | None:
-        """Return the name of a topic id, None if no topic is known to have it."""
-
-
-class _View(NamedTuple):
-    """Who sees an answer, and what was asked."""
-
-    request: Any
-    rights: RequestRights
-    topics: TopicIds
-
-    @property
-    def version(self) -> int:
-        """The version of the request and its answer."""
-        return self.rights.context.api_version
-
-    def allowed(
-        self,
-        operation: AclOperation,
-        resource_type: ResourceType,
-        names: Iterable[str | None],
-        *,
-        logs: bool = False,
-    ) -> set[str | None]:
-        """Return the names on which the session has a right; nobody has one on null.
-
-        ``logs`` tells whether a denial is logged, where the row's need is not one to `Keep`.
-        """
-        counts: dict[str | None, int] = dict.fromkeys(names, 1)
-        counts.pop(None, None)
-        need = self._need(operation, resource_type)
-        if need is None or not counts or self.rights.is_moot(need):
-            return set(counts)
-        if not isinstance(need, Keep):
-            need = dataclasses.replace(need, log_if_denied=logs)
-        return self.rights.ask(need, resource_type, counts)
-
-    def _need(self, operation: AclOperation, resource_type: ResourceType) -> Need | None:
-        """Return the row's need of a right, None if none applies to this request."""
-        row = self.rights.row
-        declared = [n for n in row.needs if n.operation is operation and resource_type in n.types]
-        if not declared:
-            raise KeyError(f"{row.key.name} needs no {operation.name} on {resource_type.name}")
-        applying = self.rights.applying()
-        needs = [n for n in declared if n in applying and (not n.when or n.when(self.request))]
-        return min(needs, key=lambda need: not isinstance(need, Keep), default=None)
 
 
 def show(request: Any, response: Any, rights: RequestRights, topics: TopicIds) -> Any:
@@ -100,7 +47,7 @@ def show(request: Any, response: Any, rights: RequestRights, topics: TopicIds) -
     who may see it. Raises KeyError for a key that `SHOWN` does not have, and if it has a right
     that the key's row does not need.
     """
-    view = _View(request, rights, topics)
+    view = View(request, rights, topics)
     lines = SHOWN[rights.row.key]
     _drop_unknown_tags(response)
     for line in lines:
@@ -129,7 +76,7 @@ def unnamed(key: int, response: Any) -> set[bytes]:
     found: set[bytes] = set()
     for line in SHOWN[key]:
         for roots, place in _places_of_topics(line, response):
-            for entry in _entries(roots, place):
+            for entry in entries_in(roots, place):
                 values = [getattr(entry, name) for name in place.fields]
                 if not any(isinstance(value, str) and value for value in values):
                     found.update(value for value in values if isinstance(value, bytes))
@@ -142,29 +89,29 @@ def _places_of_topics(line: Line, root: Any) -> Iterator[tuple[Sequence[Any], Pl
         case Echoed(resource=ResourceType.TOPIC, all_to=AclOperation()):
             yield [root], line.place
         case Echoed(inside=Echoed() as inside):
-            for entry in _entries([root], line.place):
+            for entry in entries_in([root], line.place):
                 yield from _places_of_topics(inside, entry)
         case Listed(resource=ResourceType.TOPIC) | Blanked():
             yield [root], line.place
         case Whole():
             for place in line.places:
-                yield _values(getattr(root, line.array)), place
+                yield values_of(getattr(root, line.array)), place
 
 
-def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], view: _View) -> None:
+def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], view: View) -> None:
     place = line.place
     if not _asks_for_all(line, requests, view.version):
         _keep(roots, place, _asked(line, requests), None, view)
     elif isinstance(line.all_to, AclOperation) and line.resource is not None:
         logs = line.refusal is not None
-        right = _right(line.all_to, line.resource, _entries(roots, place), place, view, logs=logs)
+        right = _right(line.all_to, line.resource, entries_in(roots, place), place, view, logs=logs)
         _keep(roots, place, right, line.refusal, view)
     elif line.all_to is not Whoever.ASKS:
         _keep(roots, place, lambda _entry: False, None, view)
     if line.inside is not None:
         by_id = _requests_by_id(line, requests)
-        for entry in _entries(roots, place):
-            [entry_id] = _ids(place)(entry)
+        for entry in entries_in(roots, place):
+            [entry_id] = ids_in(place)(entry)
             _show_echoed(line.inside, [entry], by_id[entry_id], view)
 
 
@@ -177,8 +124,8 @@ def _asks_for_all(line: Echoed, requests: Iterable[Any], version: int) -> bool:
 def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
     asked: set[Any] = set()
     for place in line.asked_places:
-        asked.update(chain.from_iterable(map(_ids(place), _entries(requests, place))))
-    ids_of = _ids(line.place)
+        asked.update(chain.from_iterable(map(ids_in(place), entries_in(requests, place))))
+    ids_of = ids_in(line.place)
 
     def is_asked(entry: Any) -> bool:
         ids = ids_of(entry)
@@ -191,8 +138,8 @@ def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
 def _requests_by_id(line: Echoed, requests: Sequence[Any]) -> Mapping[Any, list[Any]]:
     found: dict[Any, list[Any]] = defaultdict(list)
     for place in line.asked_places:
-        for entry in _entries(requests, place):
-            for each in _ids(place)(entry):
+        for entry in entries_in(requests, place):
+            for each in ids_in(place)(entry):
                 found[each].append(entry)
     return found
 
@@ -202,18 +149,18 @@ def _right(
     resource_type: ResourceType,
     entries: Iterable[Any],
     place: Place,
-    view: _View,
+    view: View,
     *,
     logs: bool = False,
 ) -> Visible:
-    names = (_name(entry, place, view.topics) for entry in entries)
+    names = (view.name_of(entry, place) for entry in entries)
     seen = view.allowed(operation, resource_type, names, logs=logs)
-    return lambda entry: _name(entry, place, view.topics) in seen
+    return lambda entry: view.name_of(entry, place) in seen
 
 
-def _show_listed(line: Listed, response: Any, view: _View) -> None:
+def _show_listed(line: Listed, response: Any, view: View) -> None:
     place = line.place
-    right = _right(line.to, line.resource, _entries([response], place), place, view)
+    right = _right(line.to, line.resource, entries_in([response], place), place, view)
     _keep([response], place, right, None, view)
 
 
@@ -222,14 +169,14 @@ def _keep(
     place: Place,
     visible: Visible,
     refusal: Refusal | None,
-    view: _View,
+    view: View,
 ) -> None:
     """Take out of each array what is not visible, or refuse it; a single struct becomes null."""
-    for owner in _owners(roots, place):
-        hidden = [entry for entry in _values(getattr(owner, place.array)) if not visible(entry)]
+    for owner in owners_in(roots, place):
+        hidden = [entry for entry in values_of(getattr(owner, place.array)) if not visible(entry)]
         if refusal is not None:
             for entry in hidden:
-                _refuse(entry, place, refusal, view.topics)
+                _refuse(entry, place, refusal, view)
         elif hidden:
             value = getattr(owner, place.array)
             is_array = isinstance(value, list | tuple)
@@ -237,9 +184,9 @@ def _keep(
             setattr(owner, place.array, shown)
 
 
-def _refuse(entry: Any, place: Place, refusal: Refusal, topics: TopicIds) -> None:
+def _refuse(entry: Any, place: Place, refusal: Refusal, view: View) -> None:
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    if _name(entry, place, topics) is None:
+    if view.name_of(entry, place) is None:
         code = ErrorCode.UNKNOWN_TOPIC_ID
     refused = [
         type(inner)(
@@ -250,13 +197,13 @@ def _refuse(entry: Any, place: Place, refusal: Refusal, topics: TopicIds) -> Non
     setattr(entry, refusal.array, refused)
 
 
-def _show_whole(line: Whole, response: Any, view: _View) -> None:
+def _show_whole(line: Whole, response: Any, view: View) -> None:
     groups = getattr(response, line.array)
     topics = [
         {
-            _name(topic, place, view.topics)
+            view.name_of(topic, place)
             for place in line.places
-            for topic in _entries([group], place)
+            for topic in entries_in([group], place)
         }
         for group in groups
     ]
@@ -274,9 +221,9 @@ def _show_whole(line: Whole, response: Any, view: _View) -> None:
     setattr(response, line.array, shown)
 
 
-def _blank(line: Blanked, response: Any, view: _View) -> None:
+def _blank(line: Blanked, response: Any, view: View) -> None:
     place = line.place
-    entries = [entry for entry in _entries([response], place) if line.when(entry, view.request)]
+    entries = [entry for entry in entries_in([response], place) if line.when(entry, view.request)]
     may_see = _right(line.to, line.resource, entries, place, view)
     for entry in entries:
         if not may_see(entry):
@@ -285,21 +232,21 @@ def _blank(line: Blanked, response: Any, view: _View) -> None:
 
 
 def _hide_sensitive(line: Sensitive, response: Any) -> None:
-    for configuration in _entries([response], line.place):
+    for configuration in entries_in([response], line.place):
         if configuration.is_sensitive:
             for value in line.places:
-                for owner in _owners([configuration], value):
+                for owner in owners_in([configuration], value):
                     setattr(owner, value.array, None)
 
 
-def _set_operations(line: Operations, response: Any, view: _View) -> None:
+def _set_operations(line: Operations, response: Any, view: View) -> None:
     wanted = line.wanted is None or getattr(view.request, line.wanted)
-    for owner in _owners([response], line.place):
+    for owner in owners_in([response], line.place):
         value = _operations(line, owner, view) if wanted else _UNKNOWN_OPERATIONS
         setattr(owner, line.place.array, value)
 
 
-def _operations(line: Operations, owner: Any, view: _View) -> int:
+def _operations(line: Operations, owner: Any, view: View) -> int:
     name = getattr(owner, line.key) if line.key else CLUSTER_NAME
     # Kafka tells them of topics that are missing, but not of groups.
     failed = line.resource is not ResourceType.TOPIC and owner.error_code
@@ -311,7 +258,7 @@ def _operations(line: Operations, owner: Any, view: _View) -> int:
     return view.rights.operations(line.resource, name)
 
 
-def _show_tokens(line: Tokens, response: Any, view: _View) -> None:
+def _show_tokens(line: Tokens, response: Any, view: View) -> None:
     tokens = getattr(response, line.array)
     owners = view.request.owners
     if owners is not None:
@@ -344,61 +291,11 @@ def _principal(entry: Any) -> str:
     return f"{entry.principal_type}:{entry.principal_name}"
 
 
-def _owners(roots: Sequence[Any], place: Place) -> Sequence[Any]:
-    """Return the objects that have a place's array, from some that its path begins at."""
-    found = roots
-    for name in place.owners:
-        found = [inner for each in found for inner in _values(getattr(each, name))]
-    return found
-
-
-def _entries(roots: Sequence[Any], place: Place) -> list[Any]:
-    return [
-        entry for owner in _owners(roots, place) for entry in _values(getattr(owner, place.array))
-    ]
-
-
-def _values(value: Any) -> Sequence[Any]:
-    """Return the entries of an array; a struct that is no array is its only one, null has none."""
-    if value is None:
-        return ()
-    return value if isinstance(value, list | tuple) else (value,)
-
-
-@cache
-def _ids(place: Place) -> Callable[[Any], Collection[Any]]:
-    """Return what reads from an entry the values that tell it from others: its only field, or all
-    together, or those of several that are not empty.
-    """
-    if not place.fields:
-        return lambda entry: (entry,)
-    values = attrgetter(*place.fields)
-    if place.joined or len(place.fields) == 1:
-        return lambda entry: (values(entry),)
-    return lambda entry: [value for value in values(entry) if value not in _EMPTY]
-
-
-def _name(entry: Any, place: Place, topics: TopicIds) -> str | None:
-    """Return the name of what an entry is about, None if nothing tells it."""
-    if not place.fields:
-        return str(entry)
-    name, topic_id = None, ZERO_UUID
-    for field in place.fields:
-        value = getattr(entry, field)
-        if isinstance(value, bytes):
-            topic_id = value
-        elif value:
-            return str(value)
-        else:
-            name = value
-    return name if topic_id == ZERO_UUID else topics.name_of(topic_id)
-
-
 def _drop_unknown_tags(message: Any) -> None:
     message.unknown_tags = ()
     cls: Any = type(message)
     for name in _structs(cls):
-        for inner in _values(getattr(message, name)):
+        for inner in values_of(getattr(message, name)):
             _drop_unknown_tags(inner)
 
 

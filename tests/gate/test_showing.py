@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from aclbroker.broker.acl.authorizer import Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
-from aclbroker.broker.gate.disclosure import Along, Echoed, Nodes, Operations
+from aclbroker.broker.gate.disclosure import Along, Echoed, Nodes, Operations, Whole
 from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.places import fields_of
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.showing import show, unnamed
 from aclbroker.broker.gate.shown import SHOWN, describe
@@ -200,7 +201,7 @@ def test_these_rights_are_asked_for_and_no_others(key: int) -> None:
 EVERY = ["n-one", "n-two", "n-three", "n-four"]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(case=st.sampled_from([case.values for case in CASES]), data=st.data())
 def test_nothing_hidden_passes_whatever_the_rights_and_the_answer(
     case: tuple[int, int], data: st.DataObject
@@ -260,6 +261,13 @@ def test_of_all_topics_those_are_shown_that_may_be_described(version: int) -> No
     assert [topic.name for topic in seen.topics] == ["allowed"]
 
 
+def test_of_the_partitions_of_all_topics_those_are_shown_that_may_be_described() -> None:
+    key = ApiKey.DESCRIBE_TOPIC_PARTITIONS
+    response = response_of(key, 0, NAMES)
+    seen = shown(key, 0, request_for(key, 0, []), response, describe_only("allowed"))
+    assert [topic.name for topic in seen.topics] == ["allowed"]
+
+
 def test_a_request_for_no_topics_is_not_one_for_all() -> None:
     request = request_for(ApiKey.METADATA, 1, [])
     assert not shown(ApiKey.METADATA, 1, request, response_of(3, 1, NAMES), to(*NAMES)).topics
@@ -303,6 +311,12 @@ def test_a_right_on_the_cluster_shows_all_if_all_are_asked_for(key: int, version
     setattr(request, array, None)
     seen = shown(key, version, request, response, to())
     assert tells_of(seen, NAMES) == set(NAMES)
+
+
+def test_no_users_stand_for_all_users() -> None:
+    key = ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS
+    seen = shown(key, 0, request_for(key, 0, []), response_of(key, 0, NAMES), to())
+    assert [result.user for result in seen.results] == NAMES
 
 
 @pytest.mark.parametrize(("key", "version"), [(1, 7), (1, 12), (1, 13), (1, 18), (78, 1), (78, 2)])
@@ -462,6 +476,27 @@ def test_a_group_with_a_topic_that_may_not_be_described_is_refused(
     first = DESCRIBES if wanted else UNKNOWN_OPERATIONS
     assert operations == [first, UNKNOWN_OPERATIONS, UNKNOWN_OPERATIONS]
     assert (AclOperation.DESCRIBE, "denied") in noted.logged
+
+
+PLACES = [
+    (key, version, path)
+    for key, version in DESCRIBED
+    for line in SHOWN[key]
+    if isinstance(line, Whole)
+    for path in line.paths
+]
+
+
+@pytest.mark.parametrize(("key", "version", "path"), PLACES)
+def test_a_group_is_refused_for_a_topic_wherever_it_stands(
+    key: int, version: int, path: str
+) -> None:
+    named = [f"groups.{field}" for field in fields_of(path)]
+    response = message(APIS[key].response, version, named, lambda: ["denied"])
+    response.groups[0].group_id = "open"
+    seen = shown(key, version, request_for(key, version, ["open"]), response, to("open"))
+    assert [group.error_code for group in seen.groups] == [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
+    assert not tells_of(seen, NAMES)
 
 
 @pytest.mark.parametrize(("key", "version"), DESCRIBED[:3])

@@ -1,0 +1,83 @@
+"""Who sees an answer: the rights that decide, asked as needs of the key's row.
+
+A right that `broker.gate.shown` has must be a need of the row, whose broader right, profile and
+logging hold here, too. So the table of needs is the whole of what is asked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Protocol
+
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.need import Keep, Need
+from aclbroker.broker.gate.places import Place
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.protocol.primitives import ZERO_UUID
+
+
+class TopicIds(Protocol):
+    """What is known of topics by their ids."""
+
+    def name_of(self, topic_id: bytes) -> str | None:
+        """Return the name of a topic id, None if no topic is known to have it."""
+
+
+class View(NamedTuple):
+    """Who sees an answer, and what was asked."""
+
+    request: Any
+    rights: RequestRights
+    topics: TopicIds
+
+    @property
+    def version(self) -> int:
+        """The version of the request and its answer."""
+        return self.rights.context.api_version
+
+    def allowed(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        names: Iterable[str | None],
+        *,
+        logs: bool = False,
+    ) -> set[str | None]:
+        """Return the names on which the session has a right; nobody has one on null.
+
+        ``logs`` tells whether a denial is logged, where the row's need is not one to `Keep`.
+        """
+        counts: dict[str | None, int] = dict.fromkeys(names, 1)
+        counts.pop(None, None)
+        need = self._need(operation, resource_type)
+        if need is None or not counts or self.rights.is_moot(need):
+            return set(counts)
+        if not isinstance(need, Keep):
+            need = dataclasses.replace(need, log_if_denied=logs)
+        return self.rights.ask(need, resource_type, counts)
+
+    def _need(self, operation: AclOperation, resource_type: ResourceType) -> Need | None:
+        """Return the row's need of a right, None if none applies to this request."""
+        row = self.rights.row
+        declared = [n for n in row.needs if n.operation is operation and resource_type in n.types]
+        if not declared:
+            raise KeyError(f"{row.key.name} needs no {operation.name} on {resource_type.name}")
+        applying = self.rights.applying()
+        needs = [n for n in declared if n in applying and (not n.when or n.when(self.request))]
+        return min(needs, key=lambda need: not isinstance(need, Keep), default=None)
+
+    def name_of(self, entry: Any, place: Place) -> str | None:
+        """Return the name of what an entry is about, None if nothing tells it."""
+        if not place.fields:
+            return str(entry)
+        name, topic_id = None, ZERO_UUID
+        for field in place.fields:
+            value = getattr(entry, field)
+            if isinstance(value, bytes):
+                topic_id = value
+            elif value:
+                return str(value)
+            else:
+                name = value
+        return name if topic_id == ZERO_UUID else self.topics.name_of(topic_id)
