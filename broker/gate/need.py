@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Final
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 
@@ -60,12 +59,6 @@ class Broader:
     operation: AclOperation
     anywhere: ResourceType | None = None
     log_if_denied: ClassVar[bool] = False
-
-    def is_held(self, rights: RequestRights) -> bool:
-        """Return whether a session has it."""
-        if self.anywhere is not None:
-            return rights.ask_anywhere(self.operation, self.anywhere)
-        return bool(rights.ask(self, ResourceType.CLUSTER, {CLUSTER_NAME: 1}))
 
     def __str__(self) -> str:
         """Return it in the words of the documentation."""

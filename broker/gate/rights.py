@@ -7,14 +7,12 @@ them by name. Nothing else can be asked, so that the table of needs is the whole
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
-
-if TYPE_CHECKING:
-    from aclbroker.broker.gate.need import Broader, Need, Profile, Row
+from aclbroker.broker.gate.need import Broader, Need, Profile, Row
 
 
 class Observer(Protocol):
@@ -90,7 +88,7 @@ class RequestRights:
         allowed.discard(None)
         return allowed
 
-    def ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+    def _ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Return whether the operation is allowed on any resource of the type (KIP-679)."""
         if self._authorizer is None:
             return True
@@ -146,7 +144,12 @@ class RequestRights:
 
     def is_moot(self, need: Need) -> bool:
         """Return whether the session has a broader right, beside which a need asks for nothing."""
-        return need.unless is not None and need.unless.is_held(self)
+        broader = need.unless
+        if broader is None:
+            return False
+        if broader.anywhere is not None:
+            return self._ask_anywhere(broader.operation, broader.anywhere)
+        return bool(self.ask(broader, ResourceType.CLUSTER, {CLUSTER_NAME: 1}))
 
     def operations(self, resource_type: ResourceType, name: str) -> int:
         """Return what the session may do with a resource, as a bit field of operations (KIP-430).
