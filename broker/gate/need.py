@@ -166,6 +166,18 @@ class Row:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
+    _named: dict[tuple[int, Profile], dict[str, Need]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def named(self, version: int, profile: Profile) -> dict[str, Need]:
+        """Return by their names the needs that hold in a version and a profile."""
+        key = version, profile
+        if key not in self._named:
+            applying = self.applying(version, profile)
+            self._named[key] = {need.name: need for need in applying if need.name}
+        return self._named[key]
+
     def applying(self, version: int, profile: Profile) -> tuple[Need, ...]:
         """Return the needs that hold in a version and a profile."""
         key = version, profile

