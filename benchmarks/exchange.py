@@ -7,14 +7,13 @@ import statistics
 import struct
 import time
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from aclbroker.protocol.compile import decode
-from aclbroker.protocol.header import response_header_version
+from aclbroker.broker.client.blocking import BlockingClient, connect
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import decode_response
 from tests.support.accounts import PASSWORDS
 from tests.support.client import request_frame
 
@@ -31,31 +30,19 @@ def login_frames(user: str) -> list[bytes]:
     ]
 
 
-class Exchange:
+class Exchange(BlockingClient):
     """One connection of a user, on which each request waits for its answer."""
 
     def __init__(self, address: str, user: str) -> None:
         host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)))
+        super().__init__(connect(host, int(port), TIMEOUT_SECONDS), "test")
         # The kernel's own time-out: with one of Python's every read would cost a poll as well.
+        self.socket.settimeout(None)
         timeout = struct.pack("ll", TIMEOUT_SECONDS, 0)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeout)
         self._buffer = bytearray(_BUFFER)
         self._size = 4
-        for frame in login_frames(user):
-            self.answer(frame)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._socket.close()
+        self.login(user, PASSWORDS[user])
 
     def seconds(self, frame: bytes) -> float:
         """Send a frame; return the seconds until all of its answer is there."""
@@ -80,21 +67,17 @@ class Exchange:
         self._exchange(frame)
         return self.latest
 
-    def ask(self, key: ApiKey, version: int, message: Any) -> Any:
-        """Send a request; return the answer, decoded."""
-        return decoded(key, version, self.answer(request_frame(key, version, message)))
-
     @property
     def latest(self) -> bytes:
         """The payload of the latest answer."""
         return bytes(self._buffer[4 : self._size])
 
     def _exchange(self, frame: bytes) -> None:
-        self._socket.sendall(frame)
+        self.socket.sendall(frame)
         received, size = 0, 4
         while received < size:
             with memoryview(self._buffer)[received:] as free:
-                count = self._socket.recv_into(free)
+                count = self.socket.recv_into(free)
             if not count:
                 raise ConnectionError("the broker closed the connection")
             received += count
@@ -107,5 +90,4 @@ class Exchange:
 
 def decoded(key: ApiKey, version: int, payload: bytes) -> Any:
     """Return the message of a response's payload."""
-    header = 4 + response_header_version(APIS[key], version)
-    return decode(APIS[key].response, version, payload[header:])
+    return decode_response(APIS[key], version, payload)[1]

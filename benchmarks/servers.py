@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import struct
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aclbroker.broker.client.blocking import BlockingClient, connect
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from aclbroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from benchmarks.exchange import Exchange
 from benchmarks.peers import AS_IN_PRODUCTION, aclbroker, go_program
 from benchmarks.rows import KAFKA, KFAKE, OURS
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.client import request_frame
 from tests.support.kafka import Kafka, free_ports
 from tests.support.process import LoggedProcess, wait_for
 
@@ -26,7 +27,7 @@ TOPIC, PARTITIONS = "orders", 3
 
 STARTS_WITHIN = 120.0
 STOPS_WITHIN = 60.0
-_API_VERSIONS_V0 = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+_API_VERSIONS = request_frame(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
 
 KAFKA_HEAP = ("-Xms1g", "-Xmx1g")
 KAFKA_LINGER = {"controller.quorum.append.linger.ms": "25"}
@@ -75,9 +76,9 @@ class Server:
 def _answers(address: str) -> bool | None:
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=1) as connection:
-            connection.sendall(_API_VERSIONS_V0)
-            return len(connection.recv(4)) == 4 or None
+        with BlockingClient(connect(host, int(port), timeout=1), "test") as client:
+            client.send(_API_VERSIONS)
+            return bool(client.receive())
     except OSError:
         return None
 

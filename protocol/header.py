@@ -89,6 +89,21 @@ def encode_request_header(api: Api, header: RequestHeader) -> bytes:
     return raw + write_tags(header.unknown_tags) if header_version > 1 else raw
 
 
+def decode_response_header(api: Api, version: int, frame: bytes) -> tuple[int, int]:
+    """Return the correlation id of a response and where its message begins.
+
+    Raises `ProtocolError`.
+    """
+    try:
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame)
+        pos = _CORRELATION_ID.size
+        if response_header_version(api, version):
+            _, pos = read_tags(frame, pos)
+        return correlation_id, pos
+    except (IndexError, struct.error) as error:
+        raise ProtocolError(f"response header: {error}") from error
+
+
 def encode_response_header(api: Api, version: int, correlation_id: int) -> bytes:
     """Return the header of a response: the correlation id, and where it may have tags, none."""
     if response_header_version(api, version):

@@ -1,4 +1,4 @@
-"""The stream of a connection, without I/O: bytes in, frames out; responses in, bytes out.
+"""The stream of a connection, without I/O: bytes and frames, requests and responses.
 
 A frame is four bytes of length and that many bytes. Memory follows what has arrived, never what a
 length claims.
@@ -16,6 +16,8 @@ from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
     decode_request_header,
+    decode_response_header,
+    encode_request_header,
     encode_response_header,
 )
 from aclbroker.protocol.messages import APIS, Api, ApiKey
@@ -114,6 +116,23 @@ def decode_request(frame: bytes) -> Request:
 @cache
 def _decoder(key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
     return codec(APIS[key].request, version).decode
+
+
+def request_frame(
+    api: Api, version: int, correlation_id: int, client_id: str | None, request: Any
+) -> bytes:
+    """Return a request message as the frame that a client sends."""
+    header = RequestHeader(api.key, version, correlation_id, client_id, (), 0)
+    return framed(encode_request_header(api, header) + encode(request, version))
+
+
+def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
+    """Return the correlation id and the message of a frame that answers a request of that version.
+
+    Raises `ProtocolError` for malformed bytes.
+    """
+    correlation_id, body = decode_response_header(api, version, frame)
+    return correlation_id, codec(api.response, version).decode(frame, body)[0]
 
 
 def framed(payload: bytes) -> bytes:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.conformance.connection import Connection
+from aclbroker.broker.client.blocking import BlockingClient
 from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
     GROUPS,
@@ -61,10 +61,10 @@ class SuiteError(Exception):
 class Cluster:
     """A cluster as its super user sees it."""
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    def __init__(self, client: BlockingClient) -> None:
+        self._client = client
         self._fences = 0
-        answer = connection.ask(ApiKey.API_VERSIONS, 0, api_versions.ApiVersionsRequest())
+        answer = client.ask(ApiKey.API_VERSIONS, 0, api_versions.ApiVersionsRequest())
         self.offered = {
             ApiKey(offer.api_key): range(offer.min_version, offer.max_version + 1)
             for offer in answer.api_keys
@@ -76,7 +76,7 @@ class Cluster:
         offered = self.offered.get(key)
         if not offered:
             raise SuiteError(f"the broker does not offer {key.name}")
-        return self._connection.ask(key, min(version, offered[-1]), message)
+        return self._client.ask(key, min(version, offered[-1]), message)
 
     def prepare(self) -> TopicIds:
         """Create the suite's topics, groups and transactional ids; return the topics' ids.

@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
+from aclbroker.broker.client.command_config import CommandConfigError, LoginError
 from aclbroker.broker.conformance.cluster import SuiteError
 from aclbroker.broker.conformance.comparison import compare
-from aclbroker.broker.conformance.connection import ConnectionClosed, LoginError, NoAnswer
-from aclbroker.broker.conformance.options import OptionsError, read_target
+from aclbroker.broker.conformance.options import read_target
 from aclbroker.broker.conformance.recording import (
     Recording,
     RecordingError,
@@ -56,10 +57,10 @@ def run(options: ConformanceOptions) -> int:
             return FAILED
         name = options.broker_name or options.bootstrap_server
         actual = record(target, name, _progress)
-    except (OptionsError, RecordingError, LoginError, SuiteError, OSError) as error:
-        return _failed(str(error))
     except (ConnectionClosed, NoAnswer) as error:
         return _failed(f"the broker stopped answering: {type(error).__name__}")
+    except (CommandConfigError, RecordingError, LoginError, SuiteError, OSError) as error:
+        return _failed(str(error))
     if recorded is None:
         return _write_recording(actual, str(options.output))
     return write_report(options, recorded, actual)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from aclbroker.broker.client.blocking import BlockingClient, ConnectionClosed, NoAnswer
+from aclbroker.broker.client.command_config import ClientLogin, logged_in
 from aclbroker.broker.conformance.case import Case
 from aclbroker.broker.conformance.cluster import Cluster
-from aclbroker.broker.conformance.connection import Connection, ConnectionClosed, Login, NoAnswer
 from aclbroker.broker.conformance.corpus import corpus
 from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, outline, without_answer
 from aclbroker.broker.conformance.recording import Recording, Step
@@ -21,6 +22,8 @@ from aclbroker.protocol.schema import versions_in
 UNREADABLE: Final = "unreadable"
 """The outcome of an answer that is not as the protocol says."""
 
+CLIENT_ID: Final = "conformance"
+
 ANSWERED_WITHIN: Final = 20.0
 """Seconds within which a request of the suite is answered, if it is: many, for a busy machine."""
 
@@ -31,21 +34,21 @@ PREPARED_WITHIN: Final = 60.0
 class Target(NamedTuple):
     """A broker: how its super user logs in, and the user who plays all other roles."""
 
-    super_user: Login
-    user: Login
+    super_user: ClientLogin
+    user: ClientLogin
 
 
 def record(target: Target, broker: str, progress: Callable[[str], None]) -> Recording:
     """Play the suite and return what the broker answered; `broker` names it in the recording.
 
     Replaces the cluster's ACLs and leaves none. `progress` is called with the name of each role as
-    it begins. Raises `OSError`, `ConnectionClosed`, `NoAnswer`, `LoginError` and `SuiteError`.
+    it begins. Raises `OSError` (also `ConnectionClosed` and `NoAnswer`), `LoginError` and
+    `SuiteError`.
     """
     # Both users log in before anything is changed.
-    Connection(target.user, ANSWERED_WITHIN).close()
-    connection = Connection(target.super_user, PREPARED_WITHIN)
-    try:
-        cluster = Cluster(connection)
+    logged_in(target.user, ANSWERED_WITHIN, CLIENT_ID).close()
+    with logged_in(target.super_user, PREPARED_WITHIN, CLIENT_ID) as client:
+        cluster = Cluster(client)
         answers: dict[Step, Outline] = {}
         try:
             ids = cluster.prepare()
@@ -54,24 +57,22 @@ def record(target: Target, broker: str, progress: Callable[[str], None]) -> Reco
                 login = target.user if role.acls else target.super_user
                 if role.acls:
                     cluster.replace_acls(role.acls(f"User:{login.username}"))
-                answers.update(_role_played(role, _Client(login, ids), corpus(ids), cluster))
+                answers.update(_role_played(role, _Player(login, ids), corpus(ids), cluster))
         finally:
             cluster.clean_up()
         return Recording(broker, cluster.offered, answers)
-    finally:
-        connection.close()
 
 
 def _role_played(
-    role: Role, client: _Client, cases: list[Case], cluster: Cluster
+    role: Role, player: _Player, cases: list[Case], cluster: Cluster
 ) -> Iterator[tuple[Step, Outline]]:
     try:
         for case in cases:
             if role.name not in case.without:
                 for version in _versions(case, cluster):
-                    yield Step(case.key, case.label, version, role.name), client.ask(case, version)
+                    yield Step(case.key, case.label, version, role.name), player.ask(case, version)
     finally:
-        client.close()
+        player.close()
 
 
 def _versions(case: Case, cluster: Cluster) -> list[int]:
@@ -81,26 +82,26 @@ def _versions(case: Case, cluster: Cluster) -> list[int]:
     return [each for each in APIS[case.key].versions if each in offered and each in wanted]
 
 
-class _Client:
+class _Player:
     """A user's connection, opened again when it was closed."""
 
-    def __init__(self, login: Login, ids: TopicIds) -> None:
+    def __init__(self, login: ClientLogin, ids: TopicIds) -> None:
         self._login = login
         self._ids = ids
-        self._connection: Connection | None = None
+        self._client: BlockingClient | None = None
 
     def close(self) -> None:
         """End the connection; the next request opens another."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        if self._client is not None:
+            self._client.close()
+            self._client = None
 
     def ask(self, case: Case, version: int) -> Outline:
         """Send a case's request; return the outline of its answer, or what came instead."""
-        if self._connection is None:
-            self._connection = Connection(self._login, ANSWERED_WITHIN)
+        if self._client is None:
+            self._client = logged_in(self._login, ANSWERED_WITHIN, CLIENT_ID)
         try:
-            return self._answer(self._connection, case, version)
+            return self._answer(self._client, case, version)
         except ConnectionClosed:
             outcome = CLOSED
         except NoAnswer:
@@ -110,10 +111,11 @@ class _Client:
         self.close()
         return without_answer(outcome)
 
-    def _answer(self, connection: Connection, case: Case, version: int) -> Outline:
-        connection.send(case.key, version, case.message)
+    def _answer(self, client: BlockingClient, case: Case, version: int) -> Outline:
         if case.answered:
-            return outline(case.key, version, connection.receive(case.key, version), self._ids)
+            answer = client.ask(case.key, version, case.message)
+            return outline(case.key, version, answer, self._ids)
+        client.request(case.key, version, case.message)
         # The next request is answered unless the broker closed the connection over this one.
-        connection.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
+        client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
         return without_answer(NO_ANSWER)

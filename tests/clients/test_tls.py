@@ -27,7 +27,7 @@ from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS, PLAIN_JAAS
 from tests.support.broker import Broker
 from tests.support.certificates import PASSWORD, Authority, Identity, pem
-from tests.support.client import Client, Closed
+from tests.support.client import Client
 from tests.support.kafka import Kafka, running_kafka
 from tests.support.keytool import key_store, trust_store
 from tests.support.tls import client_tls
@@ -285,7 +285,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused_where_it_is_only_reque
     context = client_tls(files.authority)
     context.load_cert_chain(files.identity("other"))
     with (
-        pytest.raises((ssl.SSLError, ConnectionError, Closed)),
+        pytest.raises((ssl.SSLError, ConnectionError)),
         Client(listeners[listener], tls=context) as client,
     ):
         client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())

@@ -13,6 +13,7 @@ from hashlib import pbkdf2_hmac
 from itertools import count
 from typing import Any
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -26,7 +27,7 @@ from aclbroker.protocol.messages.describe_user_scram_credentials import (
 )
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.accounts import PASSWORDS
-from tests.support.client import Client, Closed
+from tests.support.client import Client
 from tests.support.delegation_tokens import create, describe, expire, renew
 from tests.support.process import wait_for
 from tests.support.scram import ScramClient
@@ -259,7 +260,7 @@ def _answered(client: Client, token: bytes) -> Any:
     """Return an answer without the bytes of a challenge, which are random."""
     try:
         answer = client.authenticate(token)
-    except Closed:
+    except ConnectionClosed:
         return "connection closed"
     return answer.error_code, answer.error_message, bool(answer.auth_bytes)
 

@@ -1,4 +1,4 @@
-"""Plays requests to a broker over raw sockets and returns its answers as plain data."""
+"""Plays requests, written by other codecs, to a broker and returns its answers as plain data."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import contextlib
 import dataclasses
 import datetime
 import enum
-import socket
 import struct
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from io import BytesIO
+from itertools import count
 from typing import Any
 
 from aiokafka.protocol.admin import (
@@ -22,17 +22,17 @@ from aiokafka.protocol.admin import (
 from kio.index import load_response_schema
 from kio.serial import entity_reader
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from tests.conformance.requests import (
     API_VERSIONS,
     DELEGATION_TOKEN,
-    SASL_AUTHENTICATE,
-    SASL_HANDSHAKE,
     Request,
     acl,
     create,
     describe,
 )
 from tests.support.accounts import PASSWORDS
+from tests.support.client import Client
 
 Answer = Any
 """A response as nested dicts and lists, or `CLOSED`."""
@@ -46,46 +46,17 @@ KIO_NAMES = {"creation_responses": "results", "filter_responses": "filter_result
 ANSWERED_WITHIN = 20.0
 
 
-class Connection:
-    """One TCP connection on which each request waits for its answer."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._socket = socket.create_connection((host, int(port)), timeout=ANSWERED_WITHIN)
-        self._correlation_id = 0
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._socket.close()
-
-    def ask(self, request: Request, version: int) -> Answer:
-        """Return the answer to a request, or `CLOSED` if the broker hangs up instead."""
-        self._correlation_id += 1
-        frame = header(request.key, version, self._correlation_id) + request.body(version)
-        answer = self.exchange(struct.pack(">i", len(frame)) + frame)
-        if answer is None:
-            return CLOSED
-        if answer[:4] != struct.pack(">i", self._correlation_id):
-            raise AssertionError(f"answer to another request: {answer!r}")
-        return decoded(request.key, version, answer)
-
-    def exchange(self, data: bytes) -> bytes | None:
-        """Send bytes; return the frame that comes back, without its length."""
-        try:
-            self._socket.sendall(data)
-            length = self._read(4)
-            return self._read(struct.unpack(">i", length)[0])
-        except ConnectionError:
-            return None
-
-    def _read(self, size: int) -> bytes:
-        data = b""
-        while len(data) < size:
-            part = self._socket.recv(size - len(data))
-            if not part:
-                raise ConnectionResetError
-            data += part
-        return data
+def ask(client: Client, correlation_id: int, request: Request, version: int) -> Answer:
+    """Return the answer to a request, or `CLOSED` if the broker hangs up instead."""
+    frame = header(request.key, version, correlation_id) + request.body(version)
+    try:
+        client.send(struct.pack(">i", len(frame)) + frame)
+        answer = client.receive()
+    except ConnectionClosed:
+        return CLOSED
+    if answer[:4] != struct.pack(">i", correlation_id):
+        raise AssertionError(f"answer to another request: {answer!r}")
+    return decoded(request.key, version, answer)
 
 
 class Player:
@@ -93,22 +64,23 @@ class Player:
 
     def __init__(self, listeners: Mapping[str, str]) -> None:
         self._listeners = listeners
-        self._connections: dict[str, Connection] = {}
+        self._clients: dict[str, Client] = {}
+        self._correlation_ids = count(1)
         self._fences = 0
 
     def ask(self, user: str, request: Request, version: int) -> Answer:
         """Return the answer that a user gets; `ANONYMOUS` and `STRANGER` are users too."""
-        if user not in self._connections:
-            self._connections[user] = self._connected(user)
-        answer = self._connections[user].ask(request, version)
+        if user not in self._clients:
+            self._clients[user] = self._connected(user)
+        answer = ask(self._clients[user], next(self._correlation_ids), request, version)
         if answer == CLOSED:
             self.forget(user)
         return answer
 
     def forget(self, user: str) -> None:
         """Close a user's connection; the next request opens another."""
-        if user in self._connections:
-            self._connections.pop(user).close()
+        if user in self._clients:
+            self._clients.pop(user).close()
 
     def settle(self) -> None:
         """Wait until reads see all that was written.
@@ -128,20 +100,17 @@ class Player:
 
     def close(self) -> None:
         """Close all connections."""
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
 
-    def _connected(self, user: str) -> Connection:
+    def _connected(self, user: str) -> Client:
         listener = "PLAINTEXT" if user == ANONYMOUS else "SASL_PLAINTEXT"
-        connection = Connection(self._listeners[listener])
+        client = Client(self._listeners[listener])
         if user in PASSWORDS:
-            connection.ask(Request(SASL_HANDSHAKE, {"mechanism": "PLAIN"}), 1)
-            token = f"\0{user}\0{PASSWORDS[user]}".encode()
-            answer = connection.ask(Request(SASL_AUTHENTICATE, {"auth_bytes": token}), 2)
-            if answer == CLOSED or answer["error_code"]:
-                raise AssertionError(f"{user} cannot log in: {answer}")
-        return connection
+            answer = client.login(user, PASSWORDS[user])
+            assert answer.error_code == 0, f"{user} cannot log in: {answer}"
+        return client
 
 
 @contextlib.contextmanager

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.conformance.connection import Login
-from aclbroker.broker.conformance.options import OptionsError, read_target
+from aclbroker.broker.client.command_config import ClientLogin, CommandConfigError
+from aclbroker.broker.conformance.options import read_target
 from aclbroker.broker.conformance.session import Target
 from tests.conformance_tool.examples import command_config, jaas
 
@@ -15,8 +15,8 @@ USER = "conformance.user."
 
 def test_the_other_user_is_reached_as_the_super_user_is(tmp_path: Path):
     assert read_target(SERVER, command_config(tmp_path)) == Target(
-        Login("broker.example.org", 9092, "admin", "admin-secret"),
-        Login("broker.example.org", 9092, "alice", "alice-secret"),
+        ClientLogin("broker.example.org", 9092, "admin", "admin-secret"),
+        ClientLogin("broker.example.org", 9092, "alice", "alice-secret"),
     )
 
 
@@ -31,7 +31,7 @@ def test_a_super_user_may_be_anonymous_and_the_other_user_on_another_listener(tm
         },
     )
     assert read_target(SERVER, file) == Target(
-        Login("broker.example.org", 9092), Login("::1", 9093, "alice", "alice-secret")
+        ClientLogin("broker.example.org", 9092), ClientLogin("::1", 9093, "alice", "alice-secret")
     )
 
 
@@ -52,17 +52,17 @@ def test_a_super_user_may_be_anonymous_and_the_other_user_on_another_listener(tm
 def test_what_cannot_be_used_is_said_without_a_secret(
     tmp_path: Path, properties: dict[str, str | None], said: str
 ):
-    with pytest.raises(OptionsError, match=r"^(?!.*secret)") as error:
+    with pytest.raises(CommandConfigError, match=r"^(?!.*secret)") as error:
         read_target(SERVER, command_config(tmp_path, properties))
     assert said in str(error.value)
 
 
 @pytest.mark.parametrize("server", ["localhost", ":9092", "localhost:", "localhost:x", "a:65536"])
 def test_a_server_is_a_host_and_a_port(tmp_path: Path, server: str):
-    with pytest.raises(OptionsError, match="is not HOST:PORT"):
+    with pytest.raises(CommandConfigError, match="is not HOST:PORT"):
         read_target(server, command_config(tmp_path))
 
 
 def test_a_command_config_that_is_not_there_is_said(tmp_path: Path):
-    with pytest.raises(OptionsError, match="cannot be read"):
+    with pytest.raises(CommandConfigError, match="cannot be read"):
         read_target(SERVER, str(tmp_path / "absent"))

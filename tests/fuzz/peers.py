@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from aclbroker.protocol.compile import codec
-from aclbroker.protocol.header import response_header_version
+from aclbroker.protocol.header import decode_response_header
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
@@ -19,7 +19,7 @@ from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request
 from tests.fuzz.batches import Batch, End
 from tests.fuzz.requests import NAMES, RIGHTS
-from tests.support.client import Client, Closed, request_frame
+from tests.support.client import Client, request_frame
 
 ACLS = [AclCreation(2, "healthy", 3, "User:dave", "*", operation, 3) for operation in (3, 4, 8)]
 ASK_FOR_THEM = DescribeAclsRequest(2, "healthy", 3, "User:dave", None, 1, 1)
@@ -104,7 +104,7 @@ def assert_answered(client: Client, batch: Batch) -> None:
         for request in batch.requests:
             assert_answers(client.receive(), request)
         assert batch.end is not End.MALFORMED or client.is_closed()
-    except (AssertionError, Closed, OSError, ProtocolError) as error:
+    except (AssertionError, OSError, ProtocolError) as error:
         raise AssertionError(f"at {request}, of all these bytes: {batch.data.hex()}") from error
 
 
@@ -112,8 +112,8 @@ def assert_answers(response: bytes, request: Request) -> None:
     """Check that a response is one to the request, and whole."""
     header = request.header
     version = header.api_version if request.message is not None else 0
-    begin = 4 + response_header_version(request.api, version)
-    assert int.from_bytes(response[:4], "big", signed=True) == header.correlation_id
+    correlation_id, begin = decode_response_header(request.api, version, response)
+    assert correlation_id == header.correlation_id
     _, end = codec(request.api.response, version).decode(response, begin)
     assert end == len(response)
 

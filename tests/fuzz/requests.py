@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from aclbroker.protocol.compile import encode
-from aclbroker.protocol.header import RequestHeader, encode_request_header
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.requests import filled
+from tests.support.client import request_frame
 
 NAMES = ("open-1", "shut-1")
 """One that a user may have rights to, one not; see `RIGHTS`."""
@@ -69,5 +68,4 @@ def _filter(name: str) -> DeleteAclsFilter:
 
 
 def _payload(key: int, version: int, message: Any) -> bytes:
-    header = RequestHeader(key, version, 0x0A0B0C0D, "fuzz", (), 0)
-    return encode_request_header(APIS[key], header) + encode(message, version)
+    return request_frame(key, version, message, 0x0A0B0C0D, "fuzz")[4:]

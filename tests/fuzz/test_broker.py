@@ -7,8 +7,6 @@ from random import Random
 
 import pytest
 
-from aclbroker.protocol.compile import encode
-from aclbroker.protocol.header import RequestHeader, encode_request_header
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -124,8 +122,7 @@ def is_marker_answered(data: bytes) -> bool:
 def login_payloads() -> list[bytes]:
     """Return the requests of a login that fails, and tokens as a handshake of version 0 wants."""
     return [
-        encode_request_header(APIS[key], RequestHeader(key, version, 1, "fuzz", (), 0))
-        + encode(message, version)
+        request_frame(key, version, message, 1, "fuzz")[4:]
         for key, _, message in NOBODY
         for version in APIS[key].versions
     ] + [b"\0nobody\0no such password", b"someone\0nobody\0no such password"]

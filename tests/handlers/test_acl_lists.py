@@ -19,10 +19,9 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server.dispatch import dispatch
 from aclbroker.broker.stores.memory import MemoryStore
-from aclbroker.protocol.compile import decode
-from aclbroker.protocol.header import response_header_version
 from aclbroker.protocol.messages import APIS, ApiKey
-from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.protocol.wire import decode_response
 from tests.acl.examples import LITERAL, PREFIXED, WRITE, allow, deny
 from tests.support.client import ALL_ACLS, request_frame
 
@@ -61,8 +60,7 @@ async def described(
 
 
 def listed(answer: bytes, version: int) -> list[AclBinding]:
-    body = answer[8 + response_header_version(APIS[ApiKey.DESCRIBE_ACLS], version) :]
-    response = decode(DescribeAclsResponse, version, body)
+    _, response = decode_response(APIS[ApiKey.DESCRIBE_ACLS], version, answer[4:])
     assert (response.error_code, response.error_message) == (0, "")
     patterns = [(r.resource_type, r.pattern_type, r.resource_name) for r in response.resources]
     assert len(set(patterns)) == len(patterns)

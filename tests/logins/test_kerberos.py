@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.messages import ApiKey
 from tests.conftest import StartBroker
 from tests.logins.conftest import PREFIX, SERVICE, kerberos_login, kerberos_properties
 from tests.logins.initiator import context, first_token
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed
+from tests.support.client import ALL_ACLS, Client
 from tests.support.kafka import Kafka
 from tests.support.kdc import Kdc, require_gssapi, running
 
@@ -77,7 +78,7 @@ def log_in(
 def _end(client: Client, token: bytes) -> Outcome:
     try:
         answer = client.authenticate(token)
-    except Closed:
+    except ConnectionClosed:
         return Outcome()
     if answer.error_code:
         return Outcome(answer.error_message)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from tests.conftest import StartBroker
@@ -12,7 +13,7 @@ from tests.logins.conftest import RSA, token_properties
 from tests.logins.token_cases import ALIKE, GOOD, KAFKA_ACCEPTS, KAFKA_HANGS_UP, ONLY_WE_ACCEPT
 from tests.support.access_tokens import claims, initial_response, token
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed
+from tests.support.client import ALL_ACLS, Client
 from tests.support.kafka import Kafka
 from tests.support.process import wait_for
 
@@ -43,13 +44,13 @@ def log_in(server: Broker | Kafka, message: bytes) -> Outcome:
             challenge = answer.auth_bytes.decode()
             if challenge and not answer.error_code:
                 answer = client.authenticate(b"\x01")
-        except Closed:
+        except ConnectionClosed:
             return HUNG_UP
         if answer.error_code:
             return Outcome(False, challenge, answer.error_message)
         try:
             listed = client.ask(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS).error_code
-        except Closed:
+        except ConnectionClosed:
             listed = None
         return Outcome(True, challenge, listed=listed)
 

@@ -12,6 +12,7 @@ from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
     decode_request_header,
+    decode_response_header,
     encode_request_header,
     encode_response_header,
     request_header_version,
@@ -115,6 +116,16 @@ def test_a_response_header_is_the_correlation_id_and_where_it_may_have_tags_none
     for version, kio in ((1, KioResponseHeader0), (2, KioResponseHeader1)):
         written = encode_response_header(CREATE_ACLS, version, 0x7FFF_FFFF)
         assert kio_bytes(kio(correlation_id=0x7FFF_FFFF)) == written
+        header = (0x7FFF_FFFF, len(written))
+        assert decode_response_header(CREATE_ACLS, version, written + b"body") == header
+
+
+def test_tagged_fields_of_a_response_header_are_skipped() -> None:
+    frame = b"\0\0\0\x07" + b"\x01\x05\x03tag" + b"body"
+    assert decode_response_header(CREATE_ACLS, 2, frame) == (7, 10)
+    for size in range(10):
+        with pytest.raises(ProtocolError):
+            decode_response_header(CREATE_ACLS, 2, frame[:size])
 
 
 @pytest.mark.parametrize("version", [*APIS[ApiKey.API_VERSIONS].versions, 99])

@@ -12,7 +12,13 @@ from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from aclbroker.protocol.primitives import ProtocolError
-from aclbroker.protocol.wire import FrameReader, decode_request, framed, response_frame
+from aclbroker.protocol.wire import (
+    FrameReader,
+    decode_request,
+    decode_response,
+    framed,
+    response_frame,
+)
 from tests.support.client import request_frame
 
 DESCRIBE = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
@@ -172,6 +178,16 @@ def test_an_answer_is_length_header_and_message() -> None:
     assert response_frame(api, 1, 42, answer) == framed(plain)
     compact = b"\0\0\0\x2a\0" + b"\0\0\0\0" + b"\0\x1f" + b"\x03no" + b"\x01" + b"\0"
     assert response_frame(api, 2, 42, answer) == framed(compact)
+
+
+@pytest.mark.parametrize("version", APIS[ApiKey.DESCRIBE_ACLS].versions)
+def test_an_answer_is_read_as_it_was_written(version: int) -> None:
+    api = APIS[ApiKey.DESCRIBE_ACLS]
+    answer = DescribeAclsResponse(0, 31, "no", [])
+    frame = response_frame(api, version, 42, answer)[4:]
+    assert decode_response(api, version, frame) == (42, answer)
+    with pytest.raises(ProtocolError):
+        decode_response(api, version, frame[:-1])
 
 
 def test_an_answer_to_api_versions_has_a_compact_message_behind_the_oldest_header() -> None:

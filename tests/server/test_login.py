@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
@@ -15,7 +16,7 @@ from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import framed
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed, request_frame
+from tests.support.client import ALL_ACLS, Client, request_frame
 from tests.support.process import wait_for
 
 VERSIONS = ApiVersionsRequest("test", "1.0")
@@ -139,7 +140,7 @@ def test_a_request_pipelined_behind_a_failed_login_is_not_answered(client: Clien
     )
     assert client.response(ApiKey.SASL_HANDSHAKE, 1)[1].error_code == 0
     assert client.response(ApiKey.SASL_AUTHENTICATE, 2)[1].error_code == 58
-    with pytest.raises(Closed):
+    with pytest.raises(ConnectionClosed):
         client.response(ApiKey.DESCRIBE_ACLS, 3)
 
 
@@ -203,7 +204,7 @@ def test_a_session_must_be_authenticated_again_where_that_is_set(tmp_path: Path)
                 forgotten.send(request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS))
                 try:
                     forgotten.receive()
-                except Closed:
+                except ConnectionClosed:
                     return True
                 return None
 

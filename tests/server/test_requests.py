@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.broker.handlers import ADVERTISED
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
@@ -22,7 +23,7 @@ from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed, request_frame, topic_read
+from tests.support.client import ALL_ACLS, Client, request_frame, topic_read
 from tests.support.process import wait_for
 
 DESCRIBE = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
@@ -197,7 +198,7 @@ def test_a_request_above_the_configured_size_is_refused(start_broker: StartBroke
     broker = start_broker({"socket.request.max.bytes": "4096"})
     with Client(broker.listeners["PLAINTEXT"]) as client:
         assert client.create(topic_read("a" * 2000)) == [0]
-        with pytest.raises(Closed):
+        with pytest.raises(ConnectionClosed):
             client.create(topic_read("a" * 5000))
     [line] = wait_for("a log line", lambda: malformed(broker) or None, 10)
     assert "4096" in str(line["reason"])

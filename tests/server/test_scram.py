@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -28,7 +29,7 @@ from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed
+from tests.support.client import ALL_ACLS, Client
 from tests.support.scram import ScramClient, attributes
 
 SCRAM = {"sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"}
@@ -193,7 +194,7 @@ def test_after_version_0_of_the_handshake_the_messages_come_bare(client: Client)
 def test_a_request_before_the_last_message_is_not_answered(client: Client) -> None:
     client.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("SCRAM-SHA-256"))
     client.authenticate(ScramClient("SCRAM-SHA-256", "alice", "alice-scram").first())
-    with pytest.raises(Closed):
+    with pytest.raises(ConnectionClosed):
         client.ask(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
 
 

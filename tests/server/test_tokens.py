@@ -18,7 +18,7 @@ from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.broker import Broker
-from tests.support.client import ALL_ACLS, Client, Closed
+from tests.support.client import ALL_ACLS, Client
 from tests.support.delegation_tokens import (
     KEY,
     TOKENS,
@@ -219,7 +219,7 @@ def test_a_session_ends_with_its_token_unless_it_was_renewed(users: Users) -> No
 def ended(client: Client) -> bool:
     try:
         client.ask(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
-    except (Closed, ConnectionError):
+    except ConnectionError:
         return True
     return False
 

@@ -13,20 +13,21 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.broker.conformance.cluster import Cluster, SuiteError
-from aclbroker.broker.conformance.connection import (
-    Connection,
-    ConnectionClosed,
+from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
+from aclbroker.broker.client.command_config import (
+    CommandConfigError,
     LoginError,
-    NoAnswer,
+    logged_in,
+    read_login,
 )
-from aclbroker.broker.conformance.options import OptionsError, read_login
+from aclbroker.broker.conformance.cluster import Cluster, SuiteError
 from aclbroker.pipeline.acls.policy import Policy
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.messages import ApiKey, describe_acls, metadata
 from aclbroker.protocol.primitives import ProtocolError
 
 _ANSWERED_WITHIN: Final = 60.0
+_CLIENT_ID: Final = "aclbroker"
 _ANY: Final = 1
 
 
@@ -36,16 +37,14 @@ def described(address: str, command_config: str | None) -> Policy:
     Raises InputError if they cannot be had, with the reason.
     """
     try:
-        connection = Connection(read_login(address, command_config), _ANSWERED_WITHIN)
-        try:
-            cluster = Cluster(connection)
+        login = read_login(address, command_config)
+        with logged_in(login, _ANSWERED_WITHIN, _CLIENT_ID) as client:
+            cluster = Cluster(client)
             return Policy(list(_acls(cluster)), _cluster_id(cluster))
-        finally:
-            connection.close()
-    except (OptionsError, LoginError, SuiteError, OSError) as error:
-        raise InputError(f"kafka://{address}: {error}") from error
     except (ConnectionClosed, NoAnswer, ProtocolError) as error:
         raise InputError(f"kafka://{address}: no answer ({type(error).__name__})") from error
+    except (CommandConfigError, LoginError, SuiteError, OSError) as error:
+        raise InputError(f"kafka://{address}: {error}") from error
 
 
 def _acls(cluster: Cluster) -> Iterator[AclBinding]:
