@@ -38,7 +38,7 @@ def aclbroker() -> list[str]:
         run([*pip, "--no-deps", "--no-build-isolation", "-e", str(_ROOT)], cwd=directory)
 
     made_from = [sys.version, str(_ROOT), lock.read_text(), (_ROOT / "pyproject.toml").read_text()]
-    return [str(cached("aclbroker", made_from, install) / "bin" / "python"), "-m", "broker"]
+    return [str(cached("aclbroker", made_from, install) / "bin" / "python"), "-m", "aclbroker"]
 
 
 # Half a million ACLs, twice while they are loaded, and room to spare for the collector.
