@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
+from aclbroker.protocol.messages import ApiKey
 from benchmarks import requests
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, OURS, Row, Work, one
@@ -28,9 +30,7 @@ KINDS: Final = {
 }
 SECONDS: Final = 3.0
 WARM_UP: Final = 1.0
-_SMALL: Final = request_frame(
-    requests.ApiKey.METADATA, requests.METADATA_VERSION, requests.SMALL_METADATA
-)
+_SMALL: Final = request_frame(ApiKey.METADATA, requests.METADATA_VERSION, requests.SMALL_METADATA)
 
 
 def works() -> list[Work[Server]]:
@@ -45,7 +45,7 @@ def works() -> list[Work[Server]]:
                 target=50,
                 note=NOTE if kind == "logins" else "",
             ),
-            lambda server, kind=kind: _p99(server, kind),
+            partial(_p99, kind=kind),
             sides=(OURS, KAFKA),
         )
         for kind, meanwhile in KINDS.items()

@@ -84,7 +84,10 @@ def authorize_by_type(
     request = (principals, peer, operation, resource_type)
     if authorize(acls, *request, "hardcode", cidr=cidr, **defaults):
         return True
-    patterns = {Permission.ALLOW: set(), Permission.DENY: set()}
+    patterns: dict[Permission, set[tuple[PatternType, str]]] = {
+        Permission.ALLOW: set(),
+        Permission.DENY: set(),
+    }
     for acl in acls:
         named = acl.resource_type == resource_type and acl.operation in (operation, Op.ALL)
         if named and applies(acl, principals, peer, cidr):

@@ -23,7 +23,7 @@ ISSUER = "https://issuer.example/realms/kafka"
 AUDIENCE = "kafka"
 
 Sign = Callable[[bytes], bytes]
-_HASHES = {"256": hashes.SHA256, "384": hashes.SHA384, "512": hashes.SHA512}
+_HASHES = {"256": hashes.SHA256(), "384": hashes.SHA384(), "512": hashes.SHA512()}
 
 
 class Key(NamedTuple):
@@ -56,8 +56,8 @@ def rsa_key(kid: str, bits: int = 2048) -> Key:
 @functools.cache
 def ec_key(kid: str, bits: int = 256) -> Key:
     """The key on a NIST curve of this name."""
-    curve = {256: ec.SECP256R1, 384: ec.SECP384R1, 521: ec.SECP521R1}[bits]()
-    return Key(kid, ec.generate_private_key(curve))
+    curves = {256: ec.SECP256R1(), 384: ec.SECP384R1(), 521: ec.SECP521R1()}
+    return Key(kid, ec.generate_private_key(curves[bits]))
 
 
 @functools.cache
@@ -116,7 +116,7 @@ def initial_response(access_token: str, authorization_id: str = "", extensions: 
 def _signature(key: Any, algorithm: str, message: bytes) -> bytes:
     if algorithm == "EdDSA":
         return bytes(key.sign(message))
-    digest = _HASHES[algorithm[2:]]()
+    digest = _HASHES[algorithm[2:]]
     if algorithm.startswith("RS"):
         return bytes(key.sign(message, padding.PKCS1v15(), digest))
     if algorithm.startswith("PS"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ LOOPBACK = ("localhost", "127.0.0.1")
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
-_MAKERS = {
+_MAKERS: dict[str, Callable[[], Key]] = {
     "EC": lambda: ec.generate_private_key(ec.SECP256R1()),
     "RSA": lambda: rsa.generate_private_key(65537, 2048),
     "weak RSA": lambda: rsa.generate_private_key(65537, 1024),
@@ -69,7 +69,7 @@ class Authority:
     """A certificate authority; with an `issuer` it is an intermediate one."""
 
     def __init__(self, name: str = "Test CA", issuer: Authority | None = None) -> None:
-        self.key = _MAKERS["EC"]()
+        self.key = ec.generate_private_key(ec.SECP256R1())
         self.name = x509.Name.from_rfc4514_string(f"CN={name}")
         self._issuer = issuer
         signer = issuer or self

@@ -86,7 +86,9 @@ def expire(client: Client, token: Any, period: int = -1) -> Any:
 
 
 def describe(client: Client, owners: list[str] | None = None, version: int = 3) -> Any:
-    named = owners and [DescribeDelegationTokenOwner("User", owner) for owner in owners]
+    named = None
+    if owners is not None:
+        named = [DescribeDelegationTokenOwner("User", owner) for owner in owners]
     request = DescribeDelegationTokenRequest(named)
     return client.ask(ApiKey.DESCRIBE_DELEGATION_TOKEN, version, request)
 

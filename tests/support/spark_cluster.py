@@ -6,6 +6,7 @@ import importlib.util
 import re
 import sys
 import venv
+from functools import partial
 from pathlib import Path
 
 from tests.support.packages import java_command
@@ -65,10 +66,7 @@ class SparkCluster:
             size = ["--cores", "1", "--memory", "1g"]
             self._spawn(f"worker-{number}", "worker.Worker", *options, *where, *size, url)
         for worker in self._processes[1:]:
-            worker.wait_until_ready(
-                lambda worker=worker: re.search("Successfully registered", worker.log_text()),
-                READY_WITHIN,
-            )
+            worker.wait_until_ready(partial(_is_registered, worker), READY_WITHIN)
         return url
 
     def stop(self) -> None:
@@ -82,6 +80,10 @@ class SparkCluster:
         process.spawn()
         self._processes.append(process)
         return process
+
+
+def _is_registered(worker: LoggedProcess) -> bool | None:
+    return "Successfully registered" in worker.log_text() or None
 
 
 def _home(package: str) -> Path:

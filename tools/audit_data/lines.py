@@ -99,7 +99,11 @@ class JsonLines:
             f',"api_name":"{asked.api}","api_version":{asked.api_version},'
             f'"client_id":{json_line(asked.client_id)},"correlation_id":'
         )
-        end = {"allowed": decision.allowed, "rule": rule.kind.value, "acl": _acl(rule.binding)}
+        end: dict[str, object] = {
+            "allowed": decision.allowed,
+            "rule": rule.kind.value,
+            "acl": _acl(rule.binding),
+        }
         if len(asked.principals) > 1:
             end["principals"] = asked.principals
         tail = f",{json_line(end)[1:]}\n"

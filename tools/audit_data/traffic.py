@@ -220,6 +220,7 @@ class Traffic:
         named = set[str]().union(
             *(self._hosts.get(each, ()) for each in (*principals, WILDCARD_PRINCIPAL))
         )
+        hosts: tuple[str, ...]
         if number < 0:
             hosts, actions = ("10.255.0.1", "10.255.0.2"), list(_SUPER_ACTIONS)
         else:
