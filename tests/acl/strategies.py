@@ -74,4 +74,4 @@ def filters_near(draw, bindings):
     fields = zip(draw(st.sampled_from(bindings)), AclFilter(), draw(any_filters), strict=True)
     kept, opened, changed = range(3)
     which = st.sampled_from([kept, kept, opened, opened, changed])
-    return AclFilter(*(field[draw(which)] for field in fields))
+    return AclFilter._make(field[draw(which)] for field in fields)

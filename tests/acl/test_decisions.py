@@ -1,5 +1,7 @@
 """The rules of the authorizer by example; test_properties.py holds them to the model."""
 
+from typing import Any
+
 import pytest
 
 from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
@@ -262,7 +264,8 @@ def test_several_principals_are_denied_if_any_is_and_allowed_if_any_is():
 
 
 def test_a_session_without_principals_cannot_be_made():
-    for principals in ((), "User:alice"):
+    wrong: tuple[Any, ...] = ((), "User:alice")
+    for principals in wrong:
         with pytest.raises(ValueError, match="principal"):
             Session(principals, "10.0.0.1", "PLAINTEXT")
 

@@ -26,7 +26,7 @@ QUESTIONS = 5
 
 def history(random, core, rules):
     """Change and ask, in turns."""
-    plain = set()
+    plain: set[AclBinding] = set()
     size = random.choice((4, 12, 40))
     # Few of everything, so that the same is asked again and again.
     requests = [

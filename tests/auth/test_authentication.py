@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from aclbroker.broker.auth.authentication import Authentication
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
 from aclbroker.broker.auth.sasl.exchange import Reply
-from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
+from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.auth.sasl.plain import PlainServer
 from aclbroker.broker.server.dispatch import answer_versions
 from aclbroker.protocol.compile import decode
@@ -57,7 +58,7 @@ def token(user: str, version: int = 2) -> bytes:
     return request_frame(ApiKey.SASL_AUTHENTICATE, version, request)[4:]
 
 
-def answer(reply: Reply, version: int = 2) -> object:
+def answer(reply: Reply, version: int = 2) -> Any:
     header = 9 if version > 1 else 8
     return decode(APIS[ApiKey.SASL_AUTHENTICATE].response, version, reply.frame[header:])
 
@@ -71,7 +72,7 @@ def logged_in(authentication: Authentication) -> Authentication:
 class Reluctant:
     """A mechanism that tells of its failure inside its exchange."""
 
-    identity = None
+    identity: Identity | None = None
 
     def evaluate(self, token: bytes) -> bytes:
         raise AuthenticationFailed("refused", "because", b"alas")
@@ -156,6 +157,7 @@ def test_nobody_becomes_somebody_else(authentication: Authentication, clock: Clo
     assert answer(reply).error_code == 58
     assert "Cannot change principals during re-authentication" in answer(reply).error_message
     assert reply.failure
+    assert authentication.session is not None
     assert authentication.session.principals == ("User:alice",)
 
 
@@ -166,6 +168,7 @@ def test_the_mechanism_stays_the_same(authentication: Authentication, clock: Clo
     assert authentication.receive(OTHER).failure is None
     reply = authentication.receive(token("alice"))
     assert answer(reply).error_code == 58
+    assert reply.failure is not None
     assert "is not the PLAIN" in reply.failure
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -117,7 +118,7 @@ def test_kafkas_own_class_gives_the_same_names(java: JavaNames, seed: int):
     for _ in range(800):
         rules = ",".join(_rule(chance) for _ in range(chance.choice([1, 1, 2, 3])))
         name, realm = _name(chance), chance.choice(["FOO.COM", "REALM", ""])
-        ours = of_ours(lambda rules=rules, name=name, realm=realm: short_name(rules, name, realm))
+        ours = of_ours(partial(short_name, rules, name, realm))
         kafka = of_kafka(java.ask("kerberos", realm, rules, name))
         assert agree(ours, kafka), (realm, rules, name, ours, kafka)
         outcomes[ours.kind] += 1

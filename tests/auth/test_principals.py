@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -30,7 +29,7 @@ class Builder:
     def configure(self, properties: Any) -> None:
         pass
 
-    def build(self, context: AuthenticationContext) -> str | Sequence[str]:
+    def build(self, context: AuthenticationContext) -> Any:
         self.seen.append(context)
         if isinstance(self.result, Exception):
             raise self.result

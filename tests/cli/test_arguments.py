@@ -23,6 +23,7 @@ def test_serve_needs_no_file():
 
 def test_of_two_overrides_of_one_name_the_last_counts():
     command = parse_arguments(["serve", "--override", "node.id=1", "--override", "node.id=2"])
+    assert isinstance(command, ServeCommand)
     assert command.overrides == {"node.id": "2"}
 
 

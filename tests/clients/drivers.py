@@ -96,6 +96,7 @@ class LineProcess:
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,
+                cwd=CLIENTS.parents[1],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=stderr,

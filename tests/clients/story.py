@@ -5,7 +5,7 @@ so is a filter, in which an empty field is null. What each step answers is writt
 that a broker is never judged by a second implementation of the filters.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.clients.drivers import Answer, Driver
 from tests.support.accounts import PASSWORDS
@@ -154,7 +154,7 @@ def _expected(driver: Driver, step: Step) -> object:
     return _sorted(step.verb, step.expected)
 
 
-def _sorted(verb: str, result: list) -> object:
+def _sorted(verb: str, result: list[Any]) -> object:
     if verb == "list":
         return sorted(result)
     return [sorted(each) if isinstance(each, list) else each for each in result]

@@ -9,6 +9,7 @@ import dataclasses
 import time
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from hashlib import pbkdf2_hmac
 from itertools import count
 from typing import Any
@@ -115,16 +116,16 @@ class Asked:
         for _ in range(2 if self._settles else 0):
             name = f"{FENCE}{next(self._fences)}"
             self.alter(up(name))
-            wait_for(name, lambda name=name: self._is_there(name) or None, 20)
+            wait_for(name, partial(self._is_there, name), 20)
 
     def close(self) -> None:
         """Close all connections."""
         for client in self._clients:
             client.close()
 
-    def _is_there(self, name: str) -> bool:
+    def _is_there(self, name: str) -> bool | None:
         [(_, code, *_)] = self.described([name])[2]
-        return code == 0
+        return None if code else True
 
     def _connected(self, listener: str) -> Client:
         self._clients.append(Client(self._listeners[listener]))
@@ -187,8 +188,9 @@ def described_users(broker: Asked) -> Answers:
         ("no name", [""]),
     ):
         yield label, broker.described(users)
-    for label, users in (("all", None), ("none", [])):
-        code, message, results = broker.described(users)
+    lists: dict[str, list[str] | None] = {"all": None, "none": []}
+    for label, names in lists.items():
+        code, message, results = broker.described(names)
         yield label, (code, message, [each for each in results if each[0] in ("one", "two")])
     alice = broker.user("alice")
     code, _, results = broker.described(["one", "two"], alice)

@@ -137,7 +137,7 @@ def _known(entry: dict[str, Any]) -> bool:
 def _beyond_in_a_description(exchange: Exchange, record: Record) -> bool:
     if exchange.request.key != DESCRIBE_ACLS or exchange.request.raw is not None:
         return False
-    nothing = {"error_code": 0, "error_message": "", "resources": []}
+    nothing: dict[str, Any] = {"error_code": 0, "error_message": "", "resources": []}
     odd = not _known(exchange.request.fields)
     return odd and exchange.kafka == nothing and _refused(exchange.ours)
 
@@ -160,14 +160,14 @@ def _version_zero(exchange: Exchange, record: Record) -> bool:
     if exchange.version or exchange.kafka != CLOSED or not moment.scenario.startswith("version 0"):
         return False
     expected = record[moment._replace(step=moment.step + 1)]
-    return reworded(_without_pattern_types(expected)) == reworded(exchange.ours)
+    return bool(reworded(_without_pattern_types(expected)) == reworded(exchange.ours))
 
 
 def _deleted_by_version_zero(exchange: Exchange, record: Record) -> bool:
     """What Kafka deletes at version 1 was deleted here by the step before, at version 0."""
     if exchange.moment != Moment("version 0 delete", 0, 2) or exchange.version != 1:
         return False
-    nothing = {"error_code": 0, "error_message": None, "matching_acls": []}
+    nothing: dict[str, Any] = {"error_code": 0, "error_message": None, "matching_acls": []}
     found = [result["matching_acls"] for result in exchange.kafka["filter_results"]]
     return all(found) and exchange.ours == {"filter_results": [nothing] * len(found)}
 
@@ -191,7 +191,7 @@ def _address_as_address(exchange: Exchange, record: Record) -> bool:
 
 def _no_text(exchange: Exchange, record: Record) -> bool:
     named = exchange.moment.scenario == "a name that is no UTF-8"
-    nothing = {"error_code": 0, "error_message": "", "resources": []}
+    nothing: dict[str, Any] = {"error_code": 0, "error_message": "", "resources": []}
     return named and exchange.kafka == nothing and exchange.ours == CLOSED
 
 

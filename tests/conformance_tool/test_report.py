@@ -82,7 +82,9 @@ def test_the_junit_has_a_suite_for_each_key_and_a_failure_for_what_differs():
     [case] = metadata
     assert (case.get("classname"), case.get("name")) == ("METADATA.none", LABEL)
     message = f"v11 {PATH}: recorded 29, is 0; v12 {PATH}: recorded 29, is 0"
-    assert case.find("failure").get("message") == message
+    failure = case.find("failure")
+    assert failure is not None
+    assert failure.get("message") == message
 
 
 @pytest.mark.parametrize("name", FORMATS)

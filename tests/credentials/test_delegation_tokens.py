@@ -305,13 +305,15 @@ async def test_a_record_that_is_no_token_is_named_and_not_shown(store, value):
 async def test_expired_tokens_are_removed_in_the_background():
     store = HeldStore()
     credentials = await load_credentials(store, SETTINGS._replace(expiry_time_ms=1), 5)
+    tokens = credentials.tokens
+    assert tokens is not None
     store.broken = True
     with pytest.raises(NotStored):
-        await created(credentials.tokens)
+        await created(tokens)
     store.broken = False
-    await created(credentials.tokens)
+    await created(tokens)
     async with asyncio.timeout(20):
-        while credentials.tokens.tokens():
+        while tokens.tokens():
             await asyncio.sleep(0.005)
     await credentials.close()
     assert await store.load_records(KIND) == {}

@@ -68,7 +68,7 @@ def issuer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Issuer]:
 def is_accepted(address: str, access_token: str) -> bool:
     with Client(address) as client:
         client.handshake("OAUTHBEARER")
-        return client.authenticate(initial_response(access_token)).auth_bytes == b""
+        return bool(client.authenticate(initial_response(access_token)).auth_bytes == b"")
 
 
 def test_a_key_that_the_issuer_adds_is_asked_for_when_a_token_names_it(

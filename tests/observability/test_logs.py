@@ -168,6 +168,9 @@ print("still running")
         [sys.executable, "-c", program],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
     process.stderr.close()
     process.stdin.close()
     with process:

@@ -1,11 +1,12 @@
 """How many examples Hypothesis draws: few and always the same, or many with HYPOTHESIS_PROFILE."""
 
 import os
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
 # No database: nothing is written into the tree, and a nightly failure prints how to repeat it.
-COMMON = {
+COMMON: dict[str, Any] = {
     "deadline": None,
     "database": None,
     "print_blob": True,

@@ -96,7 +96,8 @@ def _kio_field(field: dataclasses.Field[Any]) -> SearchStrategy[Any]:
 
 
 def _kio_value(cls: Any, field: dataclasses.Field[Any]) -> SearchStrategy[Any]:
-    if dataclasses.is_dataclass(cls):
+    is_entity = dataclasses.is_dataclass(cls)
+    if is_entity:
         return kio_objects(cls)
     return KIO[field.metadata["kafka_type"]]
 
@@ -113,9 +114,13 @@ def aiokafka_values(kind: Any) -> SearchStrategy[Any]:
     return TEXT if isinstance(kind, aiokafka.String) else AIOKAFKA[kind]
 
 
-@cache
 def ours(wire_type: Any) -> SearchStrategy[Any]:
     """Draw what one of our wire types encodes: for a Struct, objects of its class."""
+    return _ours(wire_type)
+
+
+@cache
+def _ours(wire_type: Any) -> SearchStrategy[Any]:
     match wire_type:
         case Struct():
             return _objects(wire_type)

@@ -7,6 +7,7 @@ from kio.schema.request_header.v1.header import RequestHeader as KioHeader1
 from kio.schema.request_header.v2.header import RequestHeader as KioHeader2
 from kio.schema.response_header.v0.header import ResponseHeader as KioResponseHeader0
 from kio.schema.response_header.v1.header import ResponseHeader as KioResponseHeader1
+from kio.static.primitive import i32
 
 from aclbroker.protocol.header import (
     RequestHeader,
@@ -47,7 +48,7 @@ def test_controlled_shutdown_version_0_alone_has_no_client_id() -> None:
 def test_header_version_0_ends_behind_the_correlation_id() -> None:
     frame = b"\0\x07\0\0\0\0\0\x2abody"
     header = decode_request_header(APIS[ApiKey.CONTROLLED_SHUTDOWN], frame)
-    assert header == (7, 0, 42, None, (), 8)
+    assert header == RequestHeader(7, 0, 42, None, (), 8)
     assert encode_request_header(APIS[ApiKey.CONTROLLED_SHUTDOWN], header) == frame[:8]
 
 
@@ -115,7 +116,7 @@ def test_a_response_header_is_the_correlation_id_and_where_it_may_have_tags_none
     assert encode_response_header(CREATE_ACLS, 2, 7) == b"\0\0\0\x07\0"
     for version, kio in ((1, KioResponseHeader0), (2, KioResponseHeader1)):
         written = encode_response_header(CREATE_ACLS, version, 0x7FFF_FFFF)
-        assert kio_bytes(kio(correlation_id=0x7FFF_FFFF)) == written
+        assert kio_bytes(kio(correlation_id=i32(0x7FFF_FFFF))) == written
         header = (0x7FFF_FFFF, len(written))
         assert decode_response_header(CREATE_ACLS, version, written + b"body") == header
 

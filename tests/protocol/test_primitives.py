@@ -75,8 +75,10 @@ def test_a_negative_count_is_no_empty_array() -> None:
 class Nothing:
     """A wire type without bytes, as a struct is in a version that has none of its fields."""
 
-    @staticmethod
-    def decode(_: BytesIO) -> int:
+    def encode(self, value: object) -> bytes:
+        return b""
+
+    def decode(self, data: BytesIO) -> int:
         return 0
 
 
@@ -85,7 +87,7 @@ def test_a_count_is_held_against_the_bytes_that_are_there_before_anything_is_rea
     assert len(aiokafka.Array(schema).decode(BytesIO(b"\0\x01\0\0")) or ()) == 65_536
 
     with pytest.raises(ProtocolError, match="65536 array entries announced"):
-        Array(Nothing, compact=False, nullable=False).decode(BytesIO(b"\0\x01\0\0"))
+        Array(Nothing(), compact=False, nullable=False).decode(BytesIO(b"\0\x01\0\0"))
 
 
 @pytest.mark.parametrize("data", [b"", b"\x80", b"\xff\xff"])

@@ -34,7 +34,7 @@ def metrics(broker: Broker) -> str:
     """Return what a Prometheus would read."""
     [address] = [event["address"] for event in broker.events() if event["event"] == "metrics"]
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=20) as answer:
-        return answer.read().decode()
+        return str(answer.read(), "utf-8")
 
 
 def figure(broker: Broker, name: str, **labels: str) -> float:

@@ -6,6 +6,7 @@ import signal
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,14 +62,15 @@ def _serial(broker: Broker, tls: ssl.SSLContext, listener: str = "SSL") -> int:
     """The serial number of the certificate that a new connection gets."""
     with Client(broker.listeners[listener], tls=tls) as client:
         assert isinstance(client.socket, ssl.SSLSocket)
-        return int(client.socket.getpeercert()["serialNumber"], 16)
+        certificate: Any = client.socket.getpeercert()
+        return int(certificate["serialNumber"], 16)
 
 
-def _events(broker: Broker, start: str) -> list[dict[str, object]]:
+def _events(broker: Broker, start: str) -> list[dict[str, Any]]:
     return [event for event in broker.events() if event["event"].startswith(start)]
 
 
-def _wait_for(broker: Broker, start: str, count: int) -> list[dict[str, object]]:
+def _wait_for(broker: Broker, start: str, count: int) -> list[dict[str, Any]]:
     """The events, once there are `count`: files are looked at every few seconds."""
     return wait_for(
         f"{count} times {start}",

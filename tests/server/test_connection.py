@@ -16,7 +16,7 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.observability.metrics import Metrics
-from aclbroker.broker.server.connection import Connection, Limits
+from aclbroker.broker.server.connection import Connection, Limits, Open
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.wire import FrameReader
@@ -32,8 +32,8 @@ class Wire(asyncio.Transport):
         self.closed = False
         self._frames = FrameReader(1 << 30)
 
-    def write(self, data: bytes) -> None:
-        self._frames.feed(data)
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._frames.feed(bytes(data))
 
     def answered(self) -> list[int]:
         """The correlation ids of the answers since the last call."""
@@ -53,13 +53,13 @@ class Wire(asyncio.Transport):
 
 
 class Registry:
-    def opened(self, connection: Connection) -> None:
+    def opened(self, connection: Open) -> None:
         pass
 
-    def authenticated(self, connection: Connection) -> None:
+    def authenticated(self, connection: Open) -> None:
         pass
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Open) -> None:
         pass
 
 
@@ -70,6 +70,7 @@ async def connect():
         load(None, {"aclbroker.audit.level": "off"}), "cluster", configure(stream=io.StringIO())
     )
     parts = services(everything, Catalog("cluster", {"orders": 1}), audit)
+    assert parts.authorizer is not None
     await parts.authorizer.start()
     login = Login("SASL_PLAINTEXT", "PLAINTEXT", DefaultPrincipalBuilder(str, str))
     limits = Limits(1000, 1 << 20, inf, inf, 0)

@@ -147,8 +147,8 @@ def test_sigterm_answers_what_has_begun_and_ends_with_status_0(start_broker: Sta
     batches = 20
     with Client(broker.listeners["PLAINTEXT"]) as client:
         for batch in range(batches):
-            names = (topic_read(f"batch-{batch}-{number}") for number in range(500))
-            client.send(request_frame(ApiKey.CREATE_ACLS, 3, CreateAclsRequest(list(names))))
+            creations = [topic_read(f"batch-{batch}-{number}") for number in range(500)]
+            client.send(request_frame(ApiKey.CREATE_ACLS, 3, CreateAclsRequest(creations)))
         client.response(ApiKey.CREATE_ACLS, 3)
         assert broker.terminate() == 0
         answered = 1 + successes_until_closed(client)

@@ -40,7 +40,10 @@ class Writer(threading.Thread):
                     [code] = client.create(topic_read(name))
                 except ConnectionError:
                     return
-                (self.failures if code else self.acknowledged).append(code or name)
+                if code:
+                    self.failures.append(code)
+                else:
+                    self.acknowledged.append(name)
                 number += 1
 
 

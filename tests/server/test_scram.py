@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -259,7 +259,8 @@ def test_no_password_and_no_key_is_in_the_log_or_the_store(broker: Broker) -> No
 def test_users_are_there_after_a_restart_and_after_kill_9(start_broker: StartBroker) -> None:
     broker = start_broker(SCRAM)
     decoy = challenge_of(broker, "nobody")
-    for number, end in enumerate((broker.terminate, broker.kill)):
+    ends: tuple[Callable[[], object], ...] = (broker.terminate, broker.kill)
+    for number, end in enumerate(ends):
         assert alter(broker, upsertion(f"user-{number}", "x")) == [0]
         end()
         broker.start()

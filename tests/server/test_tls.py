@@ -121,7 +121,7 @@ def test_sasl_goes_through_tls(broker: Broker, authority: Authority) -> None:
 
 def _connects(broker: Broker, listener: str, tls: ssl.SSLContext) -> bool:
     with Client(broker.listeners[listener], tls=tls) as client:
-        return client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).error_code == 0
+        return bool(client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest()).error_code == 0)
 
 
 def test_a_certificate_that_is_required_and_good_lets_its_client_in(
@@ -380,7 +380,7 @@ def test_no_damaged_handshake_breaks_anything(
         for _ in range(choose.randint(1, 8)):
             damaged[choose.randrange(len(damaged))] = choose.randrange(256)
         with Client(broker.listeners["SSL"]) as client:
-            client.send(damaged[: choose.randint(1, len(damaged))])
+            client.send(bytes(damaged[: choose.randint(1, len(damaged))]))
     with Client(broker.listeners["SSL"], tls=trusting) as client:
         assert client.resource_names() == []
     assert not [event for event in broker.events() if event["level"] == "error"]

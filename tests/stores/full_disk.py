@@ -7,6 +7,7 @@ import asyncio
 import resource
 import sys
 
+from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow
@@ -18,7 +19,7 @@ def acls(number: int):
     return [allow(name=f"batch-{number}-{n}", host="x" * 100) for n in range(50)]
 
 
-async def stored(store: SqliteStore) -> set:
+async def stored(store: SqliteStore) -> set[AclBinding]:
     return {binding async for chunk in store.load() for binding in chunk}
 
 

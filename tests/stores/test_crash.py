@@ -37,6 +37,7 @@ def write_until_killed(path, first, count) -> int:
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert writer.stdout is not None
     with writer, writer.stdout as answers:
         try:
             for _ in range(count):

@@ -118,7 +118,7 @@ def test_the_events_are_the_same_however_they_are_cut_into_files(tmp_path):
 
 def test_every_decision_and_rule_is_the_authorizers_own(mixed):
     authorizer = _authorizer(mixed)
-    outcomes = Counter()
+    outcomes: Counter[tuple[bool, str, str | None]] = Counter()
     by_team = 0
     for line in _lines(mixed):
         try:
@@ -232,11 +232,16 @@ def test_an_unreliable_json_line_is_no_json_and_a_line_break_in_a_name_begins_no
             assert "\n" in event["resource_name"]
 
 
+def _kafka_text(line: str) -> re.Match[str]:
+    match = KAFKA_LINE.fullmatch(line)
+    assert match is not None
+    return match
+
+
 def test_kafka_text_is_that_of_kafka(tmp_path):
     truth = _generate(tmp_path, "--events", "5000", "--format", "kafka")
-    found = [KAFKA_LINE.fullmatch(line) for line in _lines(tmp_path)]
+    found = [_kafka_text(line) for line in _lines(tmp_path)]
     assert len(found) == truth["lines"] == truth["events"] == 5000
-    assert all(found)
     assert Counter(match[3] for match in found) == {
         "Allowed": truth["allowed"],
         "Denied": truth["denied"],
@@ -248,7 +253,7 @@ def test_both_forms_tell_the_same_events(tmp_path):
     _generate(tmp_path / "json", "--events", "3000")
     _generate(tmp_path / "kafka", "--events", "3000", "--format", "kafka")
     for text, line in zip(_lines(tmp_path / "kafka"), _lines(tmp_path / "json"), strict=True):
-        event, match = json.loads(line), KAFKA_LINE.fullmatch(text)
+        event, match = json.loads(line), _kafka_text(text)
         assert match[2] == event["principal"]
         assert (match[3] == "Allowed") == event["allowed"]
         assert (match[4], match[5]) == (event["operation"], event["host"])

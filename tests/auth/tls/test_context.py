@@ -2,6 +2,7 @@
 
 import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -89,7 +90,9 @@ def test_what_is_trusted_need_not_be_a_root(identity: Identity, authority: Autho
 def test_the_whole_chain_is_sent(identity: Identity, authority: Authority) -> None:
     server = server_tls(inline(identity)).context
     client = client_context(trusted=pem(authority.certificate))
-    assert handshake(server, client).client.getpeercert()["subject"]
+    certificate = handshake(server, client).client.getpeercert()
+    assert certificate is not None
+    assert certificate["subject"]
 
 
 def test_a_key_of_each_type_serves_the_clients_that_can_verify_it(
@@ -107,7 +110,9 @@ def test_a_key_of_each_type_serves_the_clients_that_can_verify_it(
     client.maximum_version = ssl.TLSVersion.TLSv1_2
     for suite in ("ECDHE-RSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"):
         client.set_ciphers(suite)
-        assert handshake(server, client).client.cipher()[0] == suite
+        cipher = handshake(server, client).client.cipher()
+        assert cipher is not None
+        assert cipher[0] == suite
 
 
 def test_no_session_is_taken_up_again(identity: Identity, authority: Authority) -> None:
@@ -117,6 +122,7 @@ def test_no_session_is_taken_up_again(identity: Identity, authority: Authority) 
     ends = handshake(server, client)
     ends.server.write(b"x")
     assert ends.client.read() == b"x"
+    assert ends.client.session is not None
     assert not ends.client.session.has_ticket
 
 
@@ -126,7 +132,7 @@ def test_an_expired_certificate_of_the_broker_is_told_and_served(authority: Auth
     assert "CN=localhost expired on " in warning
 
 
-def _replaced(before: Identity, after: Identity, **allowed: bool) -> None:
+def _replaced(before: Identity, after: Identity, **allowed: Any) -> None:
     check_same_identity([before.certificate], [after.certificate], TlsSettings(**allowed))
 
 

@@ -4,7 +4,9 @@ import contextlib
 import random
 import ssl
 import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -161,13 +163,13 @@ def test_a_key_of_a_jks_store_may_have_a_password_of_its_own(
     source, store = tmp_path / "source", tmp_path / "keystore"
     source.write_bytes(identity.pkcs12())
     oracle("make", "JKS", store, PASSWORD, "key-secret", f"key:broker:{source}")
-    location = {"keystore_location": str(store), "keystore_password": PASSWORD}
-    assert server_tls(TlsSettings(**location, key_password="key-secret")).certificates
+    settings = TlsSettings(keystore_location=str(store), keystore_password=PASSWORD)
+    assert server_tls(replace(settings, key_password="key-secret")).certificates
     with pytest.raises(TlsError, match="does not open the private key") as caught:
-        server_tls(TlsSettings(**location, key_password="guessed"))
+        server_tls(replace(settings, key_password="guessed"))
     assert caught.value.setting == "ssl.key.password"
     with pytest.raises(TlsError) as caught:
-        server_tls(TlsSettings(**location))
+        server_tls(settings)
     assert caught.value.setting == "ssl.keystore.password"
 
 
@@ -264,7 +266,7 @@ ssl.keystore.password=store-secret
 
 
 def _ours(line: str, files: Path) -> TlsSettings:
-    values = {}
+    values: dict[str, Any] = {}
     for word in line.split():
         name, _, value = word.partition("=")
         field = name.removeprefix("ssl.").replace(".", "_")

@@ -63,4 +63,5 @@ def guarded_kafka(kafka: Kafka, running_driver_of: DriverOf) -> Iterator[Kafka]:
 def guarded(request: pytest.FixtureRequest) -> Broker | Kafka:
     """Our broker, then a real Kafka."""
     ours = request.param == "aclbroker"
-    return request.getfixturevalue("guarded_broker" if ours else "guarded_kafka")
+    found: Broker | Kafka = request.getfixturevalue("guarded_broker" if ours else "guarded_kafka")
+    return found

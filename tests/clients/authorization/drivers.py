@@ -60,8 +60,7 @@ def _java_command() -> list[str]:
 
 
 def _python(library: str) -> Callable[[], list[str]]:
-    program = CLIENTS / "python" / "attempts" / "main.py"
-    return lambda: [sys.executable, str(program), library]
+    return lambda: [sys.executable, "-m", "tests.clients.python.attempts.main", library]
 
 
 def _camel(name: str) -> str:

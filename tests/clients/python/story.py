@@ -66,7 +66,7 @@ class ConfluentKafka(Tls):
         return [self._outcome(futures[each], self._texts) for each in wanted]
 
     def name_of(self, error: Exception) -> str:
-        return error.args[0].name()
+        return str(error.args[0].name())
 
     def disconnect(self) -> None:
         self._client = None
@@ -76,7 +76,7 @@ class ConfluentKafka(Tls):
         assert self._client is not None
         return self._client
 
-    def _outcome(self, future: Future, read: Callable[[Any], Any] = lambda found: None) -> Any:
+    def _outcome(self, future: Future[Any], read: Callable[[Any], Any] = lambda found: None) -> Any:
         try:
             return read(future.result(SECONDS))
         except KafkaException as error:
@@ -94,7 +94,7 @@ class ConfluentKafka(Tls):
             librdkafka.AclPermissionType[permission],
         )
 
-    def _texts(self, acls: Iterable[librdkafka.AclBinding]) -> list[str]:
+    def _texts(self, acls: Iterable[Any]) -> list[str]:
         return [
             ",".join(
                 (
@@ -218,4 +218,4 @@ def main(client: ConfluentKafka | KafkaPython) -> None:
 
 
 if __name__ == "__main__":
-    main({"confluent-kafka": ConfluentKafka, "kafka-python": KafkaPython}[sys.argv[1]]())
+    main(ConfluentKafka() if sys.argv[1] == "confluent-kafka" else KafkaPython())

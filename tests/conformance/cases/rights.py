@@ -34,7 +34,11 @@ from tests.conformance.requests import (
 
 def right(operation: int, **values: Any) -> dict[str, Any]:
     """Return an ACL that allows alice an operation on the cluster, but for ``values``."""
-    fields = {"resource_type": CLUSTER, "name": CLUSTER_NAME, "principal": "User:alice"}
+    fields: dict[str, Any] = {
+        "resource_type": CLUSTER,
+        "name": CLUSTER_NAME,
+        "principal": "User:alice",
+    }
     return acl(operation=operation, **(fields | values))
 
 

@@ -9,28 +9,30 @@ import asyncio
 import json
 import sys
 import time
+from typing import Any
 
 import confluent_kafka.admin as librdkafka
 import kafka.admin as kafka_python
 from aiokafka.abc import AbstractTokenProvider
 from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka import KafkaError
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
 SECONDS = 20
 
 
 def with_confluent_kafka(mechanism: str, address: str, token: str = "") -> None:
-    said = []
-    admin = librdkafka.AdminClient(
-        {
-            "bootstrap.servers": address,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": mechanism,
-            "oauth_cb": lambda _: (token, time.time() + 300),
-            "error_cb": said.append,
-        }
-    )
-    anything = librdkafka.AclBindingFilter(
+    said: list[KafkaError] = []
+    config: dict[str, Any] = {
+        "bootstrap.servers": address,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": mechanism,
+        "oauth_cb": lambda _: (token, time.time() + 300),
+        "error_cb": said.append,
+    }
+    admin = librdkafka.AdminClient(config)
+    # Its types do not say that names, principals and hosts may be None.
+    anything: tuple[Any, ...] = (
         librdkafka.ResourceType.ANY,
         None,
         librdkafka.ResourcePatternType.ANY,
@@ -39,7 +41,8 @@ def with_confluent_kafka(mechanism: str, address: str, token: str = "") -> None:
         librdkafka.AclOperation.ANY,
         librdkafka.AclPermissionType.ANY,
     )
-    asked = admin.describe_acls(anything, request_timeout=SECONDS)
+    wanted = librdkafka.AclBindingFilter(*anything)
+    asked = admin.describe_acls(wanted, request_timeout=SECONDS)
     end = time.monotonic() + SECONDS
     # Tokens are asked for, and errors told, in poll.
     while not asked.done() and time.monotonic() < end and not said:

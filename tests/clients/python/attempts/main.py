@@ -11,7 +11,7 @@ import sys
 import time
 from typing import Any
 
-from session import Session
+from tests.clients.python.attempts.session import Session
 
 
 def main(library: Any) -> None:
@@ -29,4 +29,4 @@ def main(library: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(importlib.import_module(f"of_{sys.argv[1].replace('-', '_')}"))
+    main(importlib.import_module(f"{__package__}.of_{sys.argv[1].replace('-', '_')}"))

@@ -1,12 +1,13 @@
 """Attempts with aiokafka."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
-from session import DONE, NOTHING, Session
+
+from tests.clients.python.attempts.session import DONE, NOTHING, Session
 
 ERRORS = (KafkaError, TimeoutError)
 
@@ -92,7 +93,7 @@ async def _commit(session: Session, topic: str, group: str) -> str:
     return DONE
 
 
-def _synchronous(attempt: Callable[..., Awaitable[str]]) -> Callable[..., str]:
+def _synchronous(attempt: Callable[..., Coroutine[Any, Any, str]]) -> Callable[..., str]:
     return lambda session, *resources: asyncio.run(attempt(session, *resources))
 
 

@@ -13,7 +13,8 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
-from session import DONE, NOTHING, Session
+
+from tests.clients.python.attempts.session import DONE, NOTHING, Session
 
 ERRORS = (KafkaException, TimeoutError)
 

@@ -6,7 +6,8 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
-from session import DONE, NOTHING, Session
+
+from tests.clients.python.attempts.session import DONE, NOTHING, Session
 
 ERRORS = (KafkaError,)
 
