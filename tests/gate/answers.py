@@ -86,9 +86,8 @@ def told(message: Any) -> Iterator[str | bytes]:
 def tells_of(message: Any, names: Collection[str]) -> set[str]:
     """Return those of the names of which a message tells, by their ids or anyhow."""
     texts = list(told(message))
-    return {
-        name
-        for name in names
-        for text in texts
-        if (name if isinstance(text, str) else name.encode()) in text or text == id_of(name)
-    }
+    return {name for name in names for text in texts if _has(text, name) or text == id_of(name)}
+
+
+def _has(text: str | bytes, name: str) -> bool:
+    return name in text if isinstance(text, str) else name.encode() in text

@@ -109,6 +109,7 @@ async def test_with_all_rights_nothing_is_refused_for_want_of_rights(
     key: int, version: int, audit: Audit, catalog: Catalog
 ) -> None:
     parts = services(everything, catalog, audit)
+    assert parts.authorizer is not None
     if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
         await parts.authorizer.start()
     response = await answer(parts, key, version, as_sent(key, version, asked(key), catalog))

@@ -99,7 +99,8 @@ def requests(key: int, version: int) -> Iterator[Any]:
 def _name_by_id(item: Any, *, by_id: bool) -> None:
     for array in (getattr(item, field.name) for field in dataclasses.fields(item)):
         for position, entry in enumerate(array if isinstance(array, list | tuple) else ()):
-            if dataclasses.is_dataclass(entry):
+            is_entry = dataclasses.is_dataclass(entry)
+            if is_entry:
                 name = getattr(entry, "name", getattr(entry, "topic", ""))
                 if by_id and not name and getattr(entry, "topic_id", None) == ZERO_UUID:
                     entry.topic_id = CATALOG.id_of(NAMES[position])
@@ -142,8 +143,8 @@ def _missing(create: bool, request: Any) -> None:
     request.allow_auto_topic_creation = create
 
 
-CONFIG_TYPES = [partial(_of_type, kind) for kind in (2, 4, 32)]
-COORDINATORS = [
+CONFIG_TYPES: list[Callable[[Any], None]] = [partial(_of_type, kind) for kind in (2, 4, 32)]
+COORDINATORS: list[Callable[[Any], None]] = [
     partial(_set, key_type=0),
     partial(_set, key_type=1),
     partial(_set, key_type=2),

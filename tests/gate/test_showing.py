@@ -280,7 +280,8 @@ def test_where_nothing_is_said_of_a_request_for_all_nothing_is_shown() -> None:
 
 
 def test_a_key_of_which_nothing_is_declared_is_not_shown() -> None:
-    row = dataclasses.replace(GATE[ApiKey.LIST_GROUPS], key=999)
+    unknown: Any = 999
+    row = dataclasses.replace(GATE[ApiKey.LIST_GROUPS], key=unknown)
     rights = RequestRights(row, context(999, 0), ByRule(to(*NAMES)), Asked(), Profile.KAFKA)
     with pytest.raises(KeyError):
         show(None, response_of(ApiKey.LIST_GROUPS, 0, []), rights, Topics(()))

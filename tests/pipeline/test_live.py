@@ -83,10 +83,11 @@ class Log(NamedTuple):
         assert len(found) == len(rows)
         return found
 
-    def decided(self, rules: Ruleset) -> list[Row]:
+    def decided(self, rules: Ruleset) -> list[Any]:
         """Return each row of the usage with what the rules decide now."""
         questions = self.usage.withColumn("example_host", F.col("host"))
-        return replay.decided(questions, {"now": _of_each_cluster(self.usage, rules)}).collect()
+        decided = replay.decided(questions, {"now": _of_each_cluster(self.usage, rules)})
+        return list(decided.collect())
 
     def foretold(self, rules: Ruleset) -> dict[Row, bool]:
         """Return by `KEY` what other rules decide of what was asked, each question once."""

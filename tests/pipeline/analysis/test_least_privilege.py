@@ -367,7 +367,7 @@ def questions(sessions):
 def is_allowed(authorizer, question) -> bool:
     principals, host, operation, resource_type, name = question
     session = Session(principals, host, "PLAINTEXT")
-    return authorizer.decide(session, Action(operation, resource_type, name)).allowed
+    return bool(authorizer.decide(session, Action(operation, resource_type, name)))
 
 
 def hosts_of(principal, used) -> set[str]:
@@ -375,7 +375,9 @@ def hosts_of(principal, used) -> set[str]:
 
 
 def as_uses(used) -> list[SessionUse]:
-    return [SessionUse(*rest, (name,)) for *rest, name in used]
+    return [
+        SessionUse(who, host, operation, kind, (name,)) for who, host, operation, kind, name in used
+    ]
 
 
 @settings(max_examples=150, deadline=None)

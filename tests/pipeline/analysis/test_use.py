@@ -46,8 +46,8 @@ def asked(rules: Ruleset, question: Question, events: int = 1, day: date = DAY) 
 def decisions(rules: Ruleset, questions: Sequence[Question]) -> list[bool]:
     core = rules.authorizer()
     return [
-        core.decide(Session(who, peer, ""), Action(*action)).allowed
-        for who, peer, *action in questions
+        core.decide(Session(who, peer, ""), Action(operation, kind, name)).allowed
+        for who, peer, operation, kind, name in questions
     ]
 
 

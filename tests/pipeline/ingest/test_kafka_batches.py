@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from aclbroker.pipeline.ingest import kafka_line as kafka
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
-from aclbroker.pipeline.ingest.parsed import Parsed
+from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
 from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, line, mangled
 from tests.pipeline.parsing import Result, binary, collected
 
@@ -44,7 +44,7 @@ def expected(lines: Sequence[bytes], reasons: Sequence[KafkaReason | None], zone
             assert not isinstance(found, KafkaReason)
             result.events.append(found)
         else:
-            result.rejected.append((text, reason.value))
+            result.rejected.append(Rejected("", text, reason.value, None))
     return result
 
 
@@ -95,7 +95,7 @@ def test_each_line_means_the_same_among_others(zone: str) -> None:
     found = read(lines, zone=ZoneInfo(zone))
     wanted = expected(lines, alone(lines, ZoneInfo(zone)), ZoneInfo(zone))
     assert found.events == wanted.events
-    assert found.reasons == wanted.rejected
+    assert found.reasons == wanted.reasons
 
 
 def test_lines_of_the_same_text_count_each() -> None:

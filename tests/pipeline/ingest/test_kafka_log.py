@@ -120,7 +120,9 @@ def _log_in(kafka: AuditedKafka) -> None:
     """Let users of odd names ask for a topic."""
     admin = AdminClient({"bootstrap.servers": kafka.listeners["PLAINTEXT"]})
     credential = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
-    wanted = [UserScramCredentialUpsertion(user, credential, b"pw") for user in SCRAM_USERS]
+    wanted: list[Any] = [
+        UserScramCredentialUpsertion(user, credential, b"pw") for user in SCRAM_USERS
+    ]
     for future in admin.alter_user_scram_credentials(wanted).values():
         future.result(20)
     asked = MetadataRequest([MetadataRequestTopic(bytes(16), "seen-topic")])
@@ -165,7 +167,9 @@ def _forge_with_a_real_client(address: str) -> None:
     consumer.subscribe(["own-topic"])
     message = consumer.poll(20)
     assert message is not None
-    assert message.error().name() == "GROUP_AUTHORIZATION_FAILED"
+    error = message.error()
+    assert error is not None
+    assert error.name() == "GROUP_AUTHORIZATION_FAILED"
     consumer.close()
     producer = Producer({**config, "transactional.id": name})
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):

@@ -39,12 +39,12 @@ class Outer:
 
 
 def test_fields_that_are_not_given_keep_their_default():
-    job = Job("job", "do it", Outer, lambda inputs, options: options)
+    job = Job("job", "do it", Outer, lambda inputs, options: pytest.fail("it is not run"))
     assert job.options_with({}) == Outer()
     assert job.options_with({"inner.size": 2, "top": 3}) == Outer(Inner(2, "a"), 3)
 
 
 def test_a_field_that_the_options_do_not_have_is_an_error():
-    job = Job("job", "do it", Outer, lambda inputs, options: options)
+    job = Job("job", "do it", Outer, lambda inputs, options: pytest.fail("it is not run"))
     with pytest.raises(TypeError, match="limit"):
         job.options_with({"limit": 3})

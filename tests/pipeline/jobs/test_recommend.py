@@ -9,7 +9,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
@@ -92,7 +92,7 @@ EXPECTED = [
 ]
 
 
-def policy_of(inputs, file) -> list:
+def policy_of(inputs, file) -> list[AclBinding]:
     return sorted(parse_policy(Path(inputs.output.place, file).read_text()).acls)
 
 

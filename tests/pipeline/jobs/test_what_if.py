@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -252,7 +253,7 @@ def test_flips_are_those_that_brute_force_finds(spark, tmp_path, monkeypatch, mo
     )
     assert len(expected) > 50
     assert _counted(flips.usage, (*QUESTIONED, "host", "direction")) == expected
-    by_question = Counter()
+    by_question: Counter[tuple[Any, ...]] = Counter()
     for (*question, _, direction), events in expected.items():
         by_question[*question, direction] += events
     assert _counted(flips.table, (*QUESTIONED, "direction")) == by_question
@@ -262,7 +263,7 @@ QUESTIONED = ("cluster", "principal", "operation", "resource_name")
 
 
 def _counted(table, columns):
-    found = Counter()
+    found: Counter[tuple[Any, ...]] = Counter()
     for row in table.collect():
         found[tuple(row[name] for name in columns)] += row.flipped_events
     return found

@@ -55,8 +55,8 @@ def allowed(rules: Ruleset, host: str) -> list[str]:
     """The topics that the authorizer lets a host read."""
     authorizer, session = rules.authorizer(), Session(("User:a",), host, "")
     names = [acl.resource_name for acl in rules.acls]
-    actions = (Action(AclOperation.READ, ResourceType.TOPIC, name) for name in names)
-    return [action[2] for action in actions if authorizer.decide(session, action)]
+    actions = [(name, Action(AclOperation.READ, ResourceType.TOPIC, name)) for name in names]
+    return [name for name, action in actions if authorizer.decide(session, action)]
 
 
 _rules = st.builds(ruleset, st.lists(st.sampled_from(ACL_HOSTS), max_size=6), st.booleans())

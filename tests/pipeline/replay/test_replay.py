@@ -198,8 +198,8 @@ def check_questions(case: Case, rows: list["Row"]) -> None:
         assert row.loud_events == sum(each["events"] for each in asking if not each["quiet"])
         assert row.first_seen.astimezone(UTC) == min(each["first_seen"] for each in asking)
         assert row.last_seen.astimezone(UTC) == max(each["last_seen"] for each in asking)
-        hosts = {each["host"] for each in asking}
-        assert row.example_host in hosts if row.host else row.example_host is None
+        asked_from = {each["host"] for each in asking}
+        assert row.example_host in asked_from if row.host else row.example_host is None
 
 
 def check_decisions(
@@ -210,7 +210,7 @@ def check_decisions(
     expected: Counter[Any] = Counter()
     for event in case.usage:
         rules = by_cluster.get(event["cluster"])
-        decision = rules and decision_of(rules, event)
+        decision = None if rules is None else decision_of(rules, event)
         told = (decision.allowed, decision.kind.value) if decision is not None else (None, None)
         key = *(event[each] for each in kind), event["resource_name"], *told
         expected[key] += event["events"]
