@@ -14,10 +14,10 @@ from aclbroker.broker.auth.sasl.exchange import Reply
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.auth.sasl.plain import PlainServer
 from aclbroker.broker.server.dispatch import answer_versions
-from aclbroker.protocol.compile import decode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
+from aclbroker.protocol.wire import decode_response
 from tests.support.client import request_frame
 
 USERS = {"alice": "1", "bob": "2"}
@@ -59,8 +59,7 @@ def token(user: str, version: int = 2) -> bytes:
 
 
 def answer(reply: Reply, version: int = 2) -> Any:
-    header = 9 if version > 1 else 8
-    return decode(APIS[ApiKey.SASL_AUTHENTICATE].response, version, reply.frame[header:])
+    return decode_response(APIS[ApiKey.SASL_AUTHENTICATE], version, reply.frame[4:])[1]
 
 
 def logged_in(authentication: Authentication) -> Authentication:
