@@ -133,8 +133,9 @@ class RequestRights:
         """
         need = self.need(name)
         # A dict first: to ask for the abstract type takes as long as to decide.
-        is_counted = isinstance(resources, (dict, Mapping))
-        counts = resources if is_counted else dict.fromkeys(resources, 1)
+        counts = (
+            resources if isinstance(resources, (dict, Mapping)) else dict.fromkeys(resources, 1)
+        )
         if need is None or not counts or (need.unless is not None and self.is_moot(need)):
             return set(counts) - {None}
         return self.ask(need, need.types[0], counts)
