@@ -14,6 +14,7 @@ import structlog
 
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
@@ -22,6 +23,7 @@ from aclbroker.broker.observability.logs import LogOutput
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
 from aclbroker.broker.server.server import Server
+from aclbroker.broker.server.topic_ids import load_topic_ids
 from aclbroker.broker.stores import AclStore, StoreError, open_store
 from aclbroker.broker.stores.store import new_cluster_id
 
@@ -65,9 +67,10 @@ async def _serve(config: Config, output: LogOutput) -> None:
                 store = await _store(config, authorizer, running)
                 credentials = await _credentials(config, store, running)
                 cluster_id = new_cluster_id() if store is None else await store.cluster_id()
+                catalog = await _catalog(config, store)
         except StoreError as error:
             raise StartError(str(error)) from error
-        await _serve_with(config, output, cluster_id, authorizer, credentials, stop)
+        await _serve_with(config, output, cluster_id, catalog, authorizer, credentials, stop)
     log.info("stopped")
 
 
@@ -84,6 +87,18 @@ async def _store(
     await store.open()
     running.push_async_callback(store.close)
     return store
+
+
+async def _catalog(config: Config, store: AclStore | None) -> Catalog:
+    """Return what the broker is told it has; without a store topics get new ids at each start."""
+    topics = config.catalog_topics
+    return Catalog(
+        topics,
+        config.catalog_groups,
+        config.node_id,
+        auto_creates=config.auto_create_topics_enable,
+        topic_ids=None if store is None else await load_topic_ids(store, topics),
+    )
 
 
 async def _credentials(
@@ -125,6 +140,7 @@ async def _serve_with(
     config: Config,
     output: LogOutput,
     cluster_id: str,
+    catalog: Catalog,
     authorizer: Authorizer | None,
     credentials: Credentials | None,
     stop: asyncio.Event,
@@ -132,7 +148,7 @@ async def _serve_with(
     try:
         audit = Audit(config, cluster_id, output)
         metrics = Metrics()
-        server = Server(config, cluster_id, authorizer, audit, metrics, credentials)
+        server = Server(config, cluster_id, catalog, authorizer, audit, metrics, credentials)
         listeners = await server.start()
         if config.metrics_address is not None:
             host, _ = config.metrics_address

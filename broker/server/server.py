@@ -40,6 +40,7 @@ class Server:
         self,
         config: Config,
         cluster_id: str,
+        catalog: Catalog,
         authorizer: Authorizer | None,
         audit: Audit,
         metrics: Metrics,
@@ -47,6 +48,7 @@ class Server:
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
+        self._catalog = catalog
         self._authorizer = authorizer
         self._audit = audit
         self._credentials = credentials
@@ -89,7 +91,7 @@ class Server:
             {bound.listener.name: self._node(bound) for bound in self._sockets},
             self._authorizer,
             self._audit,
-            self._catalog(),
+            self._catalog,
             Profile(self._config.gate_profile),
             shown_settings(self._config),
             credentials=self._credentials,
@@ -124,16 +126,6 @@ class Server:
             for connection in list(self._connections.open):
                 connection.abort()
             await self._connections.all_closed()
-
-    def _catalog(self) -> Catalog:
-        config = self._config
-        return Catalog(
-            self._cluster_id,
-            config.catalog_topics,
-            config.catalog_groups,
-            config.node_id,
-            auto_creates=config.auto_create_topics_enable,
-        )
 
     def _close_sockets(self) -> None:
         for bound in self._sockets:

@@ -41,7 +41,7 @@ from tests.gate.asking import AUDIT, allowing, ask
 from tests.gate.requests import filled, filled_class
 from tests.gate.rights import context, everything, names_that_begin_with, nothing, services
 
-CATALOG = Catalog("cluster", {"may-1": 2, "not-1": 1, "not-2": 1}, ["group"])
+CATALOG = Catalog({"may-1": 2, "not-1": 1, "not-2": 1}, ["group"])
 UNKNOWN_ID = b"not a known id.."
 HALF = names_that_begin_with("may")
 TOPIC, GROUP, TXN = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID
@@ -284,7 +284,7 @@ async def test_who_may_describe_a_topic_is_told_its_name_and_its_absence() -> No
 
 async def test_that_a_topic_is_said_to_exist_or_not_deletes_nothing() -> None:
     describe_alone = allowing({(DESCRIBE, TOPIC): {"may-1"}})
-    for catalog, code in ((CATALOG, 29), (Catalog("cluster"), 3)):
+    for catalog, code in ((CATALOG, 29), (Catalog(), 3)):
         request = deletions(("may-1", ZERO_UUID))
         response = await ask(ApiKey.DELETE_TOPICS, 6, request, describe_alone, catalog)
         assert [each.error_code for each in response.responses] == [code]

@@ -54,7 +54,7 @@ def audit() -> Audit:
 
 @pytest.fixture
 def catalog() -> Catalog:
-    return Catalog("cluster", dict.fromkeys(NAMES, 1), NAMES)
+    return Catalog(dict.fromkeys(NAMES, 1), NAMES)
 
 
 def as_sent(key: int, version: int, request: Any, catalog: Catalog) -> Any:

@@ -37,7 +37,7 @@ async def test_explain_tells_each_check_and_the_acl_that_decided() -> None:
     topics = [OffsetCommitRequestTopic("orders"), OffsetCommitRequestTopic("orders")]
     request = OffsetCommitRequest("app-1", topics=topics)
 
-    told = explain(authorizer, context, request, Catalog("cluster"))
+    told = explain(authorizer, context, request, Catalog())
 
     group, topic = told.checks
     assert (group.action.operation, group.action.resource_name) == (AclOperation.READ, "app-1")

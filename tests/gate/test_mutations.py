@@ -35,7 +35,7 @@ from tests.gate.requests import filled, filled_answer
 from tests.gate.rights import ByRule, Rights, everything, names_that_begin_with, nothing, services
 
 NAMES = ["may-1", "not-1"]
-CATALOG = Catalog("cluster", dict.fromkeys(NAMES, 1), NAMES)
+CATALOG = Catalog(dict.fromkeys(NAMES, 1), NAMES)
 AUDIT = Audit(load(), "cluster", configure(stream=io.StringIO()))
 RIGHTS: list[Rights] = [everything, nothing, names_that_begin_with("may")]
 

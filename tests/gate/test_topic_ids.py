@@ -28,7 +28,7 @@ def test_a_topic_that_no_id_leads_to_is_unknown_and_no_name_is_asked_for(
     request = filled(key, ["orders"])
     request.topics[0].topic_id = topic_id
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
-    catalog = Catalog("cluster", {"orders": 1})
+    catalog = Catalog({"orders": 1})
     # The group may be read in any case: what is looked at are the topics.
     group_only = services(lambda o, t, n: rights(o, t, n) or t.name == "GROUP", catalog, audit)
     asked = group_only.rights(GATE[key], context(key, 1))

@@ -46,7 +46,7 @@ async def services():
     await authorizer.create_acls(CONTEXT, FIRST)
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
     node = {"PLAINTEXT": Node(1, "localhost", 9092)}
-    yield Services("cluster", node, authorizer, audit, Catalog("cluster"))
+    yield Services("cluster", node, authorizer, audit, Catalog())
     await authorizer.close()
 
 

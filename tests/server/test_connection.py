@@ -69,7 +69,7 @@ async def connect():
     audit = Audit(
         load(None, {"aclbroker.audit.level": "off"}), "cluster", configure(stream=io.StringIO())
     )
-    parts = services(everything, Catalog("cluster", {"orders": 1}), audit)
+    parts = services(everything, Catalog({"orders": 1}), audit)
     assert parts.authorizer is not None
     await parts.authorizer.start()
     login = Login("SASL_PLAINTEXT", "PLAINTEXT", DefaultPrincipalBuilder(str, str))

@@ -41,7 +41,7 @@ ANSWER = DescribeAclsResponse(
 
 def parts(rights: Any) -> Services:
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
-    return services(rights, Catalog("cluster"), audit)
+    return services(rights, Catalog(), audit)
 
 
 def frame_of(key: int, version: int, request: Any) -> bytes:
