@@ -73,6 +73,8 @@ HARMLESS: Final[Mapping[str, str]] = {
     ),
     "DescribeQuorum nodes.listeners.name": "A listener's name; it goes with its address.",
     "DescribeCluster endpoint_type": "Brokers or controllers.",
+    "GetTelemetrySubscriptions client_instance_id": "An id made for the client that asks.",
+    "GetTelemetrySubscriptions requested_metrics": "Which metrics the client is to push.",
     "ListTransactions unknown_state_filters": "What the request has as a filter.",
     "ConsumerGroupDescribe groups.members.subscribed_topic_regex": (
         "A pattern that a member chose; it says nothing of what there is."

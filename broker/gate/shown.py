@@ -272,6 +272,8 @@ _NOTHING: Final = (
     ApiKey.UNREGISTER_BROKER,
     ApiKey.ADD_RAFT_VOTER,
     ApiKey.REMOVE_RAFT_VOTER,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+    ApiKey.PUSH_TELEMETRY,
 )
 """Keys whose answers say how it went, and nothing of what there is."""
 

@@ -243,6 +243,10 @@ _ROWS: Final = (
         keep(DESCRIBE, TOPIC, "groups.members", name="show", log_if_denied=True),
         hides=True, operations_of=(GROUP,),
         note="A group with a topic that may not be described is refused with 29."),
+    # Kafka advertises these two with a telemetry receiver alone, and answers without one, too.
+    exempt(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "handleGetTelemetrySubscriptionsRequest",
+           "Any client may ask."),
+    exempt(ApiKey.PUSH_TELEMETRY, "handlePushTelemetryRequest", "Any client may push."),
     row(ApiKey.LIST_CONFIG_RESOURCES, "handleListConfigResources",
         whole(DESCRIBE_CONFIGS, CLUSTER)),
     row(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "DescribeTopicPartitionsRequestHandler",

@@ -19,6 +19,7 @@ from aclbroker.broker.handlers import (
     partitions,
     scram,
     session,
+    telemetry,
     tokens,
     topics,
 )
@@ -107,6 +108,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.LIST_TRANSACTIONS: empty,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: _NO_COORDINATOR,
     ApiKey.CONSUMER_GROUP_DESCRIBE: _NO_GROUP,
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: telemetry.get_subscriptions,
+    ApiKey.PUSH_TELEMETRY: telemetry.push,
     ApiKey.LIST_CONFIG_RESOURCES: configs.list_config_resources,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: cluster.describe_topic_partitions,
     ApiKey.SHARE_GROUP_HEARTBEAT: _NO_COORDINATOR,
@@ -128,15 +131,18 @@ HANDLERS: Final[Mapping[int, Handler]] = {
 }
 """The answers by API key."""
 
-# Kafka 4 has no brokers any more that would ask for these.
-_OLD_BROKERS: Final = frozenset(
+# Kafka 4 has no brokers any more that would ask for the first four; the last two it tells only with
+# a telemetry receiver, and answers without one, too.
+_NOT_TOLD: Final = frozenset(
     (
         ApiKey.LEADER_AND_ISR,
         ApiKey.STOP_REPLICA,
         ApiKey.UPDATE_METADATA,
         ApiKey.CONTROLLED_SHUTDOWN,
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        ApiKey.PUSH_TELEMETRY,
     )
 )
 
-ADVERTISED: Final = tuple(key for key in HANDLERS if key not in _OLD_BROKERS)
+ADVERTISED: Final = tuple(key for key in HANDLERS if key not in _NOT_TOLD)
 """The keys that ApiVersions tells: those of Kafka 4.3."""

@@ -74,6 +74,8 @@ class ApiKey(IntEnum):
     LIST_TRANSACTIONS = 66
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
     LIST_CONFIG_RESOURCES = 74
     DESCRIBE_TOPIC_PARTITIONS = 75
     SHARE_GROUP_HEARTBEAT = 76
@@ -156,6 +158,8 @@ APIS: Final[dict[int, Api]] = {
     ApiKey.LIST_TRANSACTIONS: Api(66, "ListTransactions", range(0, 3), 0),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Api(68, "ConsumerGroupHeartbeat", range(0, 2), 0),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Api(69, "ConsumerGroupDescribe", range(0, 2), 0),
+    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: Api(71, "GetTelemetrySubscriptions", range(0, 1), 0),
+    ApiKey.PUSH_TELEMETRY: Api(72, "PushTelemetry", range(0, 1), 0),
     ApiKey.LIST_CONFIG_RESOURCES: Api(74, "ListConfigResources", range(0, 2), 0),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: Api(75, "DescribeTopicPartitions", range(0, 1), 0),
     ApiKey.SHARE_GROUP_HEARTBEAT: Api(76, "ShareGroupHeartbeat", range(1, 2), 1),

@@ -1,0 +1,78 @@
+"""Client metrics (KIP-714), as a Kafka without a telemetry receiver answers about them.
+
+Such a Kafka does not advertise the two keys, and answers whoever asks all the same: there is
+nothing that a client should push, and what it pushes goes nowhere. Kafka also remembers clients:
+it answers 89 to one that asks or pushes too early, and 42 to a push after the last one; and it
+decompresses what it drops, with 87 for what it cannot. Here nothing is kept of clients, and what
+they push is not looked at.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.get_telemetry_subscriptions import (
+    GetTelemetrySubscriptionsRequest,
+    GetTelemetrySubscriptionsResponse,
+)
+from aclbroker.protocol.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
+from aclbroker.protocol.primitives import ZERO_UUID
+
+_ONE_UUID: Final = bytes(15) + b"\1"
+_NO_CLIENT: Final = frozenset((ZERO_UUID, _ONE_UUID))
+"""The ids that Kafka keeps for itself (Uuid.RESERVED)."""
+_PUSH_INTERVAL_MS: Final = 300_000
+_MAX_BYTES: Final = 1 << 20
+_ZSTD, _LZ4, _GZIP, _SNAPPY = 4, 3, 1, 2
+_COMPRESSIONS: Final = range(5)
+_NO_METRICS_CRC: Final = -725132322
+"""CRC32C of "[]300000": no metrics, and the interval."""
+
+
+def get_subscriptions(
+    _services: Services, _rights: RequestRights, request: GetTelemetrySubscriptionsRequest
+) -> GetTelemetrySubscriptionsResponse:
+    """Answer that no metrics are wanted; a client that names no id gets a random one."""
+    client_id = request.client_instance_id
+    if client_id == ZERO_UUID:
+        client_id = uuid.uuid4().bytes
+    return GetTelemetrySubscriptionsResponse(
+        client_instance_id=client_id,
+        subscription_id=_subscription_id(client_id),
+        accepted_compression_types=[_ZSTD, _LZ4, _GZIP, _SNAPPY],
+        push_interval_ms=_PUSH_INTERVAL_MS,
+        telemetry_max_bytes=_MAX_BYTES,
+        delta_temporality=True,
+        requested_metrics=[],
+    )
+
+
+def push(
+    _services: Services, _rights: RequestRights, request: PushTelemetryRequest
+) -> PushTelemetryResponse:
+    """Drop the metrics; refuse what Kafka's ClientMetricsManager does, in its order."""
+    return PushTelemetryResponse(error_code=_push_error(request))
+
+
+def _push_error(request: PushTelemetryRequest) -> ErrorCode:
+    if request.client_instance_id in _NO_CLIENT:
+        return ErrorCode.INVALID_REQUEST
+    if request.subscription_id != _subscription_id(request.client_instance_id):
+        return ErrorCode.UNKNOWN_SUBSCRIPTION_ID
+    if request.compression_type not in _COMPRESSIONS:
+        return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    if len(request.metrics) > _MAX_BYTES:
+        return ErrorCode.TELEMETRY_TOO_LARGE
+    return ErrorCode.NONE
+
+
+def _subscription_id(client_id: bytes) -> int:
+    """Return the id of the empty subscription of a client, as Kafka computes it: with its hash."""
+    number = _NO_METRICS_CRC
+    for start in range(0, 16, 4):
+        number ^= int.from_bytes(client_id[start : start + 4], signed=True)
+    return number
