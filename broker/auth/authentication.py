@@ -9,10 +9,9 @@ from typing import Final
 
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.auth.login import Login
-from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer, Reply, SaslExchange
+from aclbroker.broker.auth.sasl.exchange import Answers, Reply, SaslExchange
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.wire import Request
 
 _SASL_HANDSHAKE: Final = struct.pack(">h", ApiKey.SASL_HANDSHAKE)
 _MILLISECONDS: Final = 1000
@@ -31,13 +30,13 @@ class Authentication:
         self,
         login: Login,
         host: str,
-        api_versions: Callable[[Request], ApiVersionsAnswer],
+        answers: Answers,
         clock: Callable[[], float],
     ) -> None:
         self.session: Session | None = None
         self._login = login
         self._host = host
-        self._api_versions = api_versions
+        self._answers = answers
         self._clock = clock
         self._peer_certificate: bytes | None = None
         self._exchange: SaslExchange | None = None
@@ -102,9 +101,7 @@ class Authentication:
 
     def _begin_exchange(self, again: str | None) -> None:
         self._began_at = self._clock()
-        self._exchange = SaslExchange(
-            self._login.mechanisms, self._api_versions, self._accept, again
-        )
+        self._exchange = SaslExchange(self._login.mechanisms, self._answers, self._accept, again)
 
     def _accept(self, mechanism: str, identity: Identity) -> int:
         """Begin the session of who was proved, or prolong it; see `SaslExchange`."""

@@ -21,7 +21,7 @@ from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
-from aclbroker.broker.server.dispatch import answer_versions, dispatch
+from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import FrameReader
 
@@ -100,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._logins = logins
         self._loop = asyncio.get_running_loop()
         self._accepted_at = self._loop.time()
-        self._authentication = Authentication(login, host, answer_versions, self._loop.time)
+        self._authentication = Authentication(login, host, BEFORE_LOGIN, self._loop.time)
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable
 from types import CoroutineType
-from typing import Any
+from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.auth.sasl.exchange import ApiVersionsAnswer
+from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
+from aclbroker.broker.gate.answers import form_of
+from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.engine import Complete, check
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
@@ -20,6 +22,8 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, response_frame
 
+_FETCH_BY_TOPIC_ID: Final = 13
+
 
 def answer_versions(request: Request) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
@@ -29,6 +33,28 @@ def answer_versions(request: Request) -> ApiVersionsAnswer:
     version = header.api_version if request.message is not None else 0
     frame = response_frame(request.api, version, header.correlation_id, response)
     return ApiVersionsAnswer(frame, response.error_code == ErrorCode.NONE)
+
+
+def answer_out_of_order(request: Request) -> bytes:
+    """Answer a request that came in place of a SaslAuthenticate, as the key answers errors."""
+    header = request.header
+    why = Denial(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate was expected.")
+    form = form_of(header.api_key, header.api_version)
+    response = form.refuse(request.api.response, request.message, why)
+    # Kafka has more forms of an error than of a refusal for want of rights.
+    if header.api_key == ApiKey.FETCH:
+        response.error_code, response.session_id = why[0], request.message.session_id
+        if header.api_version >= _FETCH_BY_TOPIC_ID:
+            response.responses = []
+    elif header.api_key == ApiKey.METADATA:
+        response.error_code = why[0]
+        for topic in response.topics:
+            topic.name = topic.name or ""
+    return _frame(request, response)
+
+
+BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
+"""What a session is told before there is one."""
 
 
 def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:

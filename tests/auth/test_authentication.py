@@ -13,7 +13,8 @@ from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
 from aclbroker.broker.auth.sasl.exchange import Reply
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.auth.sasl.plain import PlainServer
-from aclbroker.broker.server.dispatch import answer_versions
+from aclbroker.broker.server.dispatch import BEFORE_LOGIN
+from aclbroker.protocol.compile import decode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -48,7 +49,7 @@ def authentication(clock: Clock) -> Authentication:
         {"PLAIN": plain, "OTHER": plain},
         {"PLAIN": 60_000},
     )
-    begun = Authentication(login, "127.0.0.1", answer_versions, clock)
+    begun = Authentication(login, "127.0.0.1", BEFORE_LOGIN, clock)
     begun.begin(None)
     return begun
 
@@ -86,7 +87,7 @@ def test_a_failure_inside_the_exchange_is_logged_once_and_ends_with_the_next_tok
         DefaultPrincipalBuilder(str, str),
         {"PLAIN": Reluctant},
     )
-    authentication = Authentication(login, "127.0.0.1", answer_versions, clock)
+    authentication = Authentication(login, "127.0.0.1", BEFORE_LOGIN, clock)
     authentication.begin(None)
     authentication.receive(PLAIN)
     first = authentication.receive(token("alice"))

@@ -11,6 +11,8 @@ from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages.produce import ProduceRequest
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import framed
@@ -110,6 +112,27 @@ def test_api_versions_of_an_unknown_version_may_be_asked_again(client: Client) -
 
 def test_nothing_else_is_answered_before_authentication(client: Client) -> None:
     client.send(request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS))
+    assert client.is_closed()
+
+
+def test_a_request_in_place_of_a_token_gets_its_own_answer_before_the_close(client: Client) -> None:
+    client.handshake("PLAIN")
+    response = client.ask(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
+    assert (response.error_code, response.resources) == (ErrorCode.ILLEGAL_SASL_STATE, [])
+    assert client.is_closed()
+
+
+def test_a_long_request_in_place_of_a_token_is_not_looked_at(client: Client) -> None:
+    client.handshake("PLAIN")
+    client.send(
+        request_frame(ApiKey.METADATA, 0, MetadataRequest([MetadataRequestTopic(name="")] * 9000))
+    )
+    assert client.is_closed()
+
+
+def test_a_produce_without_an_answer_in_place_of_a_token_gets_none(client: Client) -> None:
+    client.handshake("PLAIN")
+    client.send(request_frame(ApiKey.PRODUCE, 9, ProduceRequest(None, 0, 100, [])))
     assert client.is_closed()
 
 

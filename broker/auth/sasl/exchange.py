@@ -2,14 +2,15 @@
 
 It follows Kafka's order of requests: ApiVersions (at most one answered), SaslHandshake, then tokens
 of the mechanism, inside SaslAuthenticate requests after a handshake of version 1 (KIP-152), bare
-after one of version 0. Any other request ends the connection before it is decoded.
+after one of version 0. Any other request ends the connection: in place of a SaslAuthenticate with
+an answer of its own that has ILLEGAL_SASL_STATE, if it is short; elsewhere before it is decoded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.auth.sasl.mechanism import (
     AuthenticationFailed,
@@ -23,6 +24,13 @@ from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, framed, response_frame
 
+_LARGEST_OUT_OF_ORDER: Final = 8192
+"""Bytes of a request that is answered in place of a SaslAuthenticate.
+
+Kafka has no such limit. Who has not logged in could have a third of a second of work done for each
+100 KiB, and would get an answer several times as long.
+"""
+
 _ANSWERED = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 
@@ -31,6 +39,14 @@ class ApiVersionsAnswer(NamedTuple):
 
     frame: bytes
     accepted: bool
+
+
+class Answers(NamedTuple):
+    """How requests are answered that are no part of SASL."""
+
+    api_versions: Callable[[Request], ApiVersionsAnswer]
+    out_of_order: Callable[[Request], bytes]
+    """Returns the frame with ILLEGAL_SASL_STATE; raises `ProtocolError` where there is none."""
 
 
 class Reply(NamedTuple):
@@ -66,7 +82,7 @@ class _Refusing:
 class SaslExchange:
     """One authentication: ``receive`` its frames until it is ``complete`` or a failure comes.
 
-    ``mechanisms`` makes a fresh mechanism by its name; ``api_versions`` answers that request.
+    ``mechanisms`` makes a fresh mechanism by its name; ``answers`` has those of other requests.
     ``accept`` takes a mechanism's name and the identity that it proved, raises
     `AuthenticationFailed` if that gets nobody in, and returns for how many milliseconds it is good,
     0 if it does not end. With ``again``, the mechanism used before, somebody authenticates once
@@ -77,13 +93,13 @@ class SaslExchange:
     def __init__(
         self,
         mechanisms: Mapping[str, Callable[[], Mechanism]],
-        api_versions: Callable[[Request], ApiVersionsAnswer],
+        answers: Answers,
         accept: Callable[[str, Identity], int],
         again: str | None = None,
     ) -> None:
         self.complete = False
         self._mechanisms = mechanisms
-        self._api_versions = api_versions
+        self._answers = answers
         self._accept = accept
         self._again = again
         self._state = _State.VERSIONS_OR_HANDSHAKE if again is None else _State.HANDSHAKE
@@ -96,9 +112,9 @@ class SaslExchange:
         if self._state is _State.BARE_TOKENS:
             return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
         key, _ = api_of(frame)
-        if key not in _ANSWERED:
+        if key not in _ANSWERED and not self._answers_out_of_order(frame):
             name = APIS[key].name if key in APIS else f"API key {key}"
-            raise ProtocolError(f"{name} before authentication; SaslHandshake is expected")
+            raise ProtocolError(f"{name} before the client has authenticated")
         request = decode_request(frame)
         match self._state, key:
             case _State.VERSIONS_OR_HANDSHAKE, ApiKey.API_VERSIONS:
@@ -109,13 +125,15 @@ class SaslExchange:
                 return self._authenticate(request)
             case _State.REQUESTS, _ if request.message is not None:
                 self._state = _State.OVER
-                response = _answer(request, error_code=ErrorCode.ILLEGAL_SASL_STATE)
                 failure = f"{request.api.name} in place of SaslAuthenticate"
-                return Reply(response, failure, closes=True)
+                return Reply(self._answers.out_of_order(request), failure, closes=True)
         raise ProtocolError(f"{request.api.name} out of its order in the SASL exchange")
 
+    def _answers_out_of_order(self, frame: bytes) -> bool:
+        return self._state is _State.REQUESTS and len(frame) <= _LARGEST_OUT_OF_ORDER
+
     def _versions(self, request: Request) -> Reply:
-        answer = self._api_versions(request)
+        answer = self._answers.api_versions(request)
         if answer.accepted:
             self._state = _State.HANDSHAKE
         return Reply(answer.frame)
