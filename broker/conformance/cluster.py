@@ -11,6 +11,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.client.blocking import BlockingClient
 from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
+    DELETED_TOPIC,
     GROUPS,
     PREFIX,
     SHARE_GROUPS,
@@ -51,6 +52,8 @@ _MEMBER: Final = "AAAAAAAAAAAAAAAAAAAAAg"
 _ANY, _LITERAL, _DELEGATION_TOKEN, _DESCRIBE, _ALLOW = 1, 3, 6, 8, 3
 
 
+_WANTED_TOPICS: Final = (*TOPICS, DELETED_TOPIC)
+
 _Found = TypeVar("_Found")
 
 
@@ -85,14 +88,14 @@ class Cluster:
         broker cannot have are missing from its lists for every role.
         """
         # A suite that was interrupted has left some.
-        self._delete_topics(set(self.topics()) - set(TOPICS))
+        self._delete_topics(set(self.topics()) - set(_WANTED_TOPICS))
         self._delete_groups(ABSENT_GROUPS)
-        missing = sorted(set(TOPICS) - set(self.topics()))
+        missing = sorted(set(_WANTED_TOPICS) - set(self.topics()))
         if missing:
             self._create_topics(missing)
         ids = _wait_for(self._exactly_the_topics)
         if ids is None:
-            absent = ", ".join(sorted(set(TOPICS) ^ set(self.topics())))
+            absent = ", ".join(sorted(set(_WANTED_TOPICS) ^ set(self.topics())))
             raise SuiteError(
                 f"these topics are not there, or not gone, after {READY_WITHIN:g} s: {absent}"
             )
@@ -174,7 +177,7 @@ class Cluster:
 
     def _exactly_the_topics(self) -> dict[str, bytes] | None:
         ids = self.topics()
-        return ids if ids.keys() == set(TOPICS) else None
+        return ids if ids.keys() == set(_WANTED_TOPICS) else None
 
     def _groups(self) -> set[str]:
         answer = self.ask(ApiKey.LIST_GROUPS, list_groups.ListGroupsRequest(), 4)

@@ -39,7 +39,8 @@ def compare(recorded: Recording, actual: Recording, *, offered_only: bool = Fals
     steps = dict.fromkeys((*recorded.answers, *actual.answers))
     results = []
     for step in steps:
-        if step.version not in recorded.offered.get(step.key, ()):
+        offered = recorded.offered.get(step.key, ())
+        if step.version not in offered and step not in recorded.answers:
             continue
         if offered_only and step.version not in actual.offered.get(step.key, ()):
             continue

@@ -10,10 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from aclbroker.broker.conformance.codes import TOKEN_KEYS
 from aclbroker.broker.conformance.outline import ANSWERED, CLOSED, NO_ANSWER
 from aclbroker.broker.conformance.recording import Step
+from aclbroker.broker.conformance.resources import TOPICS
 from aclbroker.broker.conformance.roles import SUPER
-from aclbroker.broker.conformance.rules import MISSING, TOKEN_KEYS, Difference
+from aclbroker.broker.conformance.rules import MISSING, Difference
 from aclbroker.protocol.messages import ApiKey
 
 
@@ -62,6 +64,26 @@ def _is_share_session(step: Step, difference: Difference) -> bool:
     )
 
 
+def _is_refused_topic_id(step: Step, difference: Difference) -> bool:
+    """Say whether a refused topic stands in the answer with its id there and without it here."""
+    name, has_id, _ = difference.path.removeprefix("responses[").partition("]")[0].partition("#")
+    codes = ("29", MISSING) if has_id else (MISSING, "29")
+    return (
+        step.key == ApiKey.ALTER_SHARE_GROUP_OFFSETS
+        and name in TOPICS
+        and (difference.recorded, difference.actual) == codes
+    )
+
+
+def _is_zero_fetch(step: Step, difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.FETCH
+        and step.label == "of a zero topic id beside others"
+        and difference.recorded == MISSING
+        and difference.actual in {"29", "100"}
+    )
+
+
 def _is_anonymous(step: Step, difference: Difference) -> bool:
     return (
         step.key in TOKEN_KEYS
@@ -94,6 +116,18 @@ DIVERGENCES: Final = (
         "A standalone broker keeps no share sessions, so that what follows on a session's first "
         "request is refused as a whole, with SHARE_SESSION_NOT_FOUND (KIP-932).",
         _is_share_session,
+    ),
+    Divergence(
+        "d10 refused topic ids",
+        "Kafka tells the id of a topic beside the refusal to alter a share group's offsets of it, "
+        "and the zero id if there is no such topic; here it is the zero id in both cases.",
+        _is_refused_topic_id,
+    ),
+    Divergence(
+        "d11 zero topic ids",
+        "A Fetch of a zero topic id beside a topic that is refused fails in Kafka as a whole, with "
+        "-1; here the first gets UNKNOWN_TOPIC_ID, the second its refusal.",
+        _is_zero_fetch,
     ),
     Divergence(
         "anonymous super user",

@@ -1,18 +1,20 @@
-"""What is kept of an answer: codes at their paths, authorized operations, and names listed.
+"""What is kept of an answer: codes at their paths, what stands beside a refusal, names.
 
 A path leads from the message to a field. An entry of a list stands in it by what it is about, such
 as ``topics[conformance-topic-read].partitions[0].error_code``, and by its position where it has no
-name. A topic id is shown as ``#`` and the topic's name.
+name. A topic id is shown as ``#`` and the topic's name, one that is zero and alone as ``#zero``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from aclbroker.broker.conformance.codes import refusal
 from aclbroker.broker.conformance.resources import LISTED, TopicIds
+from aclbroker.broker.conformance.told import names_in
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import ZERO_UUID
 from aclbroker.protocol.schema import FieldSpec
@@ -42,6 +44,11 @@ _NAMES: Final = (
 )
 """The fields that say what an entry is about; the first that it has counts."""
 
+_LEFT_OUT: Final = frozenset(("throttle_time_ms", *_KINDS, *_NAMES, "topic_id"))
+"""Fields that are no two times alike, or stand in the path already."""
+
+_ID_BYTES: Final = 16
+
 _LISTS: Final[dict[ApiKey, dict[str, str]]] = {
     ApiKey.METADATA: {"topics": "name"},
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: {"topics": "name"},
@@ -61,44 +68,91 @@ class Outline(NamedTuple):
     operations: dict[str, int]
     names: dict[str, list[str]]
     """By the path of a filtered list, those of `LISTED` that are in it, sorted."""
+    fields: dict[str, Any]
+    """By their paths, the fields beside a code that is compared, and inside of structs there."""
+    told: dict[str, list[str]]
+    """By the path of a message, the names of the suite in it that the request does not have."""
+    named: list[int]
+    """The codes that are compared besides those that refuse; see `Case.codes`."""
 
 
 def without_answer(outcome: str) -> Outline:
     """Return the outline of a closed connection, or of no answer."""
-    return Outline(outcome, {}, {}, {})
+    return Outline(outcome, {}, {}, {}, {}, {}, [])
 
 
-def outline(key: ApiKey, version: int, answer: Any, ids: TopicIds) -> Outline:
-    """Return the outline of an answer that was decoded at a version."""
-    made = Outline(ANSWERED, {}, {}, {})
-    _Walk(key, version, ids, made).struct(answer, "")
+def outline(
+    key: ApiKey,
+    version: int,
+    answer: Any,
+    ids: TopicIds,
+    asked: Collection[str] = (),
+    codes: Sequence[int] = (),
+) -> Outline:
+    """Return the outline of an answer that was decoded at a version.
+
+    ``asked`` has the names in the request, ``codes`` those that are compared as refusals are.
+    """
+    made = Outline(ANSWERED, {}, {}, {}, {}, {}, list(codes))
+    _Walk(key, version, ids, asked, made).struct(answer, "")
     return made
 
 
 class _Walk:
-    def __init__(self, key: ApiKey, version: int, ids: TopicIds, made: Outline) -> None:
+    def __init__(
+        self, key: ApiKey, version: int, ids: TopicIds, asked: Collection[str], made: Outline
+    ) -> None:
+        self._key = key
         self._version = version
         self._ids = ids
+        self._asked = asked
         self._made = made
         self._lists = _LISTS.get(key, {})
 
-    def struct(self, item: Any, path: str) -> None:
-        """Keep what is in a struct; `path` leads to it and ends with a dot."""
-        for field in _fields_of(item, self._version):
-            value = getattr(item, field.name)
-            where = path + field.name
-            if field.kind == "int16" and field.name.endswith("error_code"):
+    def struct(self, item: Any, path: str, *, refused: bool = False) -> None:
+        """Keep what is in a struct; `path` leads to it and ends with a dot.
+
+        Of what is `refused` all fields are kept: they are the same whatever a broker holds.
+        """
+        fields = _fields_of(item, self._version)
+        refused = refused or any(self._refuses(item, field) for field in fields)
+        for field in fields:
+            value, where = getattr(item, field.name), path + field.name
+            if field.holds_structs:
+                self._inner(field.name, value, where, refused=refused)
+            elif field.is_code:
                 self._made.codes[where] = value
             elif field.name.endswith("authorized_operations"):
                 if value != NOT_ASKED:
                     self._made.operations[where] = value
-            elif field.holds_structs and value is not None:
-                if isinstance(value, Sequence):
-                    self._entries(field.name, value, where)
-                else:
-                    self.struct(value, f"{where}.")
+            elif "message" in field.name:
+                self._message(value, where)
+            elif refused and field.name not in _LEFT_OUT:
+                self._made.fields[where] = self._plain(value)
 
-    def _entries(self, name: str, entries: Sequence[Any], where: str) -> None:
+    def _refuses(self, item: Any, field: _Field) -> bool:
+        return field.is_code and bool(
+            refusal(self._key, getattr(item, field.name), self._made.named)
+        )
+
+    def _inner(self, name: str, value: Any, where: str, *, refused: bool) -> None:
+        if isinstance(value, Sequence):
+            self._entries(name, value, where, refused=refused)
+        elif value is not None:
+            self.struct(value, f"{where}.", refused=refused)
+
+    def _message(self, text: str | None, where: str) -> None:
+        if told := sorted(set(names_in(text or "")) - set(self._asked)):
+            self._made.told[where] = told
+
+    def _plain(self, value: Any) -> Any:
+        """Return a field as JSON has it."""
+        if isinstance(value, bytes | memoryview):
+            value = bytes(value)
+            return f"#{self._ids.name_of(value)}" if len(value) == _ID_BYTES else value.hex()
+        return list(value) if isinstance(value, tuple) else value
+
+    def _entries(self, name: str, entries: Sequence[Any], where: str, *, refused: bool) -> None:
         if name in self._lists:
             names = {self._shown_name(entry, self._lists[name]) for entry in entries}
             self._made.names[where] = sorted(names & LISTED)
@@ -107,7 +161,7 @@ class _Walk:
             about = self._about(entry) or f"({position})"
             seen[about] = seen.get(about, 0) + 1
             again = f" again {seen[about]}" if seen[about] > 1 else ""
-            self.struct(entry, f"{where}[{about}{again}].")
+            self.struct(entry, f"{where}[{about}{again}].", refused=refused)
 
     def _shown_name(self, entry: Any, field: str) -> str:
         name: str | None = getattr(entry, field)
@@ -120,15 +174,18 @@ class _Walk:
         name = next((each for each in _NAMES if each in names), None)
         if name is not None and (value := getattr(entry, name)) is not None:
             parts.append(str(value))
-        if "topic_id" in names and (topic_id := entry.topic_id) != ZERO_UUID:
-            parts.append(f"#{self._ids.name_of(topic_id)}")
+        if "topic_id" in names:
+            if (topic_id := entry.topic_id) != ZERO_UUID:
+                parts.append(f"#{self._ids.name_of(topic_id)}")
+            elif not any(parts):
+                parts.append("#zero")
         return "".join(parts)
 
 
 class _Field(NamedTuple):
     name: str
-    kind: Any
     holds_structs: bool
+    is_code: bool
 
 
 def _fields_of(item: Any, version: int) -> tuple[_Field, ...]:
@@ -144,5 +201,6 @@ def _fields_at(cls: Any, version: int) -> tuple[_Field, ...]:
         if spec is None or version not in spec.versions:
             continue
         kind = spec.kind[0] if isinstance(spec.kind, list) else spec.kind
-        found.append(_Field(field.name, spec.kind, isinstance(kind, type)))
+        is_code = spec.kind == "int16" and field.name.endswith("error_code")
+        found.append(_Field(field.name, isinstance(kind, type), is_code))
     return tuple(found)

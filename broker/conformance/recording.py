@@ -1,11 +1,12 @@
 """What a broker answered to the suite, and the file that keeps it: gzipped JSON.
 
 The file holds each different outline once, and for each case, version and role the number of its
-outline. Format 1::
+outline. Format 2::
 
-    {"format": 1, "broker": "Apache Kafka 4.3.0",
+    {"format": 2, "broker": "Apache Kafka 4.3.0",
      "offered": {"PRODUCE": [0, 13], ...},
-     "outlines": [["answered", {path: code}, {path: operations}, {path: [name, ...]}], ...],
+     "outlines": [["answered", {path: code}, {path: operations}, {path: [name, ...]},
+                   {path: field}, {path: [name told, ...]}, [code, ...]], ...],
      "answers": {"PRODUCE": {"to each topic": {"12": {"none": 3, ...}, ...}, ...}, ...}}
 """
 
@@ -21,7 +22,7 @@ from typing import Any, Final, NamedTuple
 from aclbroker.broker.conformance.outline import Outline
 from aclbroker.protocol.messages import ApiKey
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 PACKAGED: Final = "kafka-4.3.0.json.gz"
 """The recording of a real Kafka 4.3.0."""
 

@@ -100,6 +100,8 @@ def transaction(right: str) -> str:
 
 
 TOPICS: Final = tuple(map(topic, TOPIC_RIGHTS))
+DELETED_TOPIC: Final = f"{PREFIX}deleted-topic"
+"""A topic that the role `resources` may delete and not describe, and deletes where it can."""
 GROUPS: Final = tuple(map(group, GROUP_RIGHTS))
 SHARE_GROUPS: Final = tuple(map(share_group, GROUP_RIGHTS))
 TRANSACTIONS: Final = tuple(map(transaction, TRANSACTION_RIGHTS))
@@ -124,7 +126,7 @@ class TopicIds:
     """The ids of the suite's topics on one broker, both ways; absent topics have made-up ids."""
 
     def __init__(self, existing: Mapping[str, bytes]) -> None:
-        absent = {name: made_up_id(name) for name in (*TOPICS, *ABSENT_TOPICS)}
+        absent = {name: made_up_id(name) for name in (*TOPICS, *ABSENT_TOPICS, DELETED_TOPIC)}
         self._ids = absent | dict(existing)
         self._names = {topic_id: name for name, topic_id in self._ids.items()}
 

@@ -20,6 +20,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.bindings import AclOperation as Op
 from aclbroker.broker.conformance.resources import (
+    DELETED_TOPIC,
     GROUP_RIGHTS,
     SOMEBODY,
     TOPIC_RIGHTS,
@@ -92,6 +93,10 @@ def _resources(principal: str) -> tuple[AclBinding, ...]:
             acls += _rights_acls(ResourceType.GROUP, name_of(right), rights, principal)
     for right, rights in TRANSACTION_RIGHTS.items():
         acls += _rights_acls(ResourceType.TRANSACTIONAL_ID, transaction(right), rights, principal)
+    acls += [
+        _acl(ResourceType.TOPIC, DELETED_TOPIC, principal, Op.DELETE),
+        _acl(ResourceType.TOPIC, DELETED_TOPIC, principal, Op.DESCRIBE, AclPermission.DENY),
+    ]
     somebody = f"User:{SOMEBODY}"
     acls += [
         _acl(ResourceType.USER, somebody, principal, operation)

@@ -1,37 +1,29 @@
 """The rules by which two outlines of the same step are alike.
 
-Only authorization is compared. Which of the other codes a broker answers depends on what it holds,
-so all of them mean "not refused". docs/conformance.md explains the rules to users.
+Only authorization is compared, and what is wrong with a request itself. Which of the other codes a
+broker answers depends on what it holds, so all of them mean "not refused". docs/conformance.md
+explains the rules to users.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from aclbroker.broker.conformance.codes import refusal
 from aclbroker.broker.conformance.outline import ANSWERED, Outline
 from aclbroker.protocol.messages import ApiKey
-
-REFUSALS: Final = frozenset((29, 30, 31, 53, 54, 65))
-"""Topic, group, cluster and transactional id, no authorizer, delegation token."""
-
-TOKEN_CODES: Final = frozenset(range(61, 67))
-"""What an API of delegation tokens can say about tokens."""
-
-TOKEN_KEYS: Final = frozenset(
-    (
-        ApiKey.CREATE_DELEGATION_TOKEN,
-        ApiKey.RENEW_DELEGATION_TOKEN,
-        ApiKey.EXPIRE_DELEGATION_TOKEN,
-        ApiKey.DESCRIBE_DELEGATION_TOKEN,
-    )
-)
 
 MISSING: Final = "missing"
 """How a code of an entry that is not there is shown."""
 
 NOT_TOLD: Final = "not told"
 """How authorized operations are shown that are not told."""
+
+
+SILENT: Final = "telling no name"
+"""How a message is shown that has no name which its request does not have."""
 
 
 class Difference(NamedTuple):
@@ -59,7 +51,9 @@ def differences(
         return
     if recorded.outcome != ANSWERED:
         return
-    yield from _code_differences(key, recorded.codes, actual.codes)
+    yield from _messages(recorded, actual)
+    codes = list(_code_differences(key, recorded, actual))
+    yield from codes or _field_differences(recorded.fields, actual.fields)
     yield from _operation_differences(recorded, actual)
     for path in sorted(recorded.names.keys() & actual.names.keys()):
         yield from _name_differences(
@@ -67,27 +61,36 @@ def differences(
         )
 
 
-def refusal(key: ApiKey, code: int | None) -> int:
-    """Return a code as it is compared: the code if it refuses, else 0.
-
-    No code, of an entry that is missing, refuses nothing: an entry that is allowed may be there or
-    not, as brokers hold different things.
-    """
-    refusals = REFUSALS | TOKEN_CODES if key in TOKEN_KEYS else REFUSALS
-    return code if code in refusals else 0
-
-
 def _shown(code: int | None) -> str:
     return MISSING if code is None else str(code)
 
 
-def _code_differences(
-    key: ApiKey, recorded: dict[str, int], actual: dict[str, int]
-) -> Iterator[Difference]:
-    for path in sorted(recorded.keys() | actual.keys()):
-        before, now = (refusal(key, codes.get(path)) for codes in (recorded, actual))
+def _messages(recorded: Outline, actual: Outline) -> Iterator[Difference]:
+    # A difference in any case: what is told so may be alike on both sides and is wrong on both.
+    for path in sorted(recorded.told.keys() | actual.told.keys()):
+        yield Difference(path, *(_told(each.told.get(path)) for each in (recorded, actual)))
+
+
+def _told(names: list[str] | None) -> str:
+    return f"telling {', '.join(names)}" if names else SILENT
+
+
+def _code_differences(key: ApiKey, recorded: Outline, actual: Outline) -> Iterator[Difference]:
+    named = {*recorded.named, *actual.named}
+    for path in sorted(recorded.codes.keys() | actual.codes.keys()):
+        codes = recorded.codes.get(path), actual.codes.get(path)
+        before, now = (refusal(key, code, named) for code in codes)
         if before != now:
-            yield Difference(path, _shown(recorded.get(path)), _shown(actual.get(path)))
+            yield Difference(path, *map(_shown, codes))
+
+
+def _field_differences(recorded: dict[str, Any], actual: dict[str, Any]) -> Iterator[Difference]:
+    for path in sorted(recorded.keys() | actual.keys()):
+        before, now = (
+            json.dumps(each[path]) if path in each else MISSING for each in (recorded, actual)
+        )
+        if before != now:
+            yield Difference(path, before, now)
 
 
 def _operation_differences(recorded: Outline, actual: Outline) -> Iterator[Difference]:

@@ -14,6 +14,7 @@ from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, out
 from aclbroker.broker.conformance.recording import Recording, Step
 from aclbroker.broker.conformance.resources import TopicIds
 from aclbroker.broker.conformance.roles import ROLES, Role
+from aclbroker.broker.conformance.told import names_asked
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from aclbroker.protocol.primitives import ProtocolError
@@ -79,7 +80,11 @@ def _versions(case: Case, cluster: Cluster) -> list[int]:
     """Return the versions of a case that the broker offers and we know, in order."""
     offered = cluster.offered.get(case.key, range(0))
     wanted = versions_in(case.versions)
-    return [each for each in APIS[case.key].versions if each in offered and each in wanted]
+    return [
+        each
+        for each in APIS[case.key].versions
+        if each in wanted and (each in offered or not case.advertised)
+    ]
 
 
 class _Player:
@@ -114,7 +119,8 @@ class _Player:
     def _answer(self, client: BlockingClient, case: Case, version: int) -> Outline:
         if case.answered:
             answer = client.ask(case.key, version, case.message)
-            return outline(case.key, version, answer, self._ids)
+            asked = names_asked(case.key, version, case.message)
+            return outline(case.key, version, answer, self._ids, asked, case.codes)
         client.request(case.key, version, case.message)
         # The next request is answered unless the broker closed the connection over this one.
         client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())

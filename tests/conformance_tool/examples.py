@@ -2,16 +2,17 @@
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 from aclbroker.broker.conformance.outline import ANSWERED, Outline
 from aclbroker.broker.conformance.recording import Recording, Step
-from aclbroker.broker.conformance.resources import GROUPS, TOPICS
+from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
 from aclbroker.protocol.messages import ApiKey
 from tests.support.accounts import PASSWORDS, properties_text
 from tests.support.broker import COMMAND
 
 CATALOG = {
-    "aclbroker.catalog.topics": ",".join(f"{name}:1" for name in TOPICS),
+    "aclbroker.catalog.topics": ",".join(f"{name}:1" for name in (*TOPICS, DELETED_TOPIC)),
     "aclbroker.catalog.groups": ",".join(GROUPS),
 }
 """What a broker of ours must be told that it has."""
@@ -23,9 +24,14 @@ def answered(
     codes: dict[str, int] | None = None,
     operations: dict[str, int] | None = None,
     names: dict[str, list[str]] | None = None,
+    fields: dict[str, Any] | None = None,
+    told: dict[str, list[str]] | None = None,
+    named: list[int] | None = None,
 ) -> Outline:
     """The outline of an answer."""
-    return Outline(ANSWERED, codes or {}, operations or {}, names or {})
+    return Outline(
+        ANSWERED, codes or {}, operations or {}, names or {}, fields or {}, told or {}, named or []
+    )
 
 
 def step(

@@ -8,6 +8,7 @@ import pytest
 from aclbroker.broker.conformance.comparison import compare
 from aclbroker.broker.conformance.outline import CLOSED, Outline, without_answer
 from aclbroker.broker.conformance.recording import Recording, Step, dumps, loads, packaged_recording
+from aclbroker.broker.conformance.resources import topic
 from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 
@@ -102,6 +103,36 @@ def test_a_version_that_the_broker_does_not_offer_is_a_difference_unless_it_is_a
     [result] = compare(kafka, less)
     assert [str(each) for each in result.unexplained] == [": recorded answered, is not offered"]
     assert compare(kafka, less, offered_only=True) == []
+
+
+def test_a_case_that_was_sent_though_its_key_is_not_offered_is_compared():
+    kafka, ours = (Recording(n, {}, {step(): o}) for n, o in (("k", ALLOWED), ("o", REFUSED)))
+    [result] = compare(kafka, ours)
+    assert [str(each) for each in result.unexplained] == [f"{PATH}: recorded 0, is 29"]
+
+
+def test_no_message_of_kafka_tells_a_name_that_its_request_does_not_have(kafka: Recording):
+    assert not any(outline.told for outline in kafka.answers.values())
+
+
+def test_a_field_beside_a_refusal_of_kafka_is_missed_when_it_is_altered(kafka: Recording):
+    place = step(ApiKey.OFFSET_FETCH, "of each topic in 'conformance-group-closed'", 1, "none")
+    outline = kafka.answers[place]
+    path = next(path for path in outline.fields if path.endswith("committed_offset"))
+    changed = outline._replace(fields=outline.fields | {path: 0})
+    [result] = compare(one_step(kafka, place, outline), one_step(kafka, place, changed))
+    assert [str(each) for each in result.unexplained] == [f"{path}: recorded -1, is 0"]
+
+
+def test_the_id_of_a_refused_topic_may_be_left_out_and_nothing_else_of_it():
+    place = step(ApiKey.ALTER_SHARE_GROUP_OFFSETS, "in 'a'", 0)
+    name, end = topic("closed"), "partitions[0].error_code"
+    told = answered({f"responses[{name}#{name}].{end}": 29})
+    hidden = answered({f"responses[{name}].{end}": 29})
+    kafka, ours = recording({place: told}), recording({place: hidden})
+    [result] = compare(kafka, ours)
+    assert (result.passed, result.explained) == (True, ("d10 refused topic ids",))
+    assert not compare(ours, kafka)[0].passed
 
 
 def test_a_key_that_the_broker_does_not_offer_is_a_difference():

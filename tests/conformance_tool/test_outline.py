@@ -1,15 +1,22 @@
 """What is kept of an answer."""
 
+import pytest
+
 from aclbroker.broker.conformance.outline import ANSWERED, outline
 from aclbroker.broker.conformance.resources import TopicIds, group, made_up_id, topic
+from aclbroker.broker.conformance.told import names_asked
 from aclbroker.protocol.messages import (
     ApiKey,
     create_acls,
+    delete_topics,
     describe_cluster,
     describe_configs,
     fetch,
     list_groups,
+    list_partition_reassignments,
     metadata,
+    offset_fetch,
+    produce,
     write_txn_markers,
 )
 from aclbroker.protocol.primitives import ZERO_UUID
@@ -116,3 +123,63 @@ def test_a_listed_topic_without_a_name_is_known_by_its_id():
     made = metadata_of(metadata.MetadataResponseTopic(0, None, b"r" * 16))
     assert made.names == {"topics": [READ]}
     assert metadata_of(metadata.MetadataResponseTopic(0, None, ZERO_UUID)).names == {"topics": []}
+
+
+def test_fields_beside_a_refusal_and_inside_of_it_are_kept():
+    partition = offset_fetch.OffsetFetchResponsePartition(0, -1, -1, "", 30)
+    allowed = offset_fetch.OffsetFetchResponsePartition(1, 7, 3, "mine", 0)
+    topic_ = offset_fetch.OffsetFetchResponseTopic(READ, [partition, allowed])
+    made = outline(ApiKey.OFFSET_FETCH, 5, offset_fetch.OffsetFetchResponse(topics=[topic_]), IDS)
+    path = f"topics[{READ}].partitions[0]"
+    assert made.fields == {
+        f"{path}.committed_offset": -1,
+        f"{path}.committed_leader_epoch": -1,
+        f"{path}.metadata": "",
+    }
+
+
+def test_what_a_refusal_repeats_of_its_request_is_kept():
+    m = list_partition_reassignments
+    topic_ = m.OngoingTopicReassignment(READ, [m.OngoingPartitionReassignment(3, replicas=())])
+    answer = m.ListPartitionReassignmentsResponse(error_code=31, topics=[topic_])
+    made = outline(ApiKey.LIST_PARTITION_REASSIGNMENTS, 0, answer, IDS)
+    assert made.fields[f"topics[{READ}].partitions[3].replicas"] == []
+
+
+def test_fields_beside_a_code_that_the_case_names_are_kept():
+    topic_ = metadata.MetadataResponseTopic(42, READ, b"x" * 16)
+    answer = metadata.MetadataResponse(topics=[topic_])
+    assert outline(ApiKey.METADATA, 12, answer, IDS).fields == {}
+    made = outline(ApiKey.METADATA, 12, answer, IDS, codes=[42])
+    assert made.fields == {f"topics[{READ}#?].is_internal": False}
+    assert made.named == [42]
+
+
+def test_an_id_that_is_zero_and_alone_is_shown_so():
+    made = metadata_of(metadata.MetadataResponseTopic(100, None, ZERO_UUID))
+    assert list(made.codes) == ["topics[#zero].error_code"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"Not allowed to read {READ} and {CLOSED}.", [READ]),
+        (f"{READ}-0 has moved", [READ]),
+        (f"{topic('prefixed-denied')}", [topic("prefixed-denied")]),
+        (f"{CLOSED} and conformance-whatever", None),
+        ("Topic authorization failed.", None),
+        (None, None),
+    ],
+)
+def test_names_in_a_message_that_the_request_does_not_have_are_kept(text: str, told: list[str]):
+    result = delete_topics.DeletableTopicResult(None, b"r" * 16, 29, text)
+    answer = delete_topics.DeleteTopicsResponse(responses=[result])
+    made = outline(ApiKey.DELETE_TOPICS, 6, answer, IDS, asked={CLOSED})
+    assert made.told == ({f"responses[#{READ}].error_message": told} if told else {})
+
+
+def test_a_request_has_the_names_that_its_version_sends():
+    named = produce.TopicProduceData(READ, b"r" * 16, [])
+    request = produce.ProduceRequest(topic_data=[named], acks=1, timeout_ms=1)
+    assert names_asked(ApiKey.PRODUCE, 12, request) == {READ}
+    assert names_asked(ApiKey.PRODUCE, 13, request) == set()

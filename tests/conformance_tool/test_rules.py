@@ -85,3 +85,29 @@ def test_no_answer_is_not_like_an_answer(outcome: str):
 
 def test_a_closed_connection_is_not_like_no_answer():
     assert found(without_answer(CLOSED), without_answer(NO_ANSWER)) != []
+
+
+def test_a_code_that_the_case_names_is_compared():
+    before, now = answered({PATH: 42}, named=[42]), answered({PATH: 3}, named=[42])
+    assert found(before, now) == [f"{PATH}: recorded 42, is 3"]
+    assert found(before, answered(named=[42])) == [f"{PATH}: recorded 42, is missing"]
+    assert found(answered({PATH: 3}, named=[42]), answered({PATH: 0}, named=[42])) == []
+
+
+def test_a_field_beside_a_refusal_is_compared():
+    before, now = ({PATH: 30}, {"topics[a].offset": -1}), ({PATH: 30}, {"topics[a].offset": 0})
+    outlines = [answered(codes, fields=fields) for codes, fields in (before, now)]
+    assert found(*outlines) == ["topics[a].offset: recorded -1, is 0"]
+    assert found(outlines[0], answered({PATH: 30})) == ["topics[a].offset: recorded -1, is missing"]
+
+
+def test_fields_are_not_compared_where_the_codes_differ():
+    before = answered({PATH: 30}, fields={"topics[a].offset": -1})
+    assert found(before, answered({PATH: 0})) == [f"{PATH}: recorded 30, is 0"]
+
+
+def test_a_name_that_a_message_tells_is_a_difference_even_on_both_sides():
+    silent, telling = answered({PATH: 29}), answered({PATH: 29}, told={"error_message": ["a"]})
+    assert found(silent, telling) == ["error_message: recorded telling no name, is telling a"]
+    assert found(telling, telling) == ["error_message: recorded telling a, is telling a"]
+    assert found(silent, silent) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.case import INVALID, Case
 from aclbroker.broker.conformance.resources import ABSENT_TOPICS, TOPICS
 from aclbroker.protocol.messages import (
     ApiKey,
@@ -14,6 +14,8 @@ from aclbroker.protocol.messages import (
     describe_cluster,
     describe_log_dirs,
     describe_quorum,
+    get_telemetry_subscriptions,
+    push_telemetry,
     remove_raft_voter,
     unregister_broker,
     update_features,
@@ -34,6 +36,7 @@ def cases() -> Iterator[Case]:
             describe_cluster.DescribeClusterRequest(include, endpoint_type=1),
         )
     yield from _log_dirs()
+    yield from _telemetry()
     yield Case(
         ApiKey.DESCRIBE_QUORUM,
         "of the metadata",
@@ -72,6 +75,22 @@ def cases() -> Iterator[Case]:
         ApiKey.REMOVE_RAFT_VOTER,
         "of another cluster",
         remove_raft_voter.RemoveRaftVoterRequest(_OTHER_CLUSTER, _NO_BROKER, ZERO_UUID),
+    )
+
+
+def _telemetry() -> Iterator[Case]:
+    yield Case(
+        ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
+        "of a new client",
+        get_telemetry_subscriptions.GetTelemetrySubscriptionsRequest(ZERO_UUID),
+        advertised=False,
+    )
+    yield Case(
+        ApiKey.PUSH_TELEMETRY,
+        "of no client",
+        push_telemetry.PushTelemetryRequest(ZERO_UUID),
+        codes=(INVALID,),
+        advertised=False,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.case import NO_TOPIC_ID, Case
 from aclbroker.broker.conformance.corpus.records import batch
 from aclbroker.broker.conformance.resources import (
     ABSENT_TOPICS,
@@ -22,6 +22,7 @@ from aclbroker.protocol.messages import (
     offset_for_leader_epoch,
     produce,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _ALLOWED: Final = (topic("write"), topic("prefixed"))
@@ -100,6 +101,12 @@ def _produce(ids: TopicIds) -> Iterator[Case]:
             _produce_request(ids, TOPICS, transactional, transactional_id=transaction(right)),
         )
     yield case("transactional without id", _produce_request(ids, TOPICS, transactional))
+    beside_zero = _produce_request(ids, (topic("write"), topic("closed")), plain)
+    zero = produce.TopicProduceData(
+        "", ZERO_UUID, [produce.PartitionProduceData(index=0, records=plain)]
+    )
+    beside_zero.topic_data = [zero, *beside_zero.topic_data]
+    yield Case(ApiKey.PRODUCE, "to a zero topic id", beside_zero, "13+", codes=(NO_TOPIC_ID,))
     yield case(
         "plain with a transactional id",
         _produce_request(ids, TOPICS, plain, transactional_id=transaction("closed")),
@@ -130,6 +137,15 @@ def _fetch(ids: TopicIds) -> Iterator[Case]:
     yield Case(ApiKey.FETCH, "of each topic", _fetch_request(ids, _ALL_TOPICS))
     yield Case(ApiKey.FETCH, "of no topic", _fetch_request(ids, ()))
     yield Case(ApiKey.FETCH, "by a follower", _fetch_request(ids, _ALL_TOPICS, _FOLLOWER))
+    for label, others, replica in (
+        ("of a zero topic id", (), _CONSUMER),
+        ("of a zero topic id by a follower", (), _FOLLOWER),
+        ("of a zero topic id beside others", (topic("read"), topic("closed")), _CONSUMER),
+    ):
+        request = _fetch_request(ids, others, replica)
+        partition = fetch.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1024)
+        request.topics = [fetch.FetchTopic("", ZERO_UUID, [partition]), *request.topics]
+        yield Case(ApiKey.FETCH, label, request, "13+", codes=(NO_TOPIC_ID,))
     session = _fetch_request(ids, TOPICS)
     session.session_epoch = 0
     yield Case(ApiKey.FETCH, "in a new session", session)

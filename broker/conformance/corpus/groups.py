@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.case import DELETERS, NO_TOPIC_ID, Case
 from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
     ABSENT_TOPICS,
@@ -13,6 +13,7 @@ from aclbroker.broker.conformance.resources import (
     TOPICS,
     TRANSACTIONS,
     TopicIds,
+    absent_group,
     group,
 )
 from aclbroker.protocol.messages import (
@@ -29,6 +30,7 @@ from aclbroker.protocol.messages import (
     offset_fetch,
     sync_group,
 )
+from aclbroker.protocol.primitives import ZERO_UUID
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _NO_GROUP: Final = ""
@@ -45,6 +47,8 @@ def cases(ids: TopicIds) -> Iterator[Case]:
         yield _offset_commit(ids, name)
         yield from _offset_fetch(ids, name)
         yield _offset_delete(name)
+    for right in ("read", "closed"):
+        yield from _zero_topic_ids(ids, group(right))
     yield from _many_groups()
     yield from _offset_fetch_of_groups(ids)
 
@@ -163,6 +167,29 @@ def _offset_fetch(ids: TopicIds, name: str) -> Iterator[Case]:
     )
 
 
+def _zero_topic_ids(ids: TopicIds, name: str) -> Iterator[Case]:
+    topics = [("", ZERO_UUID), *((each, ids.id_of(each)) for each in TOPICS)]
+    partition = offset_commit.OffsetCommitRequestPartition(
+        partition_index=0, committed_offset=0, committed_metadata=""
+    )
+    committed = offset_commit.OffsetCommitRequest(
+        group_id=name,
+        generation_id_or_member_epoch=1,
+        member_id=_MEMBER,
+        group_instance_id=None,
+        topics=[offset_commit.OffsetCommitRequestTopic(*topic, [partition]) for topic in topics],
+    )
+    fetched = offset_fetch.OffsetFetchRequest(
+        groups=[
+            _offsets_of(
+                name, [offset_fetch.OffsetFetchRequestTopics(*topic, [0]) for topic in topics]
+            )
+        ]
+    )
+    for key, request in ((ApiKey.OFFSET_COMMIT, committed), (ApiKey.OFFSET_FETCH, fetched)):
+        yield Case(key, f"of a zero topic id in {name!r}", request, "10+", codes=(NO_TOPIC_ID,))
+
+
 def _offsets_of(
     name: str, topics: list[offset_fetch.OffsetFetchRequestTopics] | None
 ) -> offset_fetch.OffsetFetchRequestGroup:
@@ -222,6 +249,13 @@ def _many_groups() -> Iterator[Case]:
     )
     yield Case(
         ApiKey.DELETE_GROUPS, "an empty list", delete_groups.DeleteGroupsRequest(groups_names=())
+    )
+    yield Case(
+        ApiKey.DELETE_GROUPS,
+        "named twice",
+        delete_groups.DeleteGroupsRequest(
+            groups_names=[absent_group(right) for right in ("closed", "delete", "closed")] * 2
+        ),
     )
     yield Case(
         ApiKey.DELETE_GROUPS,

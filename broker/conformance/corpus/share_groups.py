@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.case import DELETERS, INVALID, Case
 from aclbroker.broker.conformance.corpus.member_groups import SUBSCRIPTIONS
 from aclbroker.broker.conformance.resources import (
     ABSENT_GROUPS,
@@ -45,6 +45,8 @@ def cases(ids: TopicIds) -> Iterator[Case]:
         yield from _members(name)
         yield _acknowledge(ids, f"in no session of {name!r}", name, _EPOCH)
         yield _fetch(ids, f"in no session of {name!r}", name, _EPOCH)
+    for right in ("read", "closed"):
+        yield from _invalid_members(ids, share_group(right))
     for right in ("read", "prefixed-denied"):
         yield from _session(ids, share_group(right))
     for name in (*SHARE_GROUPS, ABSENT_GROUPS[0], ""):
@@ -69,6 +71,20 @@ def _members(name: str) -> Iterator[Case]:
             f"{name!r} with {label}",
             share_group_heartbeat.ShareGroupHeartbeatRequest(name, _MEMBER, _EPOCH, None, topics),
         )
+
+
+def _invalid_members(ids: TopicIds, name: str) -> Iterator[Case]:
+    """Yield requests of members whose ids Kafka takes for none (KafkaApis.isMemberIdValid)."""
+    for label, member in (("an empty member id", ""), ("a member id of 37 letters", "x" * 37)):
+        heartbeat = share_group_heartbeat.ShareGroupHeartbeatRequest(
+            name, member, _EPOCH, None, (topic("closed"),)
+        )
+        fetched = _fetch(ids, f"{name!r} with {label}", name, _EPOCH)
+        acknowledged = _acknowledge(ids, f"{name!r} with {label}", name, _EPOCH)
+        fetched.message.member_id = acknowledged.message.member_id = member
+        yield Case(ApiKey.SHARE_GROUP_HEARTBEAT, fetched.label, heartbeat, codes=(INVALID,))
+        yield fetched._replace(codes=(INVALID,))
+        yield acknowledged._replace(codes=(INVALID,))
 
 
 def _session(ids: TopicIds, name: str) -> Iterator[Case]:

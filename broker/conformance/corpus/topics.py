@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aclbroker.broker.conformance.case import DELETERS, Case
+from aclbroker.broker.conformance.case import DELETERS, INVALID, Case
 from aclbroker.broker.conformance.resources import (
     ABSENT_TOPICS,
+    DELETED_TOPIC,
     TOPICS,
     TopicIds,
+    absent_topic,
     created_topic,
     topic,
 )
@@ -28,6 +30,7 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _TIMEOUT_MS: Final = 1000
+_PARTITION_LIMIT: Final = 2000
 _NOT_DELETED: Final = tuple(
     topic(right) for right in ("read", "describe", "alter-configs", "prefixed-denied", "closed")
 )
@@ -79,14 +82,37 @@ def _metadata(ids: TopicIds) -> Iterator[Case]:
 
 
 def _describe_topic_partitions() -> Iterator[Case]:
-    def request(*names: str) -> describe_topic_partitions.DescribeTopicPartitionsRequest:
-        return describe_topic_partitions.DescribeTopicPartitionsRequest(
-            topics=[describe_topic_partitions.TopicRequest(name) for name in names],
-            cursor=None,
+    m = describe_topic_partitions
+
+    def request(
+        *names: str, cursor: tuple[str, int] | None = None
+    ) -> m.DescribeTopicPartitionsRequest:
+        return m.DescribeTopicPartitionsRequest(
+            topics=[m.TopicRequest(name) for name in names],
+            response_partition_limit=_PARTITION_LIMIT,
+            cursor=m.Cursor(*cursor) if cursor else None,
         )
 
     yield Case(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "of all topics", request())
     yield Case(ApiKey.DESCRIBE_TOPIC_PARTITIONS, "of each topic", request(*_ALL_TOPICS))
+    for label, cursor in {
+        "from a topic on": (topic("describe"), 0),
+        "from a closed topic on": (topic("closed"), 0),
+        "from a topic on that is not asked for": (topic("none"), 0),
+        "from a negative partition on": (topic("describe"), -1),
+    }.items():
+        for asked, names in (("of each topic", _ALL_TOPICS), ("of all topics", ())):
+            yield Case(
+                ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+                f"{asked} {label}",
+                request(*names, cursor=cursor),
+                codes=(INVALID,),
+            )
+    yield Case(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        "of topics named twice",
+        request(*(topic("describe"), topic("closed")) * 2),
+    )
 
 
 def _create_topics() -> Iterator[Case]:
@@ -105,7 +131,8 @@ def _create_topics() -> Iterator[Case]:
     yield Case(
         ApiKey.CREATE_TOPICS,
         "named twice",
-        request(topic("closed"), *ABSENT_TOPICS[:2], *ABSENT_TOPICS[:2]),
+        request(topic("closed"), *ABSENT_TOPICS[:2], *ABSENT_TOPICS[:2], topic("closed")),
+        codes=(INVALID,),
     )
     yield Case(
         ApiKey.CREATE_TOPICS, "that are there, for good", request(*TOPICS, validate_only=False)
@@ -131,6 +158,44 @@ def _delete_topics(ids: TopicIds) -> Iterator[Case]:
     yield Case(ApiKey.DELETE_TOPICS, "that are not there", request(*map(by_name, ABSENT_TOPICS)))
     yield Case(ApiKey.DELETE_TOPICS, "an empty list", request())
     yield Case(ApiKey.DELETE_TOPICS, "by unknown id", request(*map(by_id, ABSENT_TOPICS)), "6+")
+    twice = (topic("describe"), topic("closed"), absent_topic("closed")) * 2
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "named twice",
+        request(*map(by_name, twice), by_name(absent_topic("delete")), by_name(twice[0])),
+        codes=(INVALID,),
+    )
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "by an id twice",
+        request(*map(by_id, twice), by_id(twice[0])),
+        "6+",
+        codes=(INVALID,),
+    )
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "by neither name nor id, and by both",
+        request(
+            delete_topics.DeleteTopicState(None, ZERO_UUID),
+            delete_topics.DeleteTopicState(twice[0], ids.id_of(twice[0])),
+        ),
+        "6+",
+        codes=(INVALID,),
+    )
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "that may be deleted and not described",
+        request(by_name(DELETED_TOPIC)),
+        without=DELETERS,
+    )
+    yield Case(
+        ApiKey.DELETE_TOPICS,
+        "by the id of one that may be deleted and not described",
+        request(by_id(DELETED_TOPIC)),
+        "6+",
+        # In a real broker the role `resources` has deleted it.
+        without=(*DELETERS, "cluster-1", "cluster-2", "cluster-4"),
+    )
     yield Case(
         ApiKey.DELETE_TOPICS,
         "that are there",
@@ -147,7 +212,12 @@ def _delete_topics(ids: TopicIds) -> Iterator[Case]:
 
 
 def _create_partitions() -> Iterator[Case]:
-    for label, names in (("of topics", _ALL_TOPICS), ("of a topic named twice", TOPICS[:1] * 2)):
+    twice = (*(topic("alter"), topic("closed"), absent_topic("closed")) * 2, topic("closed"))
+    for label, names in (
+        ("of topics", _ALL_TOPICS),
+        ("of a topic named twice", TOPICS[:1] * 2),
+        ("of topics named twice and one named once", (*twice, topic("describe"))),
+    ):
         yield Case(
             ApiKey.CREATE_PARTITIONS,
             label,
@@ -159,6 +229,7 @@ def _create_partitions() -> Iterator[Case]:
                 timeout_ms=_TIMEOUT_MS,
                 validate_only=True,
             ),
+            codes=(INVALID,) if "twice" in label else (),
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from aclbroker.broker.conformance.case import Case
+from aclbroker.broker.conformance.case import NOT_ATTEMPTED, WRONG_PARTITION, Case
 from aclbroker.broker.conformance.resources import (
     ABSENT_TOPICS,
     TOPICS,
@@ -80,23 +80,22 @@ def _add_partitions(name: str) -> Iterator[Case]:
         "an absent topic": (topic("write"), absent_topic("write")),
         "absent and closed topics": (topic("write"), absent_topic("write"), topic("closed")),
     }
-    for label, names in lists.items():
+    for which, names in lists.items():
         topics = [m.AddPartitionsToTxnTopic(each, [0, 1]) for each in names]
-        yield Case(
-            ApiKey.ADD_PARTITIONS_TO_TXN,
-            f"{name!r} with {label}",
-            m.AddPartitionsToTxnRequest(
-                transactions=[
-                    m.AddPartitionsToTxnTransaction(
-                        name, **_PRODUCER, verify_only=True, topics=topics
-                    )
-                ],
-                v3_and_below_transactional_id=name,
-                v3_and_below_producer_id=_PRODUCER["producer_id"],
-                v3_and_below_producer_epoch=_PRODUCER["producer_epoch"],
-                v3_and_below_topics=topics,
-            ),
+        request = m.AddPartitionsToTxnRequest(
+            transactions=[
+                m.AddPartitionsToTxnTransaction(name, **_PRODUCER, verify_only=True, topics=topics)
+            ],
+            v3_and_below_transactional_id=name,
+            v3_and_below_producer_id=_PRODUCER["producer_id"],
+            v3_and_below_producer_epoch=_PRODUCER["producer_epoch"],
+            v3_and_below_topics=topics,
         )
+        # The topics have one partition, so that each request has some that are not there.
+        codes = (WRONG_PARTITION, NOT_ATTEMPTED)
+        label = f"{name!r} with {which}"
+        yield Case(ApiKey.ADD_PARTITIONS_TO_TXN, label, request, "0-3", codes=codes)
+        yield Case(ApiKey.ADD_PARTITIONS_TO_TXN, f"{label}, by a broker", request, "4+")
 
 
 def _verify_partitions() -> Case:
