@@ -23,7 +23,8 @@ def address(text: str):
 
 
 def host_matches(host: str, peer: str, cidr: bool) -> bool:
-    if host == "*" or address(host) == address(peer):
+    everywhere = peer.partition("%")[0] if peer else peer
+    if host == "*" or address(host) in {address(peer), address(everywhere)}:
         return True
     if not cidr or "/" not in host:
         return False

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
-from aclbroker.broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.hosts import (
+    Subnet,
+    SubnetSize,
+    canonical,
+    enclosing_subnets,
+    subnet,
+    without_zone,
+)
 
 _NOTHING: dict[str, int] = {}
 
@@ -123,12 +130,13 @@ class Grantees:
     def matching(self, principals: tuple[str, ...], address: str) -> list[Grants]:
         """Return the grants to any of the principals at an address in canonical form.
 
-        ACLs mean them by each principal and by ``User:*``, from that address, a subnet around it,
-        or ``*``.
+        ACLs mean them by each principal and by ``User:*``, from that address, with its zone or
+        without, a subnet around it, or ``*``.
         """
         found = []
+        hosts = [*_written(address), WILDCARD]
         for principal in (*principals, WILDCARD_PRINCIPAL):
-            for host in (address, WILDCARD):
+            for host in hosts:
                 grants = self.get(principal, host)
                 if grants is not None:
                     found.append(grants)
@@ -137,7 +145,7 @@ class Grantees:
         return found
 
     def _matching_rewritten(self, principals: tuple[str, ...], address: str) -> Iterator[Grants]:
-        keys: list[str | Subnet] = [address]
+        keys: list[str | Subnet] = [*_written(address)]
         if self._sizes:
             keys += enclosing_subnets(address, self._sizes)
         for principal in (*principals, WILDCARD_PRINCIPAL):
@@ -170,3 +178,9 @@ class Grantees:
             if found is not None:
                 return found
         return canonical(host)
+
+
+def _written(address: str) -> tuple[str, ...]:
+    """Return what ACLs may call an address: itself, and that without its zone."""
+    everywhere = without_zone(address)
+    return (address,) if everywhere == address else (address, everywhere)

@@ -3,6 +3,9 @@
 Kafka compares the text of an ACL's host with what Java prints for the peer's address, so that an
 ACL for ``::1`` never matches there. Here both are brought to one form first. A host that is neither
 an address nor a subnet stays as it is.
+
+The address of a link-local peer has a zone, the interface that it came by: ``fe80::1%eth0`` (RFC
+4007). An ACL without a zone is for the address on every interface, one with a zone for it there.
 """
 
 from __future__ import annotations
@@ -34,6 +37,11 @@ def canonical(host: str) -> str:
     """
     address = _address(host)
     return host if address is None else str(address)
+
+
+def without_zone(address: str) -> str:
+    """Return an address in canonical form without its zone; a text that has none unchanged."""
+    return address.partition("%")[0] if "%" in address and _address(address) else address
 
 
 def subnet(host: str) -> Subnet | None:

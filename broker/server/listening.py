@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from aclbroker.broker.acl.hosts import canonical
+from aclbroker.broker.acl.hosts import canonical, without_zone
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.connection import Open
@@ -55,6 +55,7 @@ class Connections:
 
     async def admit(self, listener: Listener, address: str) -> bool:
         """Give a place to a connection, waiting for one; False if its address has too many."""
+        address = without_zone(address)
         if self._by_address[address] >= self.overrides.get(address, self.limit_per_address):
             return False
         self._by_address[address] += 1
@@ -70,6 +71,7 @@ class Connections:
     def leave(self, listener: Listener, address: str) -> None:
         """Take a place back."""
         self._admitted[listener.name] -= 1
+        address = without_zone(address)
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
@@ -164,8 +166,7 @@ class ListeningSocket:
     async def _admit(self, peer: socket.socket) -> None:
         """Give a connection a place, waiting for one, and open it in a task of its own."""
         try:
-            # A link-local address carries its interface, which no ACL names.
-            address = canonical(peer.getpeername()[0].partition("%")[0])
+            address = canonical(peer.getpeername()[0])
         except OSError:
             peer.close()
             return

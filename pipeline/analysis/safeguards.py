@@ -19,7 +19,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet, without_zone
 from aclbroker.broker.acl.operations import supported_operations
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.coverage import covered
@@ -143,7 +143,7 @@ def host_covers(wide: str, narrow: str, *, cidr: bool) -> bool:
         return True
     around = subnet(wide) if cidr else None
     if around is None:
-        return canonical(wide) == canonical(narrow)
+        return canonical(wide) in {canonical(narrow), without_zone(canonical(narrow))}
     inner = subnet(narrow)
     if inner is None:
         return around in enclosing_subnets(narrow, [around.size])

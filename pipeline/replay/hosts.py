@@ -6,8 +6,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD
-from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet, without_zone
 from aclbroker.pipeline.acls.ruleset import Ruleset
+
+_LINK_LOCAL: Final = ("fe8", "fe9", "fea", "feb")
 
 ANY_HOST: Final = "any"
 """What a report shows for hosts that no ACL names."""
@@ -16,8 +18,8 @@ ANY_HOST: Final = "any"
 class Hosts:
     """Parts hosts into classes: no ACL of some rules tells two hosts of one class apart.
 
-    A host that an ACL names is a class by itself. The class of any other host is the smallest
-    subnet of an ACL that contains it, and None if there is none.
+    A host that an ACL names, with its zone or without, is a class by that name. The class of any
+    other host is the smallest subnet of an ACL that contains it, and None if there is none.
     """
 
     def __init__(self, rules: Iterable[Ruleset]) -> None:
@@ -33,13 +35,20 @@ class Hosts:
 
     @property
     def has_subnets(self) -> bool:
-        """Whether `class_of` must be asked: without subnets, a host is in `named` or it is None."""
-        return bool(self._subnets)
+        """Whether `class_of` must be asked: else a host is in `named`, or its class is None.
 
-    def class_of(self, host: str) -> str | None:
-        """Return the class of a host in canonical form."""
-        if host in self.named:
-            return host
+        It must be asked for link-local addresses, too: one that an ACL names without a zone is
+        meant with each zone.
+        """
+        return bool(self._subnets) or any(host.startswith(_LINK_LOCAL) for host in self.named)
+
+    def class_of(self, host: str | None) -> str | None:
+        """Return the class of a host in canonical form, None of one that was not logged."""
+        if host is None:
+            return None
+        for each in (host, without_zone(host)):
+            if each in self.named:
+                return each
         found = enclosing_subnets(host, {each.size for each in self._subnets})
         around = [each for each in found if each in self._subnets]
         if not around:

@@ -23,9 +23,13 @@ OPERATIONS = [
     AclOperation.DESCRIBE_CONFIGS,
 ]
 PRINCIPALS = ["User:alice", "User:bob", "User:*", "Group:staff", ":"]
-PEERS = ["10.0.0.1", "::ffff:10.0.0.1", "10.0.7.7", "0:0:0:0:0:0:0:1", "2001:db8::1", "socket"]
+PEERS = [
+    "10.0.0.1", "::ffff:10.0.0.1", "10.0.7.7", "0:0:0:0:0:0:0:1", "2001:db8::1", "socket",
+    "fe80::1%eth0", "fe80:0:0:0:0:0:0:1%eth1",
+]  # fmt: skip
 HOSTS = [
     *PEERS, "*", "*", "*", "::1", "10.0.0.0/24", "10.0.0.1/16", "::/0", "0.0.0.0/0", "", "1/2",
+    "fe80::1",
 ]  # fmt: skip
 
 names = st.sampled_from(["a", "ab", "abc", "*", "hardcode", "é𝄞", "é"])

@@ -381,3 +381,15 @@ def test_authorized_operations_are_asked_of_a_type_of_resource():
             authorizer().authorized_operations(ALICE, resource_type, "x")
         with pytest.raises(ValueError, match=resource_type.name):
             supported_operations(resource_type)
+
+
+@pytest.mark.parametrize("written", ["fe80::1", "FE80:0:0:0:0:0:0:1", "fe80::1%eth0", "fe80::/10"])
+def test_a_denial_for_a_link_local_address_holds_for_a_peer_with_its_zone(written):
+    core = authorizer(allow(), deny(host=written), cidr=True)
+    assert not allowed(core, who=session(host="fe80:0:0:0:0:0:0:1%eth0"))
+
+
+def test_a_denial_for_a_zone_does_not_hold_for_another():
+    core = authorizer(allow(), deny(host="fe80::1%eth0"))
+    assert allowed(core, who=session(host="fe80::1%eth1"))
+    assert allowed(core, who=session(host="fe80::1"))

@@ -1,6 +1,13 @@
 import pytest
 
-from aclbroker.broker.acl.hosts import Subnet, SubnetSize, canonical, enclosing_subnets, subnet
+from aclbroker.broker.acl.hosts import (
+    Subnet,
+    SubnetSize,
+    canonical,
+    enclosing_subnets,
+    subnet,
+    without_zone,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +37,21 @@ def test_the_zone_is_part_of_an_address():
 
 
 @pytest.mark.parametrize(
+    ("address", "everywhere"),
+    [
+        ("fe80::1%eth0", "fe80::1"),
+        ("fe80::1", "fe80::1"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("unix%socket", "unix%socket"),
+        ("10.0.0.1%eth0", "10.0.0.1%eth0"),
+        ("", ""),
+    ],
+)
+def test_an_address_without_its_zone(address, everywhere):
+    assert without_zone(canonical(address)) == everywhere
+
+
+@pytest.mark.parametrize(
     ("cidr", "inside", "outside"),
     [
         ("10.1.0.0/16", "10.1.255.255", "10.2.0.0"),
@@ -40,6 +62,7 @@ def test_the_zone_is_part_of_an_address():
         ("::/0", "::1", "1.2.3.4"),
         ("::ffff:10.1.0.0/112", "10.1.255.7", "10.2.0.0"),
         ("10.1.0.0/16", "::ffff:10.1.3.4", "::ffff:10.2.3.4"),
+        ("fe80::/10", "fe80::1%eth0", "fd80::1"),
     ],
 )
 def test_an_address_lies_in_the_subnets_around_it(cidr, inside, outside):

@@ -14,7 +14,6 @@ from aclbroker.broker.auth.sasl.exchange import Reply
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.auth.sasl.plain import PlainServer
 from aclbroker.broker.server.dispatch import BEFORE_LOGIN
-from aclbroker.protocol.compile import decode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest

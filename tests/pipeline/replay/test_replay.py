@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 PRINCIPALS = ["User:a", "User:b", "User:*", "Group:g", "User:broker", "User:super", "User:ü, x"]
 OTHERS = [None, None, ["Group:g"], ["User:b", "Group:g"], ["User:super"], ["User:broker"]]
-HOSTS = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.1.1", "fe80::1", "fe80::2", "9.9.9.9"]
+HOSTS = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.1.1", "fe80::1", "fe80::2%e0", "9.9.9.9"]
 NAMES = ["a", "ab", "abc", "b", "*", "ü", "hardcode", ANY_RESOURCE, None]
 TYPES = [ResourceType.TOPIC, ResourceType.TOPIC, ResourceType.GROUP]
 OPERATIONS = [
     *(AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE),
     *(AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS),
 ]
-SUBNETS = ["10.0.0.0/30", "10.0.0.0/8", "fe80::/10"]
+SUBNETS = ["10.0.0.0/30", "10.0.0.0/8", "fe80::/10", "fe80::2"]
 MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC)
 
 
@@ -121,7 +121,7 @@ def random_case(seed: str) -> Case:
 def decision_of(rules: Ruleset, row: dict[str, Any]) -> Decision:
     """What the broker's authorizer decides on one event of a row."""
     principals = (row["principal"], *json.loads(row["other_principals"] or "[]"))
-    session = Session(principals, row["host"], row["listener"] or "")
+    session = Session(principals, row["host"] or "nowhere at all", row["listener"] or "")
     action = Action(
         AclOperation[row["operation"]], ResourceType[row["resource_type"]], row["resource_name"]
     )
