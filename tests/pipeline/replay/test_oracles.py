@@ -275,28 +275,40 @@ def test_the_same_is_decided_by_a_join_in_sql(compared: Compared) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("permission", "theirs", "ours"),
+    [
+        (AclPermission.DENY, [False, True, False], [False, False, False]),
+        (AclPermission.ALLOW, [True, False, True], [True, True, True]),
+    ],
+)
 def test_kafka_thinks_otherwise_of_names_that_begin_with_a_star(
     kafka_authorizer: KafkaAuthorizer,
+    permission: AclPermission,
+    theirs: list[bool],
+    ours: list[bool],
 ) -> None:
     """To 4.3.0 the ACLs on ``*`` are of the group ``*``, and not of the group ``*x``, nor prefixes.
 
-    So whoever is denied all groups may use that one. Here the ACLs on ``*`` are of all names.
+    So whoever is denied all groups may use that one, and whoever is allowed all may not. Here the
+    ACLs on ``*`` are of all names.
     """
-    deny = AclBinding(
+    acl = AclBinding(
         ResourceType.GROUP,
         WILDCARD,
         PatternType.LITERAL,
         "User:alice",
         WILDCARD,
         AclOperation.READ,
-        AclPermission.DENY,
+        permission,
     )
-    rules = Ruleset((deny,), frozenset({"User:admin"}), allow_everyone_if_no_acl_found=True)
+    denies = permission is AclPermission.DENY
+    rules = Ruleset((acl,), frozenset({"User:admin"}), allow_everyone_if_no_acl_found=denies)
     names = ["*", "*x", "x"]
     texts = ["User:alice", "10.0.0.1", *names]
     asked = [(0, 1, AclOperation.READ, ResourceType.GROUP, texts.index(name)) for name in names]
     questions = Questions(texts, *np.array(asked, np.int32).T)
-    assert kafka_authorizer.decide(rules, questions).allowed.tolist() == [0, 1, 0]
+    assert kafka_authorizer.decide(rules, questions).allowed.tolist() == theirs
     session, action = Session(("User:alice",), "10.0.0.1", ""), AclOperation.READ
-    ours = rules.authorizer().authorize(session, action, ResourceType.GROUP, names)
-    assert [decision.allowed for decision in ours] == [False, False, False]
+    decided = rules.authorizer().authorize(session, action, ResourceType.GROUP, names)
+    assert [decision.allowed for decision in decided] == ours
