@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.broker.conformance.case import Case
 from aclbroker.broker.conformance.corpus import corpus
 from aclbroker.broker.conformance.resources import TopicIds
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.schema import versions_in
 from tests.support.broker import Broker
-from tests.support.client import Client, Closed, request_frame
+from tests.support.client import Client, request_frame
 from tests.support.kafka import Kafka
 
 CASES = {case.id: case for case in reversed(corpus(TopicIds({})))}
@@ -67,7 +68,7 @@ def answer(address: str, case: Case, version: int) -> Any:
         client.send(request_frame(case.key, version, case.message))
         try:
             answered = client.response(case.key, version)[1]
-        except Closed:
+        except ConnectionClosed:
             return None
         assert client.is_closed()
         return plain(answered)

@@ -96,9 +96,9 @@ def test_a_code_that_the_case_names_is_compared():
 
 def test_a_field_beside_a_refusal_is_compared():
     before, now = ({PATH: 30}, {"topics[a].offset": -1}), ({PATH: 30}, {"topics[a].offset": 0})
-    outlines = [answered(codes, fields=fields) for codes, fields in (before, now)]
-    assert found(*outlines) == ["topics[a].offset: recorded -1, is 0"]
-    assert found(outlines[0], answered({PATH: 30})) == ["topics[a].offset: recorded -1, is missing"]
+    first, second = (answered(codes, fields=fields) for codes, fields in (before, now))
+    assert found(first, second) == ["topics[a].offset: recorded -1, is 0"]
+    assert found(first, answered({PATH: 30})) == ["topics[a].offset: recorded -1, is missing"]
 
 
 def test_fields_are_not_compared_where_the_codes_differ():

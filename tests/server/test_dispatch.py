@@ -94,7 +94,7 @@ class AskedElsewhere(Catalog):
     """Knows of topics only once another broker has answered."""
 
     def __init__(self, *names: str) -> None:
-        super().__init__("cluster", dict.fromkeys(names, 1))
+        super().__init__(dict.fromkeys(names, 1))
         self.asked: list[Any] = []
 
     def known(self, row: Any, request: Any) -> Any:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from aclbroker.broker.server.topic_ids import KIND, load_topic_ids
-from aclbroker.broker.stores import SqliteStore, StoreError
+from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest
 from aclbroker.protocol.primitives import ZERO_UUID

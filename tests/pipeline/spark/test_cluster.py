@@ -63,7 +63,8 @@ def test_workers_need_no_more_than_pyarrow_and_answer_the_same(
         files.log,
         "--acls",
     ]
-    command += [files.acls, "--proposed", files.proposed, "--output", output, "--master", master]
+    command += ["--acls", files.acls, "--proposed", files.proposed]
+    command += ["--output", output, "--master", master]
     command += [word for name, value in settings.items() for word in ("--spark", f"{name}={value}")]
     done = subprocess.run(
         [str(word) for word in command],
