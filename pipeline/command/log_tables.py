@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.read import Form, Reading, form_of, usage
+from aclbroker.pipeline.ingest.read import LogForm, Reading, form_of, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.ingest.tables import (
     QUARANTINE,
@@ -112,8 +112,8 @@ def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | Non
     files = [each for each in options.inputs if not is_topic(each)]
     # Topics hold our own form, as Kafka's log is written to files; and one may have nothing new to
     # look at.
-    found = form_of(spark, files) if files and not options.form else Form.JSONL
-    form = Form(options.form) if options.form else found
+    found = form_of(spark, files) if files and not options.form else LogForm.JSONL
+    form = LogForm(options.form) if options.form else found
     cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
     return Reading(form, cluster, ZoneInfo(options.zone))
 

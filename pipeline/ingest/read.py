@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 UTC: Final = ZoneInfo("UTC")
 
 
-class Form(StrEnum):
+class LogForm(StrEnum):
     """How the lines of an input are written.
 
     One input has one form. A client can forge any line of a Kafka's log, and so a line of our form
@@ -50,7 +50,7 @@ class Reading:
     quarantined. ``zone``: that of the brokers' clocks, for Kafka's log.
     """
 
-    form: Form
+    form: LogForm
     cluster: str
     zone: tzinfo = UTC
 
@@ -74,9 +74,9 @@ class Counted(NamedTuple):
     kept: DataFrame
 
 
-def form_of(spark: SparkSession, paths: Sequence[str]) -> Form:
+def form_of(spark: SparkSession, paths: Sequence[str]) -> LogForm:
     """Return the form of the first line. Raises IngestError if there is none, as `lines` does."""
-    return Form.JSONL if first_line(spark, paths).startswith("{") else Form.KAFKA
+    return LogForm.JSONL if first_line(spark, paths).startswith("{") else LogForm.KAFKA
 
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
@@ -177,7 +177,7 @@ def _batches(table: pa.Table, schema: pa.Schema) -> Batches:
 
 def _parsed(reading: Reading, batches: Batches) -> Iterator[Parsed]:
     with uncollected():
-        if reading.form is Form.JSONL:
+        if reading.form is LogForm.JSONL:
             json_log = JsonLog()
             for piece, lines in worker_lines(batches):
                 yield from json_log.parse(lines, piece.source_file)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest.read import Form, Reading, events
+from aclbroker.pipeline.ingest.read import LogForm, Reading, events
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.usage.table import COUNTS, KEYS
 from tests.pipeline.audited_kafka import ZONE
@@ -40,7 +40,7 @@ def added_up(found: DataFrame) -> DataFrame:
 
 def found_in(spark: SparkSession, log: Path) -> Found:
     """Read a Kafka's log whose clock has the zone of `audited_kafka`."""
-    read = events(lines(spark, [str(log)]), Reading(Form.KAFKA, "kafka", ZONE))
+    read = events(lines(spark, [str(log)]), Reading(LogForm.KAFKA, "kafka", ZONE))
     quarantined = [row.line for row in read.quarantine.collect()]
     rows = [row.asDict() for row in read.events.collect()]
     return Found(rows, usage_of(read.events), quarantined)

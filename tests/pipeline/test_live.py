@@ -22,7 +22,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.ingest.read import Form, Reading, usage
+from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
@@ -146,7 +146,7 @@ def _of_each_cluster(usage: DataFrame, rules: Ruleset) -> dict[str, Ruleset]:
 
 
 def _log(spark: SparkSession, broker: Broker, log: Path, name: str) -> Log:
-    found = usage(lines(spark, [str(_cut_off(broker, log, name))]), Reading(Form.JSONL, "ours"))
+    found = usage(lines(spark, [str(_cut_off(broker, log, name))]), Reading(LogForm.JSONL, "ours"))
     assert found.quarantine.count() == 0
     return Log(found.usage.rows.persist(), _rules(broker))
 

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.read import (
-    Form,
+    LogForm,
     Reading,
     events,
     form_of,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
     from pyspark.sql.types import StructType
 
-JSONL = Reading(Form.JSONL, "named")
-KAFKA = Reading(Form.KAFKA, "named")
+JSONL = Reading(LogForm.JSONL, "named")
+KAFKA = Reading(LogForm.KAFKA, "named")
 
 
 def read(
@@ -170,9 +170,9 @@ def test_no_path(spark: "SparkSession") -> None:
 
 
 def test_the_form_is_that_of_the_first_line(spark: "SparkSession", write_log: WriteLog) -> None:
-    assert form_of(spark, [write_log(["", record(), line()])]) is Form.JSONL
-    assert form_of(spark, [write_log(["{", record()])]) is Form.JSONL
-    assert form_of(spark, [write_log([" ", zookeeper_line(), record()])]) is Form.KAFKA
+    assert form_of(spark, [write_log(["", record(), line()])]) is LogForm.JSONL
+    assert form_of(spark, [write_log(["{", record()])]) is LogForm.JSONL
+    assert form_of(spark, [write_log([" ", zookeeper_line(), record()])]) is LogForm.KAFKA
     with pytest.raises(IngestError, match=r"nothing is in .*\.log"):
         form_of(spark, [write_log(["", " "])])
 
@@ -188,9 +188,9 @@ def small_pieces(spark: "SparkSession") -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("small_pieces")
-@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("form", LogForm)
 def test_what_is_true_of_generated_data_is_found(
-    spark: "SparkSession", tmp_path: Path, form: Form
+    spark: "SparkSession", tmp_path: Path, form: LogForm
 ) -> None:
     options = "--events 6000 --days 3 --principals 50 --topics 50 --groups 20 --acls 200 --forged 9"
     generate_audit([str(tmp_path), "--files", "2", "--format", form.value, *options.split()])
@@ -214,7 +214,7 @@ def test_what_is_true_of_generated_data_is_found(
     assert count("resource_type") == {(each,): n for each, n in types.items()}
     days = {(date.fromisoformat(day),): sum(n.values()) for day, n in truth["by_day"].items()}
     assert count("day") == days
-    cluster = truth["cluster_id"] if form is Form.JSONL else "named"
+    cluster = truth["cluster_id"] if form is LogForm.JSONL else "named"
     assert count("cluster").keys() == {(cluster,)}
     assert len(quarantined) == truth["unreliable_lines"]
-    assert any(VICTIM in row.line for row in quarantined) is (form is Form.KAFKA)
+    assert any(VICTIM in row.line for row in quarantined) is (form is LogForm.KAFKA)

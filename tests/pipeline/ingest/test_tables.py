@@ -19,7 +19,7 @@ toolchain.require_spark()
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest import tables
-from aclbroker.pipeline.ingest.read import Form, Reading, events, usage
+from aclbroker.pipeline.ingest.read import LogForm, Reading, events, usage
 from aclbroker.pipeline.ingest.sources import IngestError, lines
 from tests.pipeline.ingesting import added_up
 from tests.pipeline.kafka_lines import allowed_line, line
@@ -27,13 +27,13 @@ from tests.pipeline.kafka_lines import allowed_line, line
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-READING = Reading(Form.KAFKA, "eu")
+READING = Reading(LogForm.KAFKA, "eu")
 
 # Ended where it stands, it is started again with the same arguments.
 _INGEST = """
 import sys
 from aclbroker.pipeline.ingest import tables
-from aclbroker.pipeline.ingest.read import Form, Reading
+from aclbroker.pipeline.ingest.read import LogForm, Reading
 from aclbroker.pipeline.spark.session import open_session
 
 spark = open_session(
@@ -43,7 +43,7 @@ spark = open_session(
         "spark.sql.shuffle.partitions": "1",
     },
 )
-reading = Reading(Form.KAFKA, "eu")
+reading = Reading(LogForm.KAFKA, "eu")
 tables.ingest(spark, [sys.argv[1]], reading, sys.argv[2], options={"maxFilesPerTrigger": "1"})
 """
 
@@ -123,7 +123,7 @@ def test_files_that_were_read_otherwise_before_are_refused(
     land(landing, 1)
     tables.ingest(spark, [str(landing)], READING, str(tmp_path / "tables"))
     with pytest.raises(IngestError, match="cluster 'eu', now 'us'"):
-        tables.ingest(spark, [str(landing)], Reading(Form.KAFKA, "us"), str(tmp_path / "tables"))
+        tables.ingest(spark, [str(landing)], Reading(LogForm.KAFKA, "us"), str(tmp_path / "tables"))
 
 
 @contextlib.contextmanager
@@ -176,7 +176,7 @@ def test_a_topic_needs_a_connector_that_pyspark_does_not_bring(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
     place = str(tmp_path / "tables")
-    reading = Reading(Form.JSONL, "eu")
+    reading = Reading(LogForm.JSONL, "eu")
     with pytest.raises(IngestError, match="spark-sql-kafka-0-10_2"):
         tables.ingest(spark, ["kafka://127.0.0.1:9092/audit"], reading, place)
     with pytest.raises(IngestError, match=r"expected kafka://HOST:PORT/TOPIC$"):

@@ -13,7 +13,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.ingest import tables
-from aclbroker.pipeline.ingest.read import Form, Reading, usage
+from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.usage.table import Usage
 from tests.pipeline.json_lines import record
@@ -21,7 +21,7 @@ from tests.pipeline.json_lines import record
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-READING = Reading(Form.JSONL, "named")
+READING = Reading(LogForm.JSONL, "named")
 CLUSTERS = ("a", "b/c=1 %\u00fc")
 DAYS = (21, 22, 23)
 PARTS: dict[str, dict[str, Any]] = {
