@@ -13,7 +13,6 @@ from typing import NamedTuple, Protocol
 
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.hosts import canonical
-from aclbroker.broker.acl.listing import PatternAcls
 
 Peer = tuple[tuple[str, ...], str]
 """The principals of a session, and its address in the form that ACLs' hosts are compared with."""
@@ -193,5 +192,5 @@ class Authorizer(Protocol):
     ) -> list[AclDeleteResult]:
         """Delete all ACLs that any filter matches; return a result for each filter, in order."""
 
-    def acls(self, acl_filter: AclFilter) -> Iterable[PatternAcls]:
-        """Return what a filter matches, by resource pattern; to be used up before an await."""
+    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
+        """Return all ACLs that a filter matches; the caller uses them up before it awaits."""

@@ -14,7 +14,7 @@ from itertools import chain
 from aclbroker.broker.acl.authorizer import Peer
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
 from aclbroker.broker.acl.grants import Grantees
-from aclbroker.broker.acl.listing import PatternAcls, listed
+from aclbroker.broker.acl.listing import AclListing, listed
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
 from aclbroker.broker.acl.rights import PeerRights, Rights
@@ -57,7 +57,7 @@ class AclIndex:
         return self._size
 
     def __iter__(self) -> Iterator[AclBinding]:
-        return self.find(AclFilter())
+        return iter(self.find(AclFilter()))
 
     def __contains__(self, binding: AclBinding) -> bool:
         resource_type, name, pattern_type, principal, host, operation, permission = binding
@@ -135,24 +135,16 @@ class AclIndex:
                     who = grants.principal, grants.host
                     yield AclBinding(resource_type, each, pattern_type, *who, *pair)
 
-    def find(self, acl_filter: AclFilter) -> Iterator[AclBinding]:
+    def find(self, acl_filter: AclFilter) -> AclListing:
         """Return all bindings that a filter selects, those of one resource pattern together."""
-        for acls in self.find_patterns(acl_filter):
-            resource_type, pattern_type, name = acls.resource_type, acls.pattern_type, acls.name
-            for entry in acls.entries:
-                yield AclBinding(resource_type, name, pattern_type, *entry)
-
-    def find_patterns(self, acl_filter: AclFilter) -> Iterator[PatternAcls]:
-        """Return the resource patterns of the ACLs that a filter selects, with these ACLs.
-
-        Where it selects all ACLs of a pattern, that is mostly the index's own, with its memo.
-        """
         asked = acl_filter.resource_type
         types = self._types if asked == ResourceType.ANY else (self._types[asked],)
-        return chain.from_iterable(
-            listed(of_type.patterns, of_type.grantees, acl_filter)
-            for of_type in types
-            if of_type.grantees
+        return AclListing(
+            chain.from_iterable(
+                listed(of_type.patterns, of_type.grantees, acl_filter)
+                for of_type in types
+                if of_type.grantees
+            )
         )
 
     def hosts(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which ACLs a filter selects, resource pattern by resource pattern.
+"""Which ACLs a filter selects: one by one, or by resource pattern, as DescribeAcls answers.
 
 A filter with a principal goes through that principal's grants, any other one through the patterns.
 So a list costs what it returns, with one exception: a filter by host, operation or permission that
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from aclbroker.broker.acl.bindings import (
+    AclBinding,
     AclFilter,
     AclOperation,
     AclPermission,
@@ -44,15 +45,45 @@ class PatternAcls(Protocol):
         """The ACLs: principal, host, operation and permission of each."""
 
 
+class AclListing:
+    """The ACLs that a filter selects, to be used up before they change.
+
+    ``patterns`` has them by resource pattern, each pattern once. Where the filter selects all ACLs
+    of a pattern, that is mostly the index's own, with its memo.
+    """
+
+    __slots__ = ("patterns",)
+
+    def __init__(self, patterns: Iterator[PatternAcls]) -> None:
+        self.patterns = patterns
+
+    def __iter__(self) -> Iterator[AclBinding]:
+        for acls in self.patterns:
+            resource_type, pattern_type, name = acls.resource_type, acls.pattern_type, acls.name
+            for entry in acls.entries:
+                yield AclBinding(resource_type, name, pattern_type, *entry)
+
+
+def by_pattern(bindings: Iterable[AclBinding]) -> list[SomeAcls]:
+    """Return bindings, which may come in any order, by resource pattern."""
+    found: dict[tuple[ResourceType, PatternType, str], SomeAcls] = {}
+    for binding in bindings:
+        key = binding.resource_type, binding.pattern_type, binding.resource_name
+        if key not in found:
+            found[key] = SomeAcls(*key)
+        found[key].entries.append(binding[3:])
+    return list(found.values())
+
+
 class SomeAcls:
-    """Those ACLs of a resource pattern that a filter selects."""
+    """Those ACLs of a resource pattern that are asked for."""
 
     __slots__ = ("entries", "memo", "name", "pattern_type", "resource_type")
 
-    def __init__(self, pattern: Pattern) -> None:
-        self.resource_type = pattern.resource_type
-        self.pattern_type = pattern.pattern_type
-        self.name = pattern.name
+    def __init__(self, resource_type: ResourceType, pattern_type: PatternType, name: str) -> None:
+        self.resource_type = resource_type
+        self.pattern_type = pattern_type
+        self.name = name
         self.entries: list[Entry] = []
         self.memo: Any = None
 
@@ -89,7 +120,7 @@ def _grants(grantees: Grantees, principal: str, host: str | None) -> Iterable[Gr
 
 def _of_patterns(patterns: Patterns, acl_filter: AclFilter, mask: int) -> Iterator[PatternAcls]:
     for pattern in patterns.selected(acl_filter.pattern_type, acl_filter.resource_name):
-        some = SomeAcls(pattern)
+        some = _nothing_of(pattern)
         for grants in pattern.grants:
             if acl_filter.host in (None, grants.host):
                 some.add(grants, mask)
@@ -108,9 +139,13 @@ def _of_grants(
                 continue
             some = found.get(pattern)
             if some is None:
-                some = found[pattern] = SomeAcls(pattern)
+                some = found[pattern] = _nothing_of(pattern)
             some.add(grants, mask)
     yield from (some for some in found.values() if some.entries)
+
+
+def _nothing_of(pattern: Pattern) -> SomeAcls:
+    return SomeAcls(pattern.resource_type, pattern.pattern_type, pattern.name)
 
 
 def _candidates(patterns: Patterns, grants: Grants, acl_filter: AclFilter) -> Iterator[Pattern]:

@@ -17,7 +17,6 @@ from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, R
 from aclbroker.broker.acl.decisions import AclAuthorizer, BrokerUsers
 from aclbroker.broker.acl.hosts import subnet
 from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.listing import PatternAcls
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.config import inter_broker_listener
 from aclbroker.broker.stores import AclStore, open_store
@@ -103,9 +102,10 @@ class StandardAuthorizer:
         """Return which of the type's operations are allowed, as a bit field (KIP-430)."""
         return self._core().authorized_operations(context.session, resource_type, resource_name)
 
-    def acls(self, acl_filter: AclFilter) -> Iterable[PatternAcls]:
-        """Return what a filter matches, by resource pattern; to be used up before an await."""
-        return self._core().index.find_patterns(acl_filter)
+    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
+        """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
+        # An `AclListing`: its type tells DescribeAcls that it has them by resource pattern, too.
+        return self._core().index.find(acl_filter)
 
     async def create_acls(
         self, context: RequestContext, bindings: Sequence[AclBinding]

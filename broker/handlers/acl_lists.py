@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.acl.bindings import AclFilter
-from aclbroker.broker.acl.listing import PatternAcls
+from aclbroker.broker.acl.listing import AclListing, PatternAcls, by_pattern
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.acls import DISABLED, filter_of
 from aclbroker.broker.handlers.services import Services
@@ -43,14 +43,17 @@ def describe_acls(
         message = "A field of the filter has a value that this broker does not know."
         return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
     version = rights.context.api_version
-    found = list(services.authorizer.acls(acl_filter))
+    listing = services.authorizer.acls(acl_filter)
+    if not isinstance(listing, AclListing):
+        # An authorizer of one's own, which has single ACLs and no place for their bytes.
+        return _response([_encoded(acls, version) for acls in by_pattern(listing)], version)
+    found = list(listing.patterns)
     if version < _KEPT_SINCE:
         return _response([_encoded(acls, version) for acls in found], version)
     missing = [acls for acls in found if acls.memo is None]
     if len(missing) > _SLICE:
         return _in_turns(services.authorizer, acl_filter, missing, version)
-    _keep(missing, version)
-    return _response([acls.memo for acls in found], version)
+    return _kept(found, version)
 
 
 async def _in_turns(
@@ -60,7 +63,12 @@ async def _in_turns(
     for start in range(0, len(missing), _SLICE):
         _keep(missing[start : start + _SLICE], version)
         await asyncio.sleep(0)
-    found = list(authorizer.acls(acl_filter))
+    listing = authorizer.acls(acl_filter)
+    patterns = listing.patterns if isinstance(listing, AclListing) else by_pattern(listing)
+    return _kept(list(patterns), version)
+
+
+def _kept(found: list[PatternAcls], version: int) -> bytes:
     _keep([acls for acls in found if acls.memo is None], version)
     return _response([acls.memo for acls in found], version)
 

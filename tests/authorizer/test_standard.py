@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import (
-    AclBinding,
     AclFilter,
     AclOperation,
     PatternType,
@@ -78,11 +77,7 @@ def allowed(authorizer, operation=READ, name="orders", who=ALICE):
 
 
 def acls(authorizer, acl_filter=AclFilter()):  # noqa: B008 - a filter does not change
-    return sorted(
-        AclBinding(found.resource_type, found.name, found.pattern_type, *entry)
-        for found in authorizer.acls(acl_filter)
-        for entry in found.entries
-    )
+    return sorted(authorizer.acls(acl_filter))
 
 
 async def test_created_acls_decide_and_survive_a_restart(url):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Awaitable, Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,27 @@ async def test_a_filtered_list_does_not_spoil_the_whole_one(services, asked):
     assert await described(services, asked) == of(FIRST, filter_of(asked))
     assert await described(services) == sorted(FIRST)
     assert await described(services, asked) == of(FIRST, filter_of(asked))
+
+
+class OneOfOnesOwn(StandardAuthorizer):
+    """Has its ACLs one by one, and one more than the built-in authorizer; those of a pattern are
+    not together.
+    """
+
+    def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
+        found = sorted(super().acls(acl_filter), key=lambda acl: acl.principal)
+        return iter([*found, *filter(acl_filter.matches, [allow("User:own")])])
+
+
+@pytest.mark.parametrize("version", ALL_VERSIONS)
+async def test_the_acls_of_an_authorizer_of_ones_own_are_listed(services, version):
+    authorizer = OneOfOnesOwn(services.authorizer.store)
+    authorizer.configure({"super.users": "User:admin"})
+    await authorizer.start()
+    everything = [acl for acl in FIRST if version or acl.pattern_type == LITERAL]
+    own = replace(services, authorizer=authorizer)
+    assert await described(own, version=version) == sorted([*everything, allow("User:own")])
+    await authorizer.close()
 
 
 async def test_a_long_list_that_changes_while_it_is_made_is_one_of_a_moment(services):
