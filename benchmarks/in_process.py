@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from benchmarks import acl_sets
 from benchmarks.peers import authorizer_loop
@@ -92,7 +92,7 @@ class Authorizer(Protocol):
 
 
 class Ours:
-    """`AclAuthorizer`, in this process. What it forgets, it does by making its index anew."""
+    """Our rules and ACLs, in this process. What it forgets, it does by making its index anew."""
 
     def __init__(self, resources: int) -> None:
         self._resources = resources
@@ -113,7 +113,7 @@ class Ours:
 
         That is found out by the first question of a principal; CHANGED measures it.
         """
-        self._asked = AclAuthorizer(AclIndex(acl_sets.acls(self._resources)))
+        self._asked = StandardAuthorizerData(AclIndex(acl_sets.acls(self._resources)))
         gc.collect()
         self._asked.authorize(acl_sets.SESSION, *_READ_TOPIC, ["no such name"])
         self._asked.authorized_operations(acl_sets.SESSION, ResourceType.TOPIC, "no such name")

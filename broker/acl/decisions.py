@@ -56,8 +56,11 @@ class BrokerUsers(NamedTuple):
     listener: str = ""
 
 
-class AclAuthorizer:
-    """Decides over the ACLs of an index. ``super_users`` are principals, written ``Type:name``."""
+class StandardAuthorizerData:
+    """What Kafka's class of this name is: the ACLs and the settings that decide, and the rules.
+
+    ``super_users`` are principals, written ``Type:name``.
+    """
 
     def __init__(
         self,
@@ -73,7 +76,7 @@ class AclAuthorizer:
 
     def decide(self, session: Session, action: Action) -> Decision:
         """Decide one action."""
-        return self._decisions(session, action[0], action[1])[action[2]]
+        return self.decisions(session, action[0], action[1])[action[2]]
 
     def authorize(
         self,
@@ -83,12 +86,16 @@ class AclAuthorizer:
         names: Iterable[str | None],
     ) -> list[Decision]:
         """Decide the operation on the resource of each name, in order."""
-        decisions = self._decisions(session, operation, resource_type)
+        decisions = self.decisions(session, operation, resource_type)
         return [decisions[name] for name in names]
 
-    def _decisions(
+    def decisions(
         self, session: Session, operation: AclOperation, resource_type: ResourceType
     ) -> Mapping[str | None, Decision]:
+        """Return the decisions on an operation by resource name; a name is decided when asked for.
+
+        To be asked for anew after each change of the ACLs.
+        """
         if self._broker_users is not None and self._is_broker(session):
             return _ALL_ALLOWED
         rights = self.index.rights(session.peer, resource_type)
@@ -112,7 +119,7 @@ class AclAuthorizer:
         """
         if operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
             raise ValueError(f"{operation.name} on {resource_type.name} is no action")
-        decision = self._decisions(session, operation, resource_type)[_ANY_NAME]
+        decision = self.decisions(session, operation, resource_type)[_ANY_NAME]
         if decision.allowed:
             return decision
         rights = self.index.rights(session.peer, resource_type)
@@ -189,7 +196,7 @@ class _Decisions(dict[str | None, Decision]):
     """
 
     __slots__ = (
-        "_core",
+        "_data",
         "_denied_by",
         "_granted_by",
         "_operation",
@@ -200,14 +207,14 @@ class _Decisions(dict[str | None, Decision]):
 
     def __init__(
         self,
-        core: AclAuthorizer,
+        data: StandardAuthorizerData,
         rights: Rights,
         peer: Peer,
         operation: AclOperation,
         resource_type: ResourceType,
     ) -> None:
         super().__init__()
-        self._core = core
+        self._data = data
         self._rights = rights
         self._peer = peer
         self._operation = operation
@@ -223,7 +230,7 @@ class _Decisions(dict[str | None, Decision]):
             decision = Decision(False, partial(self._rule, name, _DENY))
         elif found & self._granted_by:
             decision = Decision(True, partial(self._rule, name, _ALLOW))
-        elif found or not self._core.allow_everyone_if_no_acl_found:
+        elif found or not self._data.allow_everyone_if_no_acl_found:
             decision = _DEFAULT_DENY
         else:
             return self._default(name)
@@ -236,13 +243,13 @@ class _Decisions(dict[str | None, Decision]):
         """Decide on a name that no ACL of the peer matches, as long as none of anybody does."""
         # UNKNOWN and ANY are no actions: no default may allow them.
         is_action = self._operation > AclOperation.ANY and self._resource_type > ResourceType.ANY
-        if is_action and self._core.is_open(self._resource_type, name):
+        if is_action and self._data.is_open(self._resource_type, name):
             return _DEFAULT_ALLOW
         return _DEFAULT_DENY
 
     def _rule(self, name: str, permission: AclPermission) -> Rule:
         sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[self._operation]
-        bindings = self._core.index.bindings_for(self._peer, self._resource_type, name)
+        bindings = self._data.index.bindings_for(self._peer, self._resource_type, name)
         deciding = _deciding(bindings, self._operation, permission, sources)
         return Rule(RuleKind.MATCHING_ACL, deciding)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NoReturn
 
 import structlog
 
@@ -14,11 +15,11 @@ from aclbroker.broker.acl.authorizer import (
     RequestContext,
 )
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import AclAuthorizer, BrokerUsers
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.hosts import subnet
 from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
 from aclbroker.broker.authorizer.writer import AclWriter
-from aclbroker.broker.config import inter_broker_listener
 from aclbroker.broker.stores import AclStore, open_store
 
 log = structlog.get_logger()
@@ -33,12 +34,10 @@ class StandardAuthorizer:
 
     def __init__(self, store: AclStore | None = None) -> None:
         self.store = store
-        self._super_users: frozenset[str] = frozenset()
-        self._broker_users = BrokerUsers()
-        self._allow_everyone = False
-        self._cidr = False
+        self._settings = authorizer_settings({})
         self._limit: int | None = None
-        self._running: tuple[AclAuthorizer, AclWriter] | None = None
+        self._data: StandardAuthorizerData | None = None
+        self._writer: AclWriter | None = None
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Take ``super.users``, ``broker.users`` with the name of the brokers' listener,
@@ -46,13 +45,8 @@ class StandardAuthorizer:
 
         Raises ValueError for a bad value, `StoreError` for a bad ``aclbroker.store``.
         """
-        self._super_users = _principals(properties, "super.users")
-        self._broker_users = BrokerUsers(
-            _principals(properties, "broker.users"), inter_broker_listener(properties)
-        )
-        self._allow_everyone = _boolean(properties, "allow.everyone.if.no.acl.found")
-        self._cidr = _boolean(properties, "aclbroker.acl.host.cidr")
-        self._limit = _limit(properties, "aclbroker.acl.limit")
+        self._settings = authorizer_settings(properties)
+        self._limit = acl_limit(properties)
         if self.store is None:
             self.store = open_store(properties.get("aclbroker.store", "sqlite:///aclbroker.db"))
 
@@ -61,7 +55,7 @@ class StandardAuthorizer:
         if self.store is None:
             raise RuntimeError("the authorizer must be configured before it is started")
         await self.store.open()
-        index = AclIndex(cidr=self._cidr)
+        index = AclIndex(cidr=self._settings.cidr)
         try:
             async for bindings in self.store.load():
                 for binding in bindings:
@@ -70,13 +64,18 @@ class StandardAuthorizer:
             await self.store.close()
             raise
         self._warn_of_subnets(index.hosts())
-        core = AclAuthorizer(index, self._super_users, self._allow_everyone, self._broker_users)
-        self._running = core, AclWriter(self.store, index, self._limit)
+        self._data = StandardAuthorizerData(
+            index,
+            self._settings.super_users,
+            self._settings.allow_everyone_if_no_acl_found,
+            self._settings.broker_users,
+        )
+        self._writer = AclWriter(self.store, index, self._limit)
 
     async def close(self) -> None:
         """Finish the changes that wait, refuse later ones, and close the store."""
-        if self._running is not None:
-            await self._running[1].close()
+        if self._writer is not None:
+            await self._writer.close()
         if self.store is not None:
             await self.store.close()
 
@@ -88,30 +87,34 @@ class StandardAuthorizer:
         names: Sequence[str | None],
     ) -> list[Decision]:
         """Decide the operation on the resource of each name, in order."""
-        return self._core().authorize(context.session, operation, resource_type, names)
+        data = self._data or _not_started()
+        decisions = data.decisions(context.session, operation, resource_type)
+        return [decisions[name] for name in names]
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType
     ) -> Decision:
         """Decide whether the operation is allowed on at least one resource of a type (KIP-679)."""
-        return self._core().authorize_by_resource_type(context.session, operation, resource_type)
+        data = self._data or _not_started()
+        return data.authorize_by_resource_type(context.session, operation, resource_type)
 
     def authorized_operations(
         self, context: RequestContext, resource_type: ResourceType, resource_name: str
     ) -> int:
         """Return which of the type's operations are allowed, as a bit field (KIP-430)."""
-        return self._core().authorized_operations(context.session, resource_type, resource_name)
+        data = self._data or _not_started()
+        return data.authorized_operations(context.session, resource_type, resource_name)
 
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
         # An `AclListing`: its type tells DescribeAcls that it has them by resource pattern, too.
-        return self._core().index.find(acl_filter)
+        return (self._data or _not_started()).index.find(acl_filter)
 
     async def create_acls(
         self, context: RequestContext, bindings: Sequence[AclBinding]
     ) -> list[AclCreateResult]:
         """Create ACLs, each on its own; the results are in order. A refused one says why."""
-        results = await self._writer().create(bindings)
+        results = await (self._writer or _not_started()).create(bindings)
         self._warn_of_subnets(
             {
                 binding.host
@@ -125,21 +128,10 @@ class StandardAuthorizer:
         self, context: RequestContext, filters: Sequence[AclFilter]
     ) -> list[AclDeleteResult]:
         """Delete what any filter matches; each result lists all that its own filter matched."""
-        return await self._writer().delete(filters)
-
-    def _core(self) -> AclAuthorizer:
-        # Not to decide over ACLs that are not all loaded: one that denies may be missing.
-        if self._running is None:
-            raise RuntimeError("the authorizer is not started")
-        return self._running[0]
-
-    def _writer(self) -> AclWriter:
-        if self._running is None:
-            raise RuntimeError("the authorizer is not started")
-        return self._running[1]
+        return await (self._writer or _not_started()).delete(filters)
 
     def _warn_of_subnets(self, hosts: Collection[str]) -> None:
-        if self._cidr:
+        if self._settings.cidr:
             return
         subnets = sorted(host for host in hosts if "/" in host and subnet(host))
         if subnets:
@@ -150,25 +142,6 @@ class StandardAuthorizer:
             )
 
 
-def _principals(properties: Mapping[str, str], name: str) -> frozenset[str]:
-    principals = frozenset(text.strip() for text in properties.get(name, "").split(";")) - {""}
-    for principal in principals:
-        if ":" not in principal:
-            raise ValueError(f"{name}: {principal!r} must be written Type:name, such as User:admin")
-    return principals
-
-
-def _boolean(properties: Mapping[str, str], name: str) -> bool:
-    text = properties.get(name, "false").strip().lower()
-    if text not in ("true", "false"):
-        raise ValueError(f"{name}={text!r} must be true or false")
-    return text == "true"
-
-
-def _limit(properties: Mapping[str, str], name: str) -> int | None:
-    text = properties.get(name, "").strip()
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{name}={text!r} must be a number of ACLs, or empty for no limit")
-    return int(text)
+def _not_started() -> NoReturn:
+    # Nothing is decided over ACLs that are not all loaded: one that denies may be missing.
+    raise RuntimeError("the authorizer is not started")

@@ -1,6 +1,5 @@
 """The configuration: a server.properties with Kafka's names, read once at start into a `Config`."""
 
-from aclbroker.broker.config.endpoints import inter_broker_listener
 from aclbroker.broker.config.load import load, shown_settings
 from aclbroker.broker.config.model import (
     BUILT_IN_AUTHORIZER,
@@ -19,7 +18,6 @@ __all__ = [
     "Config",
     "ConfigError",
     "Listener",
-    "inter_broker_listener",
     "listener_prefix",
     "load",
     "shown_settings",

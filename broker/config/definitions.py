@@ -59,11 +59,11 @@ _AUTHORIZATION = (
         "an explicitly empty value does.",
     ),
     Definition(
-        "super.users", "super_users", values.PRINCIPALS, "",
+        "super.users", "", values.PRINCIPALS, "",
         "Principals who may do everything, whatever the ACLs say.",
     ),
     Definition(
-        "allow.everyone.if.no.acl.found", "allow_everyone_if_no_acl_found", values.BOOLEAN,
+        "allow.everyone.if.no.acl.found", "", values.BOOLEAN,
         "false", "Whether a resource that no ACL names is open to everyone.",
     ),
     Definition(
@@ -72,7 +72,7 @@ _AUTHORIZATION = (
         "Topics are not created either way.",
     ),
     Definition(
-        "broker.users", "broker_users", values.PRINCIPALS, "",
+        "broker.users", "", values.PRINCIPALS, "",
         "Principals who may do everything that they ask for on the listener of the brokers "
         "(`inter.broker.listener.name`), and on other listeners what the ACLs say.",
     ),
@@ -133,11 +133,11 @@ _OWN = (
         "the working directory.",
     ),
     Definition(
-        "aclbroker.acl.host.cidr", "acl_host_cidr", values.BOOLEAN, "false",
+        "aclbroker.acl.host.cidr", "", values.BOOLEAN, "false",
         "Whether the host of an ACL may be a subnet such as 10.1.0.0/16 (KIP-252).",
     ),
     Definition(
-        "aclbroker.acl.limit", "acl_limit", values.OPTIONAL_COUNT, "",
+        "aclbroker.acl.limit", "", values.OPTIONAL_COUNT, "",
         "How many ACLs there may be; creating more is refused.",
     ),
     Definition(

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import NamedTuple
 
 # A dot in the name would make `listener.name.<listener>.` ambiguous.
@@ -42,14 +42,6 @@ def _parse(text: str) -> Endpoint:
     if ":" in host and address_of(host) is None:
         raise ValueError(f"{text!r} has a host that is not an IPv6 address")
     return Endpoint(name, host or None, port)
-
-
-def inter_broker_listener(properties: Mapping[str, str]) -> str:
-    """The name of the listener that brokers use among themselves, in upper case."""
-    name = properties.get("inter.broker.listener.name") or properties.get(
-        "security.inter.broker.protocol", "PLAINTEXT"
-    )
-    return name.upper()
 
 
 def refuse_shared_ports(endpoints: Iterable[Endpoint]) -> None:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+from aclbroker.broker.acl.settings import inter_broker_listener
+from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
-from aclbroker.broker.config.endpoints import inter_broker_listener, parse_endpoints
+from aclbroker.broker.config.endpoints import parse_endpoints
 from aclbroker.broker.config.listeners import reachable_listeners, read_listeners
 from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
 from aclbroker.broker.config.names import warn_without_effect
@@ -31,11 +33,14 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     settings |= override_settings(overrides or {})
     reader = Reader(settings, report)
     _refuse_provider_references(reader)
-    fields = {
-        definition.field: reader.value(name)
+    # All settings of the broker are read: one of which no field is made may be wrong, too.
+    values = {
+        name: reader.value(name)
         for name, definition in DEFINITIONS.items()
-        if definition.field
+        if definition.field or definition.scope is Scope.BROKER
     }
+    fields = {DEFINITIONS[name].field: value for name, value in values.items()}
+    del fields[""]
     fields["node_id"] = _node_id(reader)
     _check_connection_limits(reader)
     _check_failure_delay(reader)

@@ -71,17 +71,14 @@ class Config:
     """All settings, checked and typed; docs/configuration.md says what each of them means.
 
     `authorizer_class_name` is BUILT_IN_AUTHORIZER, NO_AUTHORIZER or "package.module:Class".
-    `acl_limit` None is no limit. `delegation_token_secret_key` None is no delegation tokens.
-    `log_format` None is console on a terminal, else json. `connections_max_idle_ms` -1 is never.
-    `properties` are the settings as text, for a custom authorizer. `warnings` and `notes` are lines
-    to log once at start.
+    `delegation_token_secret_key` None is no delegation tokens. `log_format` None is console on a
+    terminal, else json. `connections_max_idle_ms` -1 is never. `properties` are the settings as
+    text, from which an authorizer, the built-in one too, takes its own. `warnings` and `notes` are
+    lines to log once at start.
     """
 
     listeners: tuple[Listener, ...]
     node_id: int
-    super_users: frozenset[str]
-    broker_users: frozenset[str]
-    allow_everyone_if_no_acl_found: bool
     authorizer_class_name: str
     delegation_token_secret_key: str | None = field(repr=False)
     delegation_token_max_lifetime_ms: int
@@ -99,8 +96,6 @@ class Config:
     max_connections_per_ip_overrides: Mapping[str, int]
     socket_listen_backlog_size: int
     store: str
-    acl_host_cidr: bool
-    acl_limit: int | None
     gate_profile: str
     auto_create_topics_enable: bool
     catalog_topics: Mapping[str, int]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aclbroker.broker.acl.hosts import canonical
+from aclbroker.broker.acl.settings import parse_boolean, parse_limit, parse_principals
 from aclbroker.broker.auth.tls.settings import JKS, PEM, PKCS12, TLS_1_2, TLS_1_3
 from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.config.model import (
@@ -82,12 +83,6 @@ def nothing_but(value: str, reason: str) -> ValueType:
     return ValueType(value or "(must not be set)", parse)
 
 
-def _boolean(text: str) -> bool:
-    if text.lower() not in ("true", "false"):
-        raise ValueError("not a boolean")
-    return text.lower() == "true"
-
-
 def _csv(text: str) -> tuple[str, ...]:
     # Where ConfigDef's LIST would give an empty item for "a,,b", the stray comma is dropped.
     return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
@@ -148,14 +143,6 @@ def _addresses(host: str) -> set[str]:
     except (OSError, UnicodeError):
         raise ValueError(f"host {host!r} cannot be resolved") from None
     return {canonical(address) for address in found}
-
-
-def _principals(text: str) -> frozenset[str]:
-    principals = frozenset(item.strip() for item in text.split(";") if item.strip())
-    for principal in principals:
-        if ":" not in principal:
-            raise ValueError(f"{principal!r} has no colon")
-    return principals
 
 
 def _authorizer(text: str) -> str:
@@ -230,7 +217,7 @@ STORE_TYPE = choice(JKS, PKCS12, PEM)
 TLS_PROTOCOLS = ValueType(
     f"{', '.join(TLS_PROTOCOLS_SPOKEN)}, separated by commas; empty is all", _tls_protocols
 )
-BOOLEAN = ValueType("true, false", _boolean)
+BOOLEAN = ValueType("true, false", parse_boolean)
 NAMES = ValueType("names separated by commas", _csv)
 TEXT = ValueType("a text", str)
 OPTIONAL_TEXT = ValueType("a text, or empty", lambda text: text or None)
@@ -246,7 +233,7 @@ CONNECTIONS_BY_ADDRESS = ValueType(
 )
 ADDRESS = ValueType("HOST:PORT such as 127.0.0.1:9404, or empty", _address)
 TOPICS = ValueType("TOPIC:PARTITIONS separated by commas, such as orders:3", _topics)
-PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", _principals)
+PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", parse_principals)
 AUTHORIZER = ValueType(
     f"{', '.join(_KAFKA_AUTHORIZERS)} (all three: the built-in one), package.module:Class, "
     "or empty (no authorizer)",
@@ -268,10 +255,7 @@ STORE = ValueType(
     "nothing over a restart)",
     _store,
 )
-OPTIONAL_COUNT = ValueType(
-    f"{integer(0).allowed}, or empty (no limit)",
-    lambda text: integer(0).parse(text) if text else None,
-)
+OPTIONAL_COUNT = ValueType(f"{integer(0).allowed}, or empty (no limit)", parse_limit)
 JAAS = ValueType(
     'org.apache.kafka.common.security.plain.PlainLoginModule required user_NAME="PASSWORD" ... ;',
     str,

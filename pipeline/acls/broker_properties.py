@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 import javaproperties
 
+from aclbroker.broker.acl.settings import authorizer_settings
+
 # What Java's String.trim() removes, which Kafka applies to every value.
 _JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
 
@@ -37,15 +39,16 @@ def read_broker_properties(path: str) -> BrokerSettings:
     cannot be read.
     """
     values = client_properties(path)
-    listener = values.get("inter.broker.listener.name") or values.get(
-        "security.inter.broker.protocol", "PLAINTEXT"
-    )
+    try:
+        found = authorizer_settings(values)
+    except ValueError as error:
+        raise PropertiesError(f"{path}: {error}") from None
     return BrokerSettings(
-        _principals(path, values, "super.users"),
-        _principals(path, values, "broker.users"),
-        listener.upper(),
-        _boolean(path, values, "allow.everyone.if.no.acl.found"),
-        _boolean(path, values, "aclbroker.acl.host.cidr"),
+        found.super_users,
+        found.broker_users.principals,
+        found.broker_users.listener,
+        found.allow_everyone_if_no_acl_found,
+        found.cidr,
     )
 
 
@@ -56,21 +59,3 @@ def client_properties(path: str) -> dict[str, str]:
     except javaproperties.InvalidUEscapeError:
         raise PropertiesError(f"{path}: a \\u is not followed by four hexadecimal digits") from None
     return {name: value.strip(_JAVA_BLANKS) for name, value in found.items()}
-
-
-def _principals(path: str, values: dict[str, str], name: str) -> frozenset[str]:
-    items = (item.strip() for item in values.get(name, "").split(";"))
-    principals = frozenset(item for item in items if item)
-    for principal in principals:
-        if ":" not in principal:
-            raise PropertiesError(
-                f"{path}: {name}: {principal!r} is not Type:name; several are separated by ';'"
-            )
-    return principals
-
-
-def _boolean(path: str, values: dict[str, str], name: str) -> bool:
-    text = values.get(name, "false").lower()
-    if text not in ("true", "false"):
-        raise PropertiesError(f"{path}: {name} must be true or false; {text!r} is not")
-    return text == "true"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.acl.decisions import AclAuthorizer, BrokerUsers
+from aclbroker.broker.acl.decisions import BrokerUsers, StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 
 
@@ -31,9 +31,9 @@ class Ruleset:
         """Return the same settings with other ACLs."""
         return replace(self, acls=ordered(acls))
 
-    def authorizer(self) -> AclAuthorizer:
+    def authorizer(self) -> StandardAuthorizerData:
         """Return the broker's own authorizer of these rules."""
-        return AclAuthorizer(
+        return StandardAuthorizerData(
             AclIndex(self.acls, cidr=self.cidr),
             self.super_users,
             self.allow_everyone_if_no_acl_found,

@@ -20,7 +20,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.replay.questions import PEER
@@ -154,7 +154,7 @@ class _Decider:
     """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`."""
 
     def __init__(self, ruleset: Ruleset) -> None:
-        self.authorizer: AclAuthorizer = ruleset.authorizer()
+        self.authorizer: StandardAuthorizerData = ruleset.authorizer()
         self._acls = ruleset.acls
         self._positions: dict[AclBinding, int] | None = None
 

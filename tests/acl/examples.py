@@ -8,7 +8,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 
 ALL = AclOperation.ALL
@@ -54,12 +54,12 @@ def session(*principals: str, host: str = "192.0.2.7") -> Session:
 ALICE = session()
 
 
-def authorizer(*acls: AclBinding, cidr: bool = False, **options) -> AclAuthorizer:
-    return AclAuthorizer(AclIndex(acls, cidr=cidr), **options)
+def authorizer(*acls: AclBinding, cidr: bool = False, **options) -> StandardAuthorizerData:
+    return StandardAuthorizerData(AclIndex(acls, cidr=cidr), **options)
 
 
 def allowed(
-    core: AclAuthorizer,
+    core: StandardAuthorizerData,
     operation: AclOperation = READ,
     name: str = "orders",
     who: Session = ALICE,

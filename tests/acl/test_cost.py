@@ -17,7 +17,7 @@ from functools import cache
 import pytest
 
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from tests.acl.examples import ALICE, LITERAL, PREFIXED, READ, TOPIC, WRITE, allow, deny, session
 
@@ -43,8 +43,8 @@ def topic(number: int) -> str:
 
 
 @cache
-def core(resources: int) -> AclAuthorizer:
-    return AclAuthorizer(AclIndex(acls(resources)))
+def core(resources: int) -> StandardAuthorizerData:
+    return StandardAuthorizerData(AclIndex(acls(resources)))
 
 
 def calls(work: Callable[[], object]) -> int:
@@ -63,7 +63,7 @@ def calls(work: Callable[[], object]) -> int:
     return count
 
 
-QUESTIONS: dict[str, Callable[[AclAuthorizer], object]] = {
+QUESTIONS: dict[str, Callable[[StandardAuthorizerData], object]] = {
     "a decision": lambda core: core.authorize(USER, READ, TOPIC, [topic(7)]),
     "a denial": lambda core: core.authorize(USER, WRITE, TOPIC, [topic(7)]),
     "authorized operations": lambda core: core.authorized_operations(USER, TOPIC, topic(7)),
@@ -77,11 +77,11 @@ QUESTIONS: dict[str, Callable[[AclAuthorizer], object]] = {
 }
 
 
-def found(core: AclAuthorizer, acl_filter: AclFilter) -> list[AclBinding]:
+def found(core: StandardAuthorizerData, acl_filter: AclFilter) -> list[AclBinding]:
     return list(core.index.find(acl_filter))
 
 
-def fresh(resources: int) -> AclAuthorizer:
+def fresh(resources: int) -> StandardAuthorizerData:
     """An authorizer that remembers nothing of the peer, as after any change of its ACLs."""
     of_many = core(resources)
     of_many.index.add(allow("User:u3", name="passing"))
@@ -150,7 +150,7 @@ def test_an_acl_takes_less_than_a_kilobyte(share: str) -> None:
 
 def test_d6_a_decision_does_no_work_for_prefixes_that_are_gone() -> None:
     acls = [allow(name="top"[:length], pattern_type=PREFIXED) for length in (1, 2, 3)]
-    asked = AclAuthorizer(AclIndex(acls[:1]))
+    asked = StandardAuthorizerData(AclIndex(acls[:1]))
 
     def work() -> int:
         return calls(lambda: asked.index.masks(ALICE.peer, TOPIC, "topic-7"))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from aclbroker.broker.acl.authorizer import Action, RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.operations import supported_operations
 from tests import model
@@ -64,7 +64,7 @@ def test_a_decision_is_the_models(
     steps, cidr, session, operation, resource_type, name, supers, default
 ):
     index, plain = changed(steps, cidr)
-    decision = AclAuthorizer(index, supers, default).decide(
+    decision = StandardAuthorizerData(index, supers, default).decide(
         session, Action(operation, resource_type, name)
     )
     request = (session.principals, session.host, operation, resource_type, name)
@@ -90,7 +90,7 @@ def test_authorize_by_type_is_the_models(
     steps, cidr, session, operation, resource_type, supers, default
 ):
     index, plain = changed(steps, cidr)
-    core = AclAuthorizer(index, supers, default)
+    core = StandardAuthorizerData(index, supers, default)
     assert core.authorize_by_resource_type(session, operation, resource_type).allowed == (
         model.authorize_by_type(
             plain,
@@ -110,7 +110,7 @@ def test_authorize_by_type_is_the_models(
 def test_authorized_operations_are_one_decision_each(
     steps, session, resource_type, name, supers, default
 ):
-    core = AclAuthorizer(changed(steps, cidr=True)[0], supers, default)
+    core = StandardAuthorizerData(changed(steps, cidr=True)[0], supers, default)
     decided = sum(
         1 << operation
         for operation in supported_operations(resource_type)
@@ -124,7 +124,7 @@ def test_authorized_operations_are_one_decision_each(
 def test_several_principals_are_denied_if_one_is_and_allowed_if_one_is(
     steps, session, operation, resource_type, name
 ):
-    core = AclAuthorizer(changed(steps, cidr=False)[0])
+    core = StandardAuthorizerData(changed(steps, cidr=False)[0])
 
     def kinds(principals):
         each = type(session)(principals, session.host, session.listener)

@@ -12,7 +12,7 @@ import pytest
 
 from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.operations import supported_operations
 from tests import model
@@ -98,6 +98,6 @@ def test_no_answer_is_older_than_the_acls(default, cidr):
     random = Random(f"{default} {cidr}")
     for number in range(HISTORIES):
         supers = ("Group:staff",) if number % 4 == 0 else ()
-        core = AclAuthorizer(AclIndex(cidr=cidr), supers, default)
+        core = StandardAuthorizerData(AclIndex(cidr=cidr), supers, default)
         rules = {"super_users": supers, "allow_if_no_acl": default, "cidr": cidr}
         history(random, core, rules)

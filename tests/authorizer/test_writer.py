@@ -7,7 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from aclbroker.broker.acl.bindings import AclFilter
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.stores.memory import MemoryStore
@@ -204,7 +204,7 @@ async def test_a_large_change_lets_others_work_and_allows_nothing_in_between(wri
     creations = [allow(name="ord", pattern_type=PREFIXED), *fillers, deny()]
 
     def watch():
-        assert not allowed(AclAuthorizer(index))
+        assert not allowed(StandardAuthorizerData(index))
 
     creation = asyncio.create_task(writer.create(creations))
     # Twenty slices are checked, and twenty added.

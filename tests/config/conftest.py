@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from aclbroker.broker.acl.settings import authorizer_settings
 from aclbroker.broker.config import Config, ConfigError, load
 
 JAAS = (
@@ -15,6 +16,11 @@ JAAS = (
 
 LoadText = Callable[..., Config]
 LoadError = Callable[..., ConfigError]
+
+
+def super_users(config: Config) -> frozenset[str]:
+    """Return the super users that an authorizer takes from a configuration."""
+    return authorizer_settings(config.properties).super_users
 
 
 @pytest.fixture

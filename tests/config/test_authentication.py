@@ -3,7 +3,7 @@
 import pytest
 
 from aclbroker.broker.config import shown_settings
-from tests.config.conftest import JAAS, LoadError, LoadText
+from tests.config.conftest import JAAS, LoadError, LoadText, super_users
 
 SASL = "listeners=SASL_PLAINTEXT://127.0.0.1:9092"
 PLAIN = "sasl.enabled.mechanisms=PLAIN"
@@ -27,7 +27,7 @@ def test_the_security_section_of_a_real_brokers_file_works_unchanged(load_text: 
     [listener] = config.listeners
     assert list(listener.mechanisms) == ["PLAIN"]
     assert listener.mechanisms["PLAIN"] == {"admin": "top-secret-1", "alice": "top-secret-2"}
-    assert config.super_users == {"User:admin", "User:CN=kafka,OU=x"}
+    assert super_users(config) == {"User:admin", "User:CN=kafka,OU=x"}
     assert config.warnings == ()
 
 

@@ -17,7 +17,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.audit import Audit
@@ -73,7 +73,7 @@ def _bytes(directory):
 def _authorizer(directory):
     policy = read_policy(directory / "acls.yaml")
     truth = json.loads((directory / "truth.json").read_text())
-    return AclAuthorizer(AclIndex(policy.acls), truth["super_users"])
+    return StandardAuthorizerData(AclIndex(policy.acls), truth["super_users"])
 
 
 def _binding(acl):

@@ -22,7 +22,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import AclAuthorizer
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.operations import supported_operations
 from tools.audit_data.lines import LISTENER, Asked, Form, Template
@@ -135,7 +135,7 @@ class Traffic:
                 self._hosts[acl.principal].add(acl.host)
         if any(host.startswith("100.") for host in index.hosts()):
             raise ValueError("an ACL names a host in 100.64.0.0/10, which are to come once")
-        self._authorizer = AclAuthorizer(index, (SUPER_USER,))
+        self._authorizer = StandardAuthorizerData(index, (SUPER_USER,))
         self._habits: dict[int, _Habits] = {}
         self._templates = 0
         self.ephemeral_events = 0
