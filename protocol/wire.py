@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from aclbroker.protocol.compile import codec, encode
+from aclbroker.protocol.compile import codec
 from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
@@ -145,6 +145,7 @@ def response_frame(api: Api, version: int, correlation_id: int, response: Any) -
 
     ``response`` is a message, or the bytes of one that is already encoded at ``version``.
     """
-    body = response if isinstance(response, bytes) else encode(response, version)
+    cls: Any = type(response)
+    body: bytes = response if cls is bytes else codec(cls, version).encode(response)
     header = encode_response_header(api, version, correlation_id)
     return b"".join((_LENGTH.pack(len(header) + len(body)), header, body))

@@ -10,6 +10,7 @@ from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
+from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -145,16 +146,16 @@ def _missing(name: str) -> ErrorCode:
 @lru_cache
 def _brokers(node: Node) -> Sequence[MetadataResponseBroker]:
     """List this node as all brokers; one list for all answers."""
-    return [MetadataResponseBroker(*node)]
+    return SharedList([MetadataResponseBroker(*node)])
 
 
 @lru_cache
 def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]:
     """List the partitions of a topic with so many; one list for all topics and answers."""
-    return [
+    return SharedList(
         MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
         for number in range(count)
-    ]
+    )
 
 
 def _topic(catalog: Catalog, node_id: int, name: str) -> MetadataResponseTopic:

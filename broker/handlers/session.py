@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
+from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import (
@@ -25,9 +27,11 @@ _FIRST_VERSION_WITH_SOFTWARE: Final = 3
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-def _ranges(*keys: int) -> list[ApiVersion]:
+@lru_cache
+def _ranges(*keys: int) -> Sequence[ApiVersion]:
+    """Tell the versions of keys; one list for all answers, since every client begins with it."""
     versions = ((key, APIS[key].versions) for key in keys)
-    return [ApiVersion(key, known[0], known[-1]) for key, known in versions]
+    return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
 
 def answer_api_versions(

@@ -188,14 +188,17 @@ class Connection(asyncio.Protocol):
         """
         answers: list[bytes] = []
         size = 0
+        frames = self._frames
         try:
-            while self._ready() and (frame := self._frames.next_frame()) is not None:
+            while self._ready() and (frame := frames.next_frame()) is not None:
                 answer = self._answer(frame)
                 if isinstance(answer, bytes):
                     answers.append(answer)
                     size += len(frame) + len(answer)
                 else:
                     self._wait_for(answer)
+                if not frames.buffered:
+                    break
                 if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
                     self._await_turn()
         except ProtocolError as error:
@@ -203,11 +206,13 @@ class Connection(asyncio.Protocol):
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
             self._log.exception("request failed; connection closed")
             self._stopping = True
-        self._write(answers)
+        if answers:
+            self._write(answers)
         done = self._stopping and self._answering is None
         if done or (self._ended and not self._awaits_turn):
             self._transport.close()
-        self._throttle_reading()
+        if frames.buffered or not self._reading:
+            self._throttle_reading()
 
     def _malformed(self, reason: str) -> None:
         if self._authentication.session is None:
@@ -311,7 +316,7 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def _write(self, answers: list[bytes]) -> None:
-        if answers and not self._transport.is_closing():
+        if not self._transport.is_closing():
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
 
     def _throttle_reading(self) -> None:

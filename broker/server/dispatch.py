@@ -23,6 +23,7 @@ from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, response_frame
 
 _FETCH_BY_TOPIC_ID: Final = 13
+_PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
 def answer_versions(request: Request) -> ApiVersionsAnswer:
@@ -64,15 +65,13 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     be answered: the connection must be closed.
     """
     request = decode_request(frame)
-    header = request.header
-    row, answer = GATE.get(header.api_key), HANDLERS.get(header.api_key)
+    key, version, correlation_id, client_id = request.header[:4]
+    row, answer = GATE.get(key), HANDLERS.get(key)
     if row is None or answer is None:
         raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
         return answer_versions(request).frame
-    context = RequestContext(
-        session, header.api_key, header.api_version, header.client_id, header.correlation_id
-    )
+    context = RequestContext(session, key, version, client_id, correlation_id)
     rights = services.rights(row, context)
     if not row.resolves:
         return _answered(services, request, rights, answer, services.catalog)
@@ -111,7 +110,7 @@ async def _answered_later(request: Request, response: Awaitable[Any], complete: 
 
 def _frame(request: Request, response: Any) -> bytes:
     header = request.header
-    if header.api_key == ApiKey.PRODUCE and request.message.acks == 0:
+    if header.api_key == _PRODUCE and request.message.acks == 0:
         return _unacknowledged(response)
     return response_frame(request.api, header.api_version, header.correlation_id, response)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from aclbroker.protocol.compile import runtime
+from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.compile.source import FORMATS, Source
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, WireType
 from aclbroker.protocol.schema import Struct
@@ -13,17 +16,38 @@ from aclbroker.protocol.schema import Struct
 
 def encoder_source(struct: Struct) -> Source:
     """Write the encoder of a message at one version."""
+    source = _begun()
+    _struct(source, struct, "message", "write")
+    source.line("return b''.join(parts)")
+    return source
+
+
+def _begun() -> Source:
     source = Source("def function(message):")
     source.names |= {
         "COMPACT_LENGTH": runtime.COMPACT_LENGTH,
+        "SharedList": SharedList,
         "missing": runtime.missing,
         "write_tags": runtime.write_tags,
     }
     source.line("parts = []")
     source.line("write = parts.append")
-    _struct(source, struct, "message", "write")
-    source.line("return b''.join(parts)")
     return source
+
+
+def _array_encoder(array: Array) -> Callable[[Any], bytes]:
+    """Return the encoder of one array alone, compiled when it is first asked."""
+
+    @cache
+    def compiled() -> Callable[[Any], bytes]:
+        source = _begun()
+        # A slice is a plain list: the shared one would ask for its bytes again.
+        source.line("entries = message[:]")
+        _entries(source, array, "entries", "write")
+        source.line("return b''.join(parts)")
+        return source.function("a shared array")
+
+    return lambda entries: compiled()(entries)
 
 
 def _value(source: Source, wire_type: WireType, value: str, write: str) -> None:
@@ -71,7 +95,19 @@ def _bytes(source: Source, wire_type: String | Bytes, value: str, write: str) ->
 
 def _array(source: Source, wire_type: Array, value: str, write: str) -> None:
     """Write the lines for an array: most are empty, and cost a comparison."""
-    with source.block(f"if {value}:"):
+    if isinstance(wire_type.entry, Struct):
+        with source.block(f"if {value}.__class__ is SharedList:"):
+            encode = source.constant(_array_encoder(wire_type), "A")
+            source.line(f"{write}({value}.encoded({encode}))")
+        _entries(source, wire_type, value, write, "elif")
+    else:
+        _entries(source, wire_type, value, write)
+
+
+def _entries(
+    source: Source, wire_type: Array, value: str, write: str, condition: str = "if"
+) -> None:
+    with source.block(f"{condition} {value}:"):
         source.line(f"{write}({_length(source, wire_type, value)})")
         entry = source.fresh("e")
         with source.block(f"for {entry} in {value}:"):
