@@ -1,9 +1,9 @@
 """All ACLs, indexed so that the cost of a question does not grow with their number.
 
-For each resource type there are two ways in: from whom an ACL names (`broker.acl.grants`) to the
-bits of what is allowed and denied on each pattern, which decides; and from a pattern to those who
-have ACLs of it (`broker.acl.patterns`), which lists. There is no object per ACL; bindings are made
-when asked for.
+The ACLs of a resource type can be reached in two ways. Decisions go from the principal and host
+that an ACL names to the bits of what is allowed and denied on each pattern
+(`broker.acl.permissions`). Lists go from a pattern to those who have ACLs of it
+(`broker.acl.patterns`). There is no object per ACL; bindings are made when asked for.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from itertools import chain
 
 from aclbroker.broker.acl.authorizer import Peer
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
-from aclbroker.broker.acl.grants import Grantees
 from aclbroker.broker.acl.listing import AclListing, listed
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
+from aclbroker.broker.acl.permissions import Principals
 from aclbroker.broker.acl.rights import PeerRights, Rights
 
 Masks = tuple[int, int, bool]
@@ -31,12 +31,12 @@ pattern that matches the resource.
 class _OfType:
     """The ACLs of one resource type."""
 
-    __slots__ = ("grantees", "patterns", "rights")
+    __slots__ = ("patterns", "principals", "rights")
 
     def __init__(self, resource_type: ResourceType, cidr: bool) -> None:
         self.patterns = Patterns(resource_type)
-        self.grantees = Grantees(cidr)
-        self.rights = PeerRights(self.grantees, self.patterns.lengths)
+        self.principals = Principals(cidr)
+        self.rights = PeerRights(self.principals, self.patterns.lengths)
 
 
 class AclIndex:
@@ -61,10 +61,10 @@ class AclIndex:
 
     def __contains__(self, binding: AclBinding) -> bool:
         resource_type, name, pattern_type, principal, host, operation, permission = binding
-        grants = self._types[resource_type].grantees.get(principal, host)
-        if grants is None:
+        permissions = self._types[resource_type].principals.get(principal, host)
+        if permissions is None:
             return False
-        return bool(grants.of_type(pattern_type).get(name, 0) & bit(operation, permission))
+        return bool(permissions.of_type(pattern_type).get(name, 0) & bit(operation, permission))
 
     def add(self, binding: AclBinding) -> bool:
         """Add an ACL; return whether it is new. Raises ValueError for an empty resource name."""
@@ -72,16 +72,16 @@ class AclIndex:
         if not name:
             raise ValueError("an ACL must name a resource: an empty prefix would match everything")
         of_type = self._types[resource_type]
-        grants = of_type.grantees.get_or_add(principal, host)
-        before = grants.of_type(pattern_type).get(name, 0)
+        permissions = of_type.principals.get_or_add(principal, host)
+        before = permissions.of_type(pattern_type).get(name, 0)
         after = before | bit(operation, permission)
         if after == before:
             return False
         pattern = of_type.patterns.get_or_add(pattern_type, name)
         if not before:
-            pattern.add(grants)
-        # The pattern's own name, so that one text serves all its grants.
-        grants.set(pattern_type, pattern.name, shared(after))
+            pattern.add(permissions)
+        # The pattern's own name, so that all its permissions share one text.
+        permissions.set(pattern_type, pattern.name, shared(after))
         pattern.memo = None
         of_type.rights.changed(principal)
         self._size += 1
@@ -91,20 +91,20 @@ class AclIndex:
         """Remove an ACL; return whether it was there."""
         resource_type, name, pattern_type, principal, host, operation, permission = binding
         of_type = self._types[resource_type]
-        grants = of_type.grantees.get(principal, host)
-        before = grants.of_type(pattern_type).get(name, 0) if grants else 0
+        permissions = of_type.principals.get(principal, host)
+        before = permissions.of_type(pattern_type).get(name, 0) if permissions else 0
         after = before & ~bit(operation, permission)
-        if grants is None or after == before:
+        if permissions is None or after == before:
             return False
         pattern = of_type.patterns.of_type(pattern_type)[name]
-        grants.set(pattern_type, name, shared(after))
+        permissions.set(pattern_type, name, shared(after))
         pattern.memo = None
         if not after:
-            pattern.discard(grants)
-            if not pattern.grants:
+            pattern.discard(permissions)
+            if not pattern.permissions:
                 of_type.patterns.discard(pattern)
-            if grants.is_empty:
-                of_type.grantees.discard(grants)
+            if permissions.is_empty:
+                of_type.principals.discard(permissions)
         of_type.rights.changed(principal)
         self._size -= 1
         return True
@@ -130,9 +130,9 @@ class AclIndex:
         rights = self.rights(peer, resource_type)
         patterns = self._types[resource_type].patterns
         for pattern_type, each in patterns.candidates(PatternType.MATCH, name):
-            for grants in rights.grants:
-                for pair in pairs(grants.of_type(pattern_type).get(each, 0)):
-                    who = grants.principal, grants.host
+            for permissions in rights.permissions:
+                for pair in pairs(permissions.of_type(pattern_type).get(each, 0)):
+                    who = permissions.principal, permissions.host
                     yield AclBinding(resource_type, each, pattern_type, *who, *pair)
 
     def find(self, acl_filter: AclFilter) -> AclListing:
@@ -141,12 +141,12 @@ class AclIndex:
         types = self._types if asked == ResourceType.ANY else (self._types[asked],)
         return AclListing(
             chain.from_iterable(
-                listed(of_type.patterns, of_type.grantees, acl_filter)
+                listed(of_type.patterns, of_type.principals, acl_filter)
                 for of_type in types
-                if of_type.grantees
+                if of_type.principals
             )
         )
 
     def hosts(self) -> set[str]:
         """Return all hosts that ACLs name, as they are written."""
-        return {grants.host for of_type in self._types for grants in of_type.grantees}
+        return {permissions.host for of_type in self._types for permissions in of_type.principals}

@@ -1,8 +1,8 @@
 """Which ACLs a filter selects: one by one, or by resource pattern, as DescribeAcls answers.
 
-A filter with a principal goes through that principal's grants, any other one through the patterns.
-So a list costs what it returns, with one exception: a filter by host, operation or permission that
-names neither principal nor resource looks at every ACL of the type.
+A filter with a principal goes through that principal's permissions, any other filter through the
+patterns. So a list costs what it returns, with one exception: a filter by host, operation or
+permission that names neither principal nor resource looks at every ACL of the type.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.grants import Grantees, Grants
 from aclbroker.broker.acl.operations import bits, pairs
 from aclbroker.broker.acl.patterns import Entry, Pattern, Patterns
+from aclbroker.broker.acl.permissions import Permissions, Principals
 
 
 class PatternAcls(Protocol):
@@ -87,16 +87,18 @@ class SomeAcls:
         self.entries: list[Entry] = []
         self.memo: Any = None
 
-    def add(self, grants: Grants, mask: int) -> None:
-        """Take in those ACLs of the grants whose bits are in ``mask``."""
-        found = grants.of_type(self.pattern_type).get(self.name, 0) & mask
-        self.entries += [(grants.principal, grants.host, *pair) for pair in pairs(found)]
+    def add(self, permissions: Permissions, mask: int) -> None:
+        """Add those ACLs of a principal and host whose bits are in ``mask``."""
+        found = permissions.of_type(self.pattern_type).get(self.name, 0) & mask
+        self.entries += [(permissions.principal, permissions.host, *pair) for pair in pairs(found)]
 
 
 _EVERYTHING: Final = bits(AclOperation.ANY, AclPermission.ANY)
 
 
-def listed(patterns: Patterns, grantees: Grantees, acl_filter: AclFilter) -> Iterator[PatternAcls]:
+def listed(
+    patterns: Patterns, principals: Principals, acl_filter: AclFilter
+) -> Iterator[PatternAcls]:
     """Return the patterns of one resource type with the ACLs that a filter selects, each once.
 
     Where it selects all ACLs of a pattern, that is mostly the one of ``patterns``, with its memo.
@@ -104,43 +106,43 @@ def listed(patterns: Patterns, grantees: Grantees, acl_filter: AclFilter) -> Ite
     pattern_type, name = acl_filter.pattern_type, acl_filter.resource_name
     mask = bits(acl_filter.operation, acl_filter.permission)
     if acl_filter.principal is not None:
-        wanted = _grants(grantees, acl_filter.principal, acl_filter.host)
-        return _of_grants(patterns, wanted, acl_filter, mask)
+        wanted = _permissions(principals, acl_filter.principal, acl_filter.host)
+        return _of_permissions(patterns, wanted, acl_filter, mask)
     if acl_filter.host is None and mask == _EVERYTHING:
         return patterns.selected(pattern_type, name)
     return _of_patterns(patterns, acl_filter, mask)
 
 
-def _grants(grantees: Grantees, principal: str, host: str | None) -> Iterable[Grants]:
+def _permissions(principals: Principals, principal: str, host: str | None) -> Iterable[Permissions]:
     if host is None:
-        return grantees.of_principal(principal)
-    grants = grantees.get(principal, host)
-    return () if grants is None else (grants,)
+        return principals.of_principal(principal)
+    permissions = principals.get(principal, host)
+    return () if permissions is None else (permissions,)
 
 
 def _of_patterns(patterns: Patterns, acl_filter: AclFilter, mask: int) -> Iterator[PatternAcls]:
     for pattern in patterns.selected(acl_filter.pattern_type, acl_filter.resource_name):
         some = _nothing_of(pattern)
-        for grants in pattern.grants:
-            if acl_filter.host in (None, grants.host):
-                some.add(grants, mask)
+        for permissions in pattern.permissions:
+            if acl_filter.host in (None, permissions.host):
+                some.add(permissions, mask)
         if some.entries:
             yield some
 
 
-def _of_grants(
-    patterns: Patterns, wanted: Iterable[Grants], acl_filter: AclFilter, mask: int
+def _of_permissions(
+    patterns: Patterns, wanted: Iterable[Permissions], acl_filter: AclFilter, mask: int
 ) -> Iterator[PatternAcls]:
     found: dict[Pattern, SomeAcls] = {}
-    for grants in wanted:
-        for pattern in _candidates(patterns, grants, acl_filter):
-            if mask == _EVERYTHING and len(pattern.grants) == 1:
+    for permissions in wanted:
+        for pattern in _candidates(patterns, permissions, acl_filter):
+            if mask == _EVERYTHING and len(pattern.permissions) == 1:
                 yield pattern
                 continue
             some = found.get(pattern)
             if some is None:
                 some = found[pattern] = _nothing_of(pattern)
-            some.add(grants, mask)
+            some.add(permissions, mask)
     yield from (some for some in found.values() if some.entries)
 
 
@@ -148,15 +150,17 @@ def _nothing_of(pattern: Pattern) -> SomeAcls:
     return SomeAcls(pattern.resource_type, pattern.pattern_type, pattern.name)
 
 
-def _candidates(patterns: Patterns, grants: Grants, acl_filter: AclFilter) -> Iterator[Pattern]:
-    """Return the patterns of grants that a filter's pattern type and name select."""
+def _candidates(
+    patterns: Patterns, permissions: Permissions, acl_filter: AclFilter
+) -> Iterator[Pattern]:
+    """Return the patterns of a principal and host that a filter's type and name select."""
     pattern_type, name = acl_filter.pattern_type, acl_filter.resource_name
     if name is not None:
         for pattern in patterns.selected(pattern_type, name):
-            if pattern.name in grants.of_type(pattern.pattern_type):
+            if pattern.name in permissions.of_type(pattern.pattern_type):
                 yield pattern
         return
     for kind in (PatternType.LITERAL, PatternType.PREFIXED):
         if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
             named = patterns.of_type(kind)
-            yield from (named[each] for each in grants.of_type(kind))
+            yield from (named[each] for each in permissions.of_type(kind))

@@ -18,8 +18,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.grants import Grants
 from aclbroker.broker.acl.operations import pairs
+from aclbroker.broker.acl.permissions import Permissions
 
 Entry = tuple[str, str, AclOperation, AclPermission]
 """An ACL of a pattern that is known: principal, host, operation, permission."""
@@ -28,11 +28,11 @@ Entry = tuple[str, str, AclOperation, AclPermission]
 class Pattern:
     """A resource pattern with at least one ACL.
 
-    ``memo`` is for whoever lists ACLs: what was made of this pattern's ACLs stays there until one
-    of them changes, when it becomes None.
+    ``memo`` belongs to whoever lists ACLs: it keeps what was made of this pattern's ACLs, and is
+    set to None when one of them changes.
     """
 
-    __slots__ = ("_grants", "memo", "name", "pattern_type", "resource_type")
+    __slots__ = ("_permissions", "memo", "name", "pattern_type", "resource_type")
 
     def __init__(self, resource_type: ResourceType, pattern_type: PatternType, name: str) -> None:
         self.resource_type = resource_type
@@ -40,12 +40,12 @@ class Pattern:
         self.name = name
         self.memo: Any = None
         # Most patterns have the ACLs of one principal and host, for whom no set is needed.
-        self._grants: Grants | set[Grants] | None = None
+        self._permissions: Permissions | set[Permissions] | None = None
 
     @property
-    def grants(self) -> Collection[Grants]:
-        """The grants that have ACLs of this pattern; not to be changed."""
-        found = self._grants
+    def permissions(self) -> Collection[Permissions]:
+        """Those of each principal and host with ACLs of this pattern; not to be changed."""
+        found = self._permissions
         if isinstance(found, set):
             return found
         return () if found is None else (found,)
@@ -55,27 +55,27 @@ class Pattern:
         """All ACLs of the pattern."""
         pattern_type, name = self.pattern_type, self.name
         return [
-            (grants.principal, grants.host, operation, permission)
-            for grants in self.grants
-            for operation, permission in pairs(grants.of_type(pattern_type)[name])
+            (permissions.principal, permissions.host, operation, permission)
+            for permissions in self.permissions
+            for operation, permission in pairs(permissions.of_type(pattern_type)[name])
         ]
 
-    def add(self, grants: Grants) -> None:
-        """Take note that the grants have ACLs of this pattern now."""
-        found = self._grants
+    def add(self, permissions: Permissions) -> None:
+        """Note that a principal and host now have ACLs of this pattern."""
+        found = self._permissions
         if found is None:
-            self._grants = grants
+            self._permissions = permissions
         elif isinstance(found, set):
-            found.add(grants)
+            found.add(permissions)
         else:
-            self._grants = {found, grants}
+            self._permissions = {found, permissions}
 
-    def discard(self, grants: Grants) -> None:
-        """Take note that the grants have none any more."""
-        if isinstance(self._grants, set):
-            self._grants.discard(grants)
+    def discard(self, permissions: Permissions) -> None:
+        """Note that a principal and host have no ACLs of this pattern any more."""
+        if isinstance(self._permissions, set):
+            self._permissions.discard(permissions)
         else:
-            self._grants = None
+            self._permissions = None
 
 
 class Patterns:

@@ -13,26 +13,26 @@ from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import Peer
 from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
-from aclbroker.broker.acl.grants import Grantees, Grants
+from aclbroker.broker.acl.permissions import Permissions, Principals
 
 _MOST_PEERS: Final = 10_000
 _MOST_ANSWERS: Final = 100_000
 _FEW: Final = 16
-"""So many prefixes are sooner compared with a name than looked for by each length."""
+"""Up to so many prefixes, comparing each with the name is faster than a lookup for each length."""
 
 
 class Rights:
-    """The grants to one peer. ``lengths`` are the lengths that PREFIXED names may have.
+    """The permissions of one peer. ``lengths`` are the lengths that PREFIXED names may have.
 
     ``remembered`` is to be called for each answer that is put into ``answers``, or below it.
     """
 
-    __slots__ = ("answers", "grants", "lengths", "remembered")
+    __slots__ = ("answers", "lengths", "permissions", "remembered")
 
     def __init__(
-        self, grants: list[Grants], lengths: Sequence[int], remembered: Callable[[], None]
+        self, permissions: list[Permissions], lengths: Sequence[int], remembered: Callable[[], None]
     ) -> None:
-        self.grants = grants
+        self.permissions = permissions
         self.lengths = lengths
         self.remembered = remembered
         self.answers: dict[Hashable, Any] = {}
@@ -41,11 +41,11 @@ class Rights:
     def bits(self, name: str) -> int:
         """Return what the ACLs that match a resource say: the bits of `broker.acl.operations`."""
         found = 0
-        for grants in self.grants:
-            if literal := grants.literal:
+        for permissions in self.permissions:
+            if literal := permissions.literal:
                 found |= literal.get(name, 0) | literal.get(WILDCARD, 0)
-            if grants.prefixed:
-                found |= self._prefixed_bits(grants.prefixed, name)
+            if permissions.prefixed:
+                found |= self._prefixed_bits(permissions.prefixed, name)
         return found
 
     def _prefixed_bits(self, prefixed: dict[str, int], name: str) -> int:
@@ -66,24 +66,24 @@ class Rights:
     def bits_of(self, pattern_type: PatternType, name: str) -> int:
         """Return what the ACLs of one pattern say."""
         found = 0
-        for grants in self.grants:
-            found |= grants.of_type(pattern_type).get(name, 0)
+        for permissions in self.permissions:
+            found |= permissions.of_type(pattern_type).get(name, 0)
         return found
 
     def bits_of_prefixes(self, name: str) -> int:
         """Return what the ACLs of PREFIXED patterns say that the name begins with."""
         found = 0
-        for grants in self.grants:
-            if grants.prefixed:
-                found |= self._prefixed_bits(grants.prefixed, name)
+        for permissions in self.permissions:
+            if permissions.prefixed:
+                found |= self._prefixed_bits(permissions.prefixed, name)
         return found
 
     def patterns(self, bits: int) -> Iterator[tuple[PatternType, str]]:
         """Return the patterns with an ACL that sets any of the bits; some may come twice."""
-        for grants in self.grants:
-            if grants.ever & bits:
+        for permissions in self.permissions:
+            if permissions.ever & bits:
                 for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
-                    for name, found in grants.of_type(pattern_type).items():
+                    for name, found in permissions.of_type(pattern_type).items():
                         if found & bits:
                             yield pattern_type, name
 
@@ -91,31 +91,31 @@ class Rights:
 class PeerRights(dict[Peer, Rights]):
     """The rights of peers for one resource type: found when asked for, and then remembered."""
 
-    def __init__(self, grantees: Grantees, lengths: Sequence[int]) -> None:
+    def __init__(self, principals: Principals, lengths: Sequence[int]) -> None:
         super().__init__()
-        self._grantees = grantees
+        self._principals = principals
         self._lengths = lengths
-        self._peers: dict[str, set[Peer]] = {}  # those here that have the principal
+        self._peers: dict[str, set[Peer]] = {}  # the remembered peers with that principal
         self._room = _MOST_ANSWERS
 
     def __missing__(self, peer: Peer) -> Rights:
         if len(self) >= _MOST_PEERS:
             self._forget_all()
         rights = self[peer] = Rights(
-            self._grantees.matching(*peer), self._lengths, self._remembered
+            self._principals.matching(*peer), self._lengths, self._remembered
         )
         for principal in peer[0]:
             self._peers.setdefault(principal, set()).add(peer)
         return rights
 
     def _remembered(self) -> None:
-        """Take note of one more answer, so that there are never too many."""
+        """Count one more answer, and forget all when there are too many."""
         self._room -= 1
         if self._room < 0:
             self._forget_all()
 
     def changed(self, principal: str) -> None:
-        """Forget what depends on the ACLs of a principal, one of which was added or removed."""
+        """Forget what depends on a principal, after one of its ACLs was added or removed."""
         if not self:
             return
         if principal == WILDCARD_PRINCIPAL:

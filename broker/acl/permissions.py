@@ -1,8 +1,8 @@
-"""What the ACLs of one resource type say to each principal from each host.
+"""What each principal from each host is allowed and denied on resources of one type.
 
-To find who is meant by a principal at an address costs a few lookups. Hosts keep the text they
-were written in; those whose text is not the canonical one, and subnets, are found through a second
-table, so that nobody pays for them where there are none.
+The ACLs that match a principal at an address are found with a few lookups. Hosts keep the text they
+were written in. Subnets, and hosts whose text is not the canonical one, are found through a second
+table, which costs nothing while it is empty.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from aclbroker.broker.acl.hosts import (
 _NOTHING: dict[str, int] = {}
 
 
-class Grants:
-    """What one principal from one host, as ACLs write them, is allowed and denied, by pattern.
+class Permissions:
+    """What the ACLs of one principal and host allow and deny, by resource pattern.
 
     ``literal`` and ``prefixed`` map patterns' names to the bits of `broker.acl.operations`; None
     stands for an empty one. ``ever`` has every bit that was ever set, even if it is not any more.
@@ -64,8 +64,8 @@ class Grants:
         return not self.literal and not self.prefixed
 
 
-class Grantees:
-    """Whom the ACLs of one resource type name: a `Grants` for each principal and host.
+class Principals:
+    """All principals that ACLs of one resource type name: `Permissions` for each and its hosts.
 
     With ``cidr``, a host in CIDR notation is a subnet.
     """
@@ -73,78 +73,80 @@ class Grantees:
     def __init__(self, cidr: bool) -> None:
         self._cidr = cidr
         # Most principals have one host, which needs no dict of its own.
-        self._principals: dict[str, Grants | dict[str, Grants]] = {}
-        self._rewritten: dict[tuple[str, str | Subnet], list[Grants]] = {}
+        self._principals: dict[str, Permissions | dict[str, Permissions]] = {}
+        self._rewritten: dict[tuple[str, str | Subnet], list[Permissions]] = {}
         self._sizes: dict[SubnetSize, int] = {}
 
     def __bool__(self) -> bool:
         return bool(self._principals)
 
-    def __iter__(self) -> Iterator[Grants]:
+    def __iter__(self) -> Iterator[Permissions]:
         for principal in self._principals:
             yield from self.of_principal(principal)
 
-    def get(self, principal: str, host: str) -> Grants | None:
-        """Return the grants of a principal and host written exactly so."""
+    def get(self, principal: str, host: str) -> Permissions | None:
+        """Return the permissions of a principal and host in exactly this text."""
         found = self._principals.get(principal)
-        if isinstance(found, Grants):
+        if isinstance(found, Permissions):
             return found if found.host == host else None
         return found.get(host) if found else None
 
-    def of_principal(self, principal: str) -> Collection[Grants]:
-        """Return the grants of a principal from all hosts."""
+    def of_principal(self, principal: str) -> Collection[Permissions]:
+        """Return the permissions of a principal from all hosts."""
         found = self._principals.get(principal)
-        if isinstance(found, Grants):
+        if isinstance(found, Permissions):
             return (found,)
         return found.values() if found else ()
 
-    def get_or_add(self, principal: str, host: str) -> Grants:
-        """Return the grants of a principal and host written exactly so, empty if they are new."""
+    def get_or_add(self, principal: str, host: str) -> Permissions:
+        """As `get`, but add empty permissions if there are none."""
         found = self._principals.get(principal)
-        if isinstance(found, Grants):
+        if isinstance(found, Permissions):
             if found.host == host:
                 return found
             found = self._principals[principal] = {found.host: found}
-        grants = found.get(host) if found else None
-        if grants is None:
-            grants = Grants(principal, host)
+        permissions = found.get(host) if found else None
+        if permissions is None:
+            permissions = Permissions(principal, host)
             if found is None:
-                self._principals[principal] = grants
+                self._principals[principal] = permissions
             else:
-                found[host] = grants
+                found[host] = permissions
             if host != WILDCARD:
-                self._rewrite(grants)
-        return grants
+                self._rewrite(permissions)
+        return permissions
 
-    def discard(self, grants: Grants) -> None:
-        """Forget grants that are empty."""
-        found = self._principals[grants.principal]
+    def discard(self, permissions: Permissions) -> None:
+        """Forget permissions that are empty."""
+        found = self._principals[permissions.principal]
         if isinstance(found, dict):
-            del found[grants.host]
-        if found is grants or not found:
-            del self._principals[grants.principal]
-        key = self._key(grants.host)
-        if key != grants.host:
-            self._discard_rewritten(grants, key)
+            del found[permissions.host]
+        if found is permissions or not found:
+            del self._principals[permissions.principal]
+        key = self._key(permissions.host)
+        if key != permissions.host:
+            self._discard_rewritten(permissions, key)
 
-    def matching(self, principals: tuple[str, ...], address: str) -> list[Grants]:
-        """Return the grants to any of the principals at an address in canonical form.
+    def matching(self, principals: tuple[str, ...], address: str) -> list[Permissions]:
+        """Return the permissions of any of the principals at an address in canonical form.
 
-        ACLs mean them by each principal and by ``User:*``, from that address, with its zone or
+        These are the ACLs of each principal and of ``User:*``, for that address, with its zone or
         without, a subnet around it, or ``*``.
         """
         found = []
         hosts = [*_written(address), WILDCARD]
         for principal in (*principals, WILDCARD_PRINCIPAL):
             for host in hosts:
-                grants = self.get(principal, host)
-                if grants is not None:
-                    found.append(grants)
+                permissions = self.get(principal, host)
+                if permissions is not None:
+                    found.append(permissions)
         if self._rewritten:
             found += self._matching_rewritten(principals, address)
         return found
 
-    def _matching_rewritten(self, principals: tuple[str, ...], address: str) -> Iterator[Grants]:
+    def _matching_rewritten(
+        self, principals: tuple[str, ...], address: str
+    ) -> Iterator[Permissions]:
         keys: list[str | Subnet] = [*_written(address)]
         if self._sizes:
             keys += enclosing_subnets(address, self._sizes)
@@ -152,25 +154,25 @@ class Grantees:
             for key in keys:
                 yield from self._rewritten.get((principal, key), ())
 
-    def _rewrite(self, grants: Grants) -> None:
-        key = self._key(grants.host)
-        if key != grants.host:
-            self._rewritten.setdefault((grants.principal, key), []).append(grants)
+    def _rewrite(self, permissions: Permissions) -> None:
+        key = self._key(permissions.host)
+        if key != permissions.host:
+            self._rewritten.setdefault((permissions.principal, key), []).append(permissions)
             if isinstance(key, Subnet):
                 self._sizes[key.size] = self._sizes.get(key.size, 0) + 1
 
-    def _discard_rewritten(self, grants: Grants, key: str | Subnet) -> None:
-        same = self._rewritten[grants.principal, key]
-        same.remove(grants)
+    def _discard_rewritten(self, permissions: Permissions, key: str | Subnet) -> None:
+        same = self._rewritten[permissions.principal, key]
+        same.remove(permissions)
         if not same:
-            del self._rewritten[grants.principal, key]
+            del self._rewritten[permissions.principal, key]
         if isinstance(key, Subnet):
             self._sizes[key.size] -= 1
             if not self._sizes[key.size]:
                 del self._sizes[key.size]
 
     def _key(self, host: str) -> str | Subnet:
-        """Return what a peer at such a host is looked up by."""
+        """Return the key under which peers at this host look for its ACLs."""
         if host == WILDCARD:
             return host
         if self._cidr:
