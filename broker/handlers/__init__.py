@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import (
-    acl_lists,
     acls,
     cluster,
     configs,
+    describe_acls,
     groups,
     partitions,
     scram,
@@ -76,7 +76,7 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.END_TXN: _NO_COORDINATOR,
     ApiKey.WRITE_TXN_MARKERS: _NO_TOPIC,
     ApiKey.TXN_OFFSET_COMMIT: by_topic(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-    ApiKey.DESCRIBE_ACLS: acl_lists.describe_acls,
+    ApiKey.DESCRIBE_ACLS: describe_acls.describe_acls,
     ApiKey.CREATE_ACLS: acls.create_acls,
     ApiKey.DELETE_ACLS: acls.delete_acls,
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,

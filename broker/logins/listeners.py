@@ -22,7 +22,7 @@ from aclbroker.broker.logins.jwks_source import KeySources, Refreshing
 from aclbroker.broker.plugins import make_plugin
 
 
-class Means(NamedTuple):
+class LoginServices(NamedTuple):
     """What mechanisms need besides their settings.
 
     ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` are to
@@ -33,44 +33,44 @@ class Means(NamedTuple):
     key_sources: KeySources
 
 
-def logins(config: Config, means: Means) -> dict[str, Login]:
+def logins(config: Config, services: LoginServices) -> dict[str, Login]:
     """Return the way into each listener by its name.
 
     Raises ValueError for a principal builder that cannot be made or configured.
     """
-    return {listener.name: _login(config, listener, means) for listener in config.listeners}
+    return {listener.name: _login(config, listener, services) for listener in config.listeners}
 
 
-def _login(config: Config, listener: Listener, means: Means) -> Login:
+def _login(config: Config, listener: Listener, services: LoginServices) -> Login:
     return Login(
         listener.name,
         listener.security_protocol,
         _builder(config, listener),
         {
-            name: _MECHANISMS[name](settings, means)
+            name: _MECHANISMS[name](settings, services)
             for name, settings in listener.mechanisms.items()
         },
         listener.max_reauth_ms,
     )
 
 
-def _scram(mechanism: ScramMechanism, _settings: Any, means: Means) -> MechanismFactory:
-    if means.credentials is None:
+def _scram(mechanism: ScramMechanism, _settings: Any, services: LoginServices) -> MechanismFactory:
+    if services.credentials is None:
         raise RuntimeError("SCRAM without a store of credentials")
-    return partial(ScramServer, mechanism, means.credentials.look_up(mechanism))
+    return partial(ScramServer, mechanism, services.credentials.look_up(mechanism))
 
 
-def _oauthbearer(settings: OAuthBearerSettings, means: Means) -> MechanismFactory:
+def _oauthbearer(settings: OAuthBearerSettings, services: LoginServices) -> MechanismFactory:
     refreshing = Refreshing(
         settings.refresh_ms / 1000,
         settings.retry_backoff_ms / 1000,
         settings.retry_backoff_max_ms / 1000,
     )
-    source = means.key_sources.add(settings.jwks_url, refreshing, settings.trusted)
+    source = services.key_sources.add(settings.jwks_url, refreshing, settings.trusted)
     return partial(OAuthBearerServer, TokenValidator(settings.rules, source).validate)
 
 
-_MECHANISMS: Final[Mapping[str, Callable[[Any, Means], MechanismFactory]]] = {
+_MECHANISMS: Final[Mapping[str, Callable[[Any, LoginServices], MechanismFactory]]] = {
     "PLAIN": lambda users, _: partial(PlainServer, users),
     **{each.mechanism_name: partial(_scram, each) for each in ScramMechanism},
     "OAUTHBEARER": _oauthbearer,

@@ -32,7 +32,7 @@ _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
 
 
-class Open(Protocol):
+class OpenConnection(Protocol):
     """An open connection: the peer's address as ACLs name it, and the ways to its end."""
 
     host: str
@@ -50,13 +50,13 @@ class Open(Protocol):
 class Registry(Protocol):
     """Who keeps the connections of a listener."""
 
-    def opened(self, connection: Open) -> None:
+    def opened(self, connection: OpenConnection) -> None:
         """Take note of a connection."""
 
-    def authenticated(self, connection: Open) -> None:
+    def authenticated(self, connection: OpenConnection) -> None:
         """Take note that it is known who is at the other end of a connection."""
 
-    def closed(self, connection: Open) -> None:
+    def closed(self, connection: OpenConnection) -> None:
         """Forget a connection; its place may be given away."""
 
 

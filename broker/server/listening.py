@@ -13,7 +13,7 @@ import structlog
 from aclbroker.broker.acl.hosts import canonical, without_zone
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.observability.metrics import Metrics
-from aclbroker.broker.server.connection import Open
+from aclbroker.broker.server.connection import OpenConnection
 
 log = structlog.get_logger()
 
@@ -25,12 +25,12 @@ wait is short, and a client that finds it full tries again only after a second.
 """
 
 
-class Connections:
+class ConnectionQuotas:
     """The open connections of the whole broker, and the limits of their number.
 
     A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
     at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
-    Of more than ``limit_of_strangers`` that have not authenticated the oldest is closed, so that
+    Of more than ``max_unauthenticated`` that have not authenticated the oldest is closed, so that
     whoever holds many open keeps nobody out who is quicker.
     """
 
@@ -39,15 +39,15 @@ class Connections:
         limit: int,
         limit_per_address: int,
         overrides: Mapping[str, int],
-        limit_of_strangers: int,
+        max_unauthenticated: int,
         metrics: Metrics,
     ) -> None:
         self.limit = limit
         self.limit_per_address = limit_per_address
         self.overrides = {canonical(host): number for host, number in overrides.items()}
-        self.limit_of_strangers = limit_of_strangers
-        self.open: set[Open] = set()
-        self._strangers: dict[Open, None] = {}  # in the order in which they came
+        self.max_unauthenticated = max_unauthenticated
+        self.open: set[OpenConnection] = set()
+        self._unauthenticated: dict[OpenConnection, None] = {}  # in the order in which they came
         self._metrics = metrics
         self._admitted: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
@@ -77,24 +77,24 @@ class Connections:
             del self._by_address[address]
         self._room.set()
 
-    def opened(self, connection: Open, listener: Listener) -> None:
+    def opened(self, connection: OpenConnection, listener: Listener) -> None:
         """Take note of a connection, of nobody known yet."""
         self.open.add(connection)
         self._metrics.add("aclbroker_connections", listener.name)
-        self._strangers[connection] = None
-        if len(self._strangers) > self.limit_of_strangers:
-            oldest = next(iter(self._strangers))
-            del self._strangers[oldest]
-            oldest.give_way(self.limit_of_strangers)
+        self._unauthenticated[connection] = None
+        if len(self._unauthenticated) > self.max_unauthenticated:
+            oldest = next(iter(self._unauthenticated))
+            del self._unauthenticated[oldest]
+            oldest.give_way(self.max_unauthenticated)
 
-    def authenticated(self, connection: Open) -> None:
+    def authenticated(self, connection: OpenConnection) -> None:
         """Take note that it is known who is at the other end."""
-        self._strangers.pop(connection, None)
+        self._unauthenticated.pop(connection, None)
 
-    def closed(self, connection: Open, listener: Listener) -> None:
+    def closed(self, connection: OpenConnection, listener: Listener) -> None:
         """Forget a connection; its place may be given away."""
         self.open.discard(connection)
-        self._strangers.pop(connection, None)
+        self._unauthenticated.pop(connection, None)
         self._metrics.add("aclbroker_connections", listener.name, amount=-1)
         self.leave(listener, connection.host)
 
@@ -112,27 +112,27 @@ class ListeningSocket:
         self,
         listener: Listener,
         backlog: int,
-        connections: Connections,
+        quotas: ConnectionQuotas,
         connect: Callable[[ListeningSocket, str], asyncio.Protocol],
     ) -> None:
         self.listener = listener
-        self._connections = connections
+        self._quotas = quotas
         self._connect = connect
         self._opening: set[asyncio.Task[None]] = set()
         self._socket = _bind(listener, backlog)
         self.host, self.port = self._socket.getsockname()[:2]
 
-    def opened(self, connection: Open) -> None:
+    def opened(self, connection: OpenConnection) -> None:
         """Take note of a connection."""
-        self._connections.opened(connection, self.listener)
+        self._quotas.opened(connection, self.listener)
 
-    def authenticated(self, connection: Open) -> None:
+    def authenticated(self, connection: OpenConnection) -> None:
         """Take note that it is known who is at the other end of a connection."""
-        self._connections.authenticated(connection)
+        self._quotas.authenticated(connection)
 
-    def closed(self, connection: Open) -> None:
+    def closed(self, connection: OpenConnection) -> None:
         """Forget a connection; its place may be given away."""
-        self._connections.closed(connection, self.listener)
+        self._quotas.closed(connection, self.listener)
 
     async def accept(self) -> None:
         """Accept connections until cancelled."""
@@ -170,7 +170,7 @@ class ListeningSocket:
         except OSError:
             peer.close()
             return
-        if not await self._connections.admit(self.listener, address):
+        if not await self._quotas.admit(self.listener, address):
             log.warning(
                 "connection refused: too many of this address",
                 peer=address,
@@ -188,7 +188,7 @@ class ListeningSocket:
         try:
             await loop.connect_accepted_socket(lambda: self._connect(self, address), peer)
         except OSError:
-            self._connections.leave(self.listener, address)
+            self._quotas.leave(self.listener, address)
             peer.close()
 
     def close(self) -> None:

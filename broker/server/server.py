@@ -15,13 +15,13 @@ from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.logins.jwks_source import KeySources
-from aclbroker.broker.logins.listeners import Means, logins
+from aclbroker.broker.logins.listeners import LoginServices, logins
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.certificates import Certificates
 from aclbroker.broker.server.connection import Connection, Limits, Registry
-from aclbroker.broker.server.listening import Connections, ListeningSocket
+from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
 from aclbroker.broker.server.tls_transport import TlsServer
 
 log = structlog.get_logger()
@@ -52,7 +52,7 @@ class Server:
         self._authorizer = authorizer
         self._audit = audit
         self._credentials = credentials
-        self._connections = Connections(
+        self._quotas = ConnectionQuotas(
             config.max_connections,
             config.max_connections_per_ip,
             config.max_connections_per_ip_overrides,
@@ -67,7 +67,7 @@ class Server:
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
         self._key_sources = KeySources()
-        self._logins = logins(config, Means(credentials, self._key_sources))
+        self._logins = logins(config, LoginServices(credentials, self._key_sources))
         self._certificates = Certificates(config.listeners)
         self._metrics = metrics
         self._login_log = LoginLog(metrics, time.monotonic)
@@ -80,7 +80,7 @@ class Server:
         backlog = self._config.socket_listen_backlog_size
         try:
             for listener in self._config.listeners:
-                bound = ListeningSocket(listener, backlog, self._connections, self._connect)
+                bound = ListeningSocket(listener, backlog, self._quotas, self._connect)
                 self._sockets.append(bound)
         except OSError as error:
             self._close_sockets()
@@ -116,16 +116,16 @@ class Server:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._key_sources.stop()
         self._close_sockets()
-        for connection in list(self._connections.open):
+        for connection in list(self._quotas.open):
             connection.stop()
         try:
             async with asyncio.timeout(self._config.shutdown_timeout_ms / 1000):
-                await self._connections.all_closed()
+                await self._quotas.all_closed()
         except TimeoutError:
-            log.warning("connections aborted", count=len(self._connections.open))
-            for connection in list(self._connections.open):
+            log.warning("connections aborted", count=len(self._quotas.open))
+            for connection in list(self._quotas.open):
                 connection.abort()
-            await self._connections.all_closed()
+            await self._quotas.all_closed()
 
     def _close_sockets(self) -> None:
         for bound in self._sockets:

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 import structlog
 
 from aclbroker.broker.observability.login_log import LoginLog
-from aclbroker.broker.server.connection import Open, Registry
+from aclbroker.broker.server.connection import OpenConnection, Registry
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ _MECHANISM: Final = "TLS"
 """How failed handshakes are called among failed authentications."""
 
 
-class Above(Open, Protocol):
+class ConnectionAbove(OpenConnection, Protocol):
     """The protocol that reads and writes in the clear. asyncio's words: see `asyncio.Protocol`."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -160,7 +160,7 @@ class TlsServer(asyncio.Protocol):
     def __init__(
         self,
         context: ssl.SSLContext,
-        connect: Callable[[Registry], Above],
+        connect: Callable[[Registry], ConnectionAbove],
         registry: Registry,
         listener: str,
         seconds: float,
@@ -263,15 +263,15 @@ class TlsServer(asyncio.Protocol):
 
     # -- what the protocol above calls
 
-    def opened(self, connection: Open) -> None:
+    def opened(self, connection: OpenConnection) -> None:
         """Do nothing: it is taken note of already."""
 
-    def authenticated(self, connection: Open) -> None:
+    def authenticated(self, connection: OpenConnection) -> None:
         """Take note that it is known who is at the other end."""
         self._known = True
         self._registry.authenticated(self)
 
-    def closed(self, connection: Open) -> None:
+    def closed(self, connection: OpenConnection) -> None:
         """Do nothing: the end of the connection is what counts."""
 
     # -- the work

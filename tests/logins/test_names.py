@@ -11,7 +11,7 @@ from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.config import load
 from aclbroker.broker.logins import listeners
 from aclbroker.broker.logins.jwks_source import KeySources
-from aclbroker.broker.logins.listeners import Means
+from aclbroker.broker.logins.listeners import LoginServices
 from tests.auth.certificates import UTF8, certificate, name
 
 COMMON_NAME, ORGANIZATIONAL_UNIT = "2.5.4.3", "2.5.4.11"
@@ -27,7 +27,7 @@ def login(settings: dict[str, str], **listener: Any) -> Login:
     config = load(None, settings)
     changed = dataclasses.replace(config.listeners[0], **listener)
     [made] = listeners.logins(
-        dataclasses.replace(config, listeners=(changed,)), Means(None, KeySources())
+        dataclasses.replace(config, listeners=(changed,)), LoginServices(None, KeySources())
     ).values()
     return made
 

@@ -18,15 +18,15 @@ SERVER_KEYS: Final = (
 """The types of keys with which a server can prove who it is in TLS 1.2 and 1.3."""
 
 
-class StoreError(Exception):
+class KeyStoreError(Exception):
     """The store is damaged or of another format; the text says so without any of its content."""
 
 
-class WrongPassword(StoreError):
+class WrongPassword(KeyStoreError):
     """The store's password does not open it, or the store is damaged."""
 
 
-class WrongKeyPassword(StoreError):
+class WrongKeyPassword(KeyStoreError):
     """The password of a private key does not open it, or it needs one, or has none."""
 
 
@@ -41,7 +41,7 @@ class KeyEntry(NamedTuple):
     chain: tuple[x509.Certificate, ...]
 
 
-class Store(NamedTuple):
+class KeyStore(NamedTuple):
     """The entries of a store, in its order: private keys, and certificates to trust."""
 
     keys: tuple[KeyEntry, ...] = ()

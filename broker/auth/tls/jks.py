@@ -24,8 +24,8 @@ from cryptography.hazmat.primitives.serialization import load_der_private_key
 from aclbroker.broker.auth.der import OCTET_STRING, SEQUENCE, element
 from aclbroker.broker.auth.tls.entries import (
     KeyEntry,
-    Store,
-    StoreError,
+    KeyStore,
+    KeyStoreError,
     WrongKeyPassword,
     WrongPassword,
 )
@@ -37,8 +37,8 @@ _DIGEST_BYTES: Final = 20
 _WHITENER: Final = b"Mighty Aphrodite"
 
 
-def read_jks(data: bytes, password: str | None, key_password: str | None) -> Store:
-    """Read a store; raises `StoreError`.
+def read_jks(data: bytes, password: str | None, key_password: str | None) -> KeyStore:
+    """Read a store; raises `KeyStoreError`.
 
     Without a password it is not known whether somebody changed the store, as in Java, and without
     a ``key_password`` its private keys are left out, and their own certificates are among those
@@ -52,10 +52,10 @@ def read_jks(data: bytes, password: str | None, key_password: str | None) -> Sto
     try:
         return _store(_Reader(content[len(MAGIC) :]), key_password)
     except (ValueError, UnsupportedAlgorithm, struct.error) as error:
-        raise StoreError("it is damaged") from error
+        raise KeyStoreError("it is damaged") from error
 
 
-def _store(reader: _Reader, key_password: str | None) -> Store:
+def _store(reader: _Reader, key_password: str | None) -> KeyStore:
     keys: list[KeyEntry] = []
     trusted: list[x509.Certificate] = []
     version, count = reader.numbers(">II")
@@ -73,7 +73,7 @@ def _store(reader: _Reader, key_password: str | None) -> Store:
             trusted += chain[:1]
         else:
             keys.append(KeyEntry(alias.lower(), _private_key(protected, key_password), chain))
-    return Store(tuple(keys), tuple(trusted))
+    return KeyStore(tuple(keys), tuple(trusted))
 
 
 def _private_key(protected: bytes, password: str) -> PrivateKeyTypes:

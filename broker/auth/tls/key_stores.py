@@ -12,7 +12,12 @@ from typing import Final
 from cryptography import x509
 
 from aclbroker.broker.auth.tls import jks, pem, pkcs12
-from aclbroker.broker.auth.tls.entries import Store, StoreError, WrongKeyPassword, WrongPassword
+from aclbroker.broker.auth.tls.entries import (
+    KeyStore,
+    KeyStoreError,
+    WrongKeyPassword,
+    WrongPassword,
+)
 from aclbroker.broker.auth.tls.settings import PEM, TlsError, TlsSettings
 
 _KEYSTORE: Final = "ssl.keystore."
@@ -26,7 +31,7 @@ def key_store_setting(settings: TlsSettings) -> str:
     return _KEYSTORE + ("certificate.chain" if inline else "location")
 
 
-def read_key_store(settings: TlsSettings) -> Store:
+def read_key_store(settings: TlsSettings) -> KeyStore:
     """Read the private keys of the broker; raises `TlsError`."""
     _check_key_store(settings)
     setting = key_store_setting(settings)
@@ -49,7 +54,7 @@ def read_key_store(settings: TlsSettings) -> Store:
         own = settings.key_password is not None or settings.keystore_type == PEM
         name = _KEY_PASSWORD if own else f"{_KEYSTORE}password"
         raise TlsError(name, f"{_of(settings)}{error}") from error
-    except StoreError as error:
+    except KeyStoreError as error:
         raise TlsError(setting, str(error)) from error
 
 
@@ -72,7 +77,7 @@ def read_trust_store(settings: TlsSettings) -> tuple[x509.Certificate, ...] | No
         return pkcs12.read_trust_store(data, password).trusted
     except WrongPassword as error:
         raise TlsError(f"{_TRUSTSTORE}password", f"{path}: {error}") from error
-    except StoreError as error:
+    except KeyStoreError as error:
         raise TlsError(setting, str(error)) from error
 
 

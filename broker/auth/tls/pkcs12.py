@@ -21,8 +21,8 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import (
 from aclbroker.broker.auth.der import OCTET_STRING, SEQUENCE, SET, Element, element
 from aclbroker.broker.auth.tls.entries import (
     KeyEntry,
-    Store,
-    StoreError,
+    KeyStore,
+    KeyStoreError,
     WrongKeyPassword,
     WrongPassword,
     belongs,
@@ -36,8 +36,8 @@ _FRIENDLY_NAME: Final = bytes.fromhex("2a864886f70d010914")
 _UNREADABLE: Final = "the password does not open it, or it is damaged"
 
 
-def read_key_store(data: bytes, password: str, key_password: str) -> Store:
-    """Read the private keys with their chains; raises `StoreError`."""
+def read_key_store(data: bytes, password: str, key_password: str) -> KeyStore:
+    """Read the private keys with their chains; raises `KeyStoreError`."""
     found = _load(data, password)
     certificates = list(_certificates(found))
     keys = list(_keys(data, key_password))
@@ -50,11 +50,11 @@ def read_key_store(data: bytes, password: str, key_password: str) -> Store:
         # Java passes over a key without a certificate, which can serve nobody.
         if own is not None:
             entries.append(KeyEntry(alias.lower(), key, tuple(_chain(own, certificates))))
-    return Store(tuple(entries))
+    return KeyStore(tuple(entries))
 
 
-def read_trust_store(data: bytes, password: str | None) -> Store:
-    """Read the certificates to trust; raises `StoreError`.
+def read_trust_store(data: bytes, password: str | None) -> KeyStore:
+    """Read the certificates to trust; raises `KeyStoreError`.
 
     Beside a private key there are the certificates of its chain, which Java does not trust, and
     which cannot be told from others here: such a store is refused. Without one all are trusted,
@@ -63,11 +63,11 @@ def read_trust_store(data: bytes, password: str | None) -> Store:
     found = _load(data, password)
     certificates = tuple(_certificates(found))
     if found.key is not None and len(certificates) > 1:
-        raise StoreError(
+        raise KeyStoreError(
             "it holds a private key, so that it does not tell which certificates to trust; "
             "a trust store in PKCS12 must hold certificates alone"
         )
-    return Store(trusted=certificates)
+    return KeyStore(trusted=certificates)
 
 
 def _load(data: bytes, password: str | None) -> PKCS12KeyAndCertificates:

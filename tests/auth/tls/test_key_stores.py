@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aclbroker.broker.auth.tls import jks, key_stores, pkcs12
 from aclbroker.broker.auth.tls.context import server_tls
-from aclbroker.broker.auth.tls.entries import StoreError
+from aclbroker.broker.auth.tls.entries import KeyStoreError
 from aclbroker.broker.auth.tls.key_manager import served
 from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from tests.auth.tls.conftest import Ask
@@ -391,16 +391,16 @@ def test_a_damaged_store_is_refused_and_breaks_nothing(jks_store: bytes, data: s
     cut = bytes(changed[: data.draw(st.integers(4, len(changed)))])
     if cut == jks_store:
         return
-    with pytest.raises(StoreError):
+    with pytest.raises(KeyStoreError):
         jks.read_jks(cut, PASSWORD, PASSWORD)
-    with contextlib.suppress(StoreError):
+    with contextlib.suppress(KeyStoreError):
         jks.read_jks(cut, None, PASSWORD)
 
 
 @settings(max_examples=100, deadline=None)
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_store_are_refused(data: bytes) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(KeyStoreError):
         pkcs12.read_key_store(data, PASSWORD, PASSWORD)
 
 
