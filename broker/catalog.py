@@ -1,4 +1,4 @@
-"""The topics and groups that a standalone broker is told it has, to try rules on.
+"""The topics and groups that a standalone broker is told it has, for trying rules out.
 
 They are empty: nothing can be written to a topic, nobody is in a group.
 """

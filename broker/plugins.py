@@ -9,7 +9,7 @@ from typing import Any
 def make_plugin(setting: str, name: str, interface: str) -> Any:
     """Return an object of the class that a setting names.
 
-    Raises ValueError that names the setting and the ``interface`` where what it must do is written.
+    Raises ValueError that names the setting, and the ``interface`` that describes such a class.
     """
     module, _, attribute = name.partition(":")
     try:

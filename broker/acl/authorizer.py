@@ -25,7 +25,7 @@ class Session:
     ``security_protocol`` is the listener's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
     ``token_authenticated`` tells that it logged in with a delegation token (KIP-48).
     ``host`` is the peer's address as text, ``address`` the same in canonical form. ``peer`` is all
-    that ACLs look at. Raises ValueError without any principal.
+    that decisions depend on. Raises ValueError without any principal.
     """
 
     principals: tuple[str, ...]
@@ -44,7 +44,7 @@ class Session:
 
 
 ANY_RESOURCE = "(any)"
-"""What the audit log says for a name if any resource of a type would do (KIP-679); no topic's."""
+"""The name in audit records where any resource of a type would do (KIP-679); no topic has it."""
 
 
 class RequestContext(NamedTuple):
@@ -92,8 +92,8 @@ class Rule(NamedTuple):
 class Decision:
     """Whether an action is allowed, and by which rule. It is true if the action is allowed.
 
-    The rule of a matching ACL may be given as a function, which is called when the rule is first
-    asked for. So ask before the ACLs change.
+    The rule of a matching ACL may be given as a function, which looks the ACL up when the rule is
+    first asked for. So ask for the rule before the ACLs change.
     """
 
     __slots__ = ("_rule", "allowed")
@@ -111,7 +111,7 @@ class Decision:
 
     @property
     def kind(self) -> RuleKind:
-        """The kind of the rule; cheap, since no ACL is looked for."""
+        """The kind of the rule; cheap, since no ACL is looked up."""
         return self._rule.kind if isinstance(self._rule, Rule) else RuleKind.MATCHING_ACL
 
     def __bool__(self) -> bool:
@@ -149,9 +149,8 @@ class AclDeleteResult(NamedTuple):
 class Authorizer(Protocol):
     """What decides over actions and keeps ACLs.
 
-    It is made without arguments, then configured, then started. An exception from a method that
-    decides means that nothing is allowed. Changes are visible to every decision that is asked for
-    after the change's answer.
+    It is made without arguments, then configured, then started. If a method that decides raises an
+    exception, nothing is allowed. Once a change is answered, every later decision sees it.
     """
 
     def configure(self, properties: Mapping[str, str]) -> None:

@@ -1,7 +1,8 @@
 """Whether a principal may do an operation on *any* resource of a type (KIP-679).
 
-The rule is the one of the default method of Kafka's Authorizer interface, behind its first step. It
-counts only ACLs that name the operation or ALL; what other operations imply does not count.
+The rule is that of the default method in Kafka's Authorizer interface, after its first step, which
+asks about one arbitrary name. Only ACLs that name the operation or ALL count; operations that imply
+it do not.
 """
 
 from __future__ import annotations

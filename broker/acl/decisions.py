@@ -40,7 +40,7 @@ _DENY: Final = AclPermission.DENY
 
 _BY_TYPE: Final = "by type"
 _LONGEST_REMEMBERED: Final = 249
-"""The length of the longest topic name: what is longer is not asked about twice."""
+"""The length of the longest topic name; decisions on longer names are not remembered."""
 
 _ANY_NAME: Final = "hardcode"
 """The name that Kafka asks about first to decide on any resource of a type."""
@@ -49,7 +49,7 @@ _ANY_NAME: Final = "hardcode"
 class BrokerUsers(NamedTuple):
     """Principals who may do everything on one listener, and on others what ACLs say.
 
-    As Confluent's ``broker.users``, with which a cluster starts whose ACLs lie elsewhere.
+    This is Confluent's ``broker.users``, which lets a cluster start whose ACLs are kept in another.
     """
 
     principals: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ class StandardAuthorizerData:
     ) -> Mapping[str | None, Decision]:
         """Return the decisions on an operation by resource name; a name is decided when asked for.
 
-        To be asked for anew after each change of the ACLs.
+        Ask for it again after each change of the ACLs.
         """
         if self._broker_users is not None and self._is_broker(session):
             return _ALL_ALLOWED
@@ -114,8 +114,8 @@ class StandardAuthorizerData:
     ) -> Decision:
         """Decide whether the operation is allowed on at least one resource of a type (KIP-679).
 
-        As in Kafka, who may do it on a resource of some arbitrary name may. Raises ValueError for
-        an operation or type that is UNKNOWN or ANY.
+        As in Kafka it is, too, if it is allowed on a resource of one arbitrary name. Raises
+        ValueError for an operation or type that is UNKNOWN or ANY.
         """
         if operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
             raise ValueError(f"{operation.name} on {resource_type.name} is no action")
@@ -179,7 +179,7 @@ class StandardAuthorizerData:
 
 
 class _AllAllowed(dict[str | None, Decision]):
-    """What is decided for a super user: a name has to be there, that is all."""
+    """The decisions for a super user: everything is allowed except a null name."""
 
     def __missing__(self, name: str | None) -> Decision:
         return _DEFAULT_DENY if name is None else _SUPER_USER
@@ -191,8 +191,9 @@ _ALL_ALLOWED: Final = _AllAllowed()
 class _Decisions(dict[str | None, Decision]):
     """The decisions on one operation for a peer, by name: made when asked for, then remembered.
 
-    They are kept in `Rights.answers`, and so forgotten when the rights change. A default that other
-    principals' ACLs can change is not remembered, nor are names longer than any topic's.
+    They are kept in `Rights.answers`, and so forgotten when the peer's ACLs change. Not remembered
+    are decisions by default, which ACLs of other principals can change, and those on names that are
+    longer than any topic's.
     """
 
     __slots__ = (
@@ -240,7 +241,7 @@ class _Decisions(dict[str | None, Decision]):
         return decision
 
     def _default(self, name: str) -> Decision:
-        """Decide on a name that no ACL of the peer matches, as long as none of anybody does."""
+        """Decide on a name that no ACL of the peer matches."""
         # UNKNOWN and ANY are no actions: no default may allow them.
         is_action = self._operation > AclOperation.ANY and self._resource_type > ResourceType.ANY
         if is_action and self._data.is_open(self._resource_type, name):

@@ -128,5 +128,5 @@ def effective(resource_type: ResourceType, value: int) -> int:
 
 @lru_cache(maxsize=4096)
 def shared(value: int) -> int:
-    """Return an equal integer of which there is one object: few combinations serve all ACLs."""
+    """Return an equal integer, the same object for all: ACLs have few different combinations."""
     return value

@@ -1,4 +1,4 @@
-"""Who is at the other end of one connection: at first, and again when the session ends; no I/O."""
+"""The authentication of one connection: at first, and again before its session ends; no I/O."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BETWEEN: Final = 1.0
 class Authentication:
     """The authentication of a peer at the address ``host``.
 
-    ``session`` is None until it is complete. ``clock`` tells the time in seconds, from whenever.
+    ``session`` is None until it is complete. ``clock`` returns seconds since any moment.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Authentication:
         self._began_at = -math.inf
 
     def begin(self, peer_certificate: bytes | None) -> None:
-        """Begin, with the certificate that TLS had of the peer; without SASL that is all.
+        """Begin, with the peer's certificate from TLS. Without SASL that completes it.
 
         Raises `AuthenticationFailed`.
         """
@@ -67,7 +67,7 @@ class Authentication:
 
     @property
     def may_expire(self) -> bool:
-        """Whether each frame has to be held against `begins_again` and `is_expired`."""
+        """Whether `begins_again` and `is_expired` have to be asked for each frame."""
         return self._expires_at < math.inf
 
     @property
@@ -76,7 +76,7 @@ class Authentication:
         return self._clock() >= self._expires_at
 
     def begins_again(self, frame: bytes) -> bool:
-        """Begin once more if a frame asks for that, in a session that ends (KIP-368)."""
+        """Begin again if a frame asks for that, in a session that will expire (KIP-368)."""
         begins = (
             frame.startswith(_SASL_HANDSHAKE)
             and self.may_expire
@@ -104,7 +104,7 @@ class Authentication:
         self._exchange = SaslExchange(self._login.mechanisms, self._answers, self._accept, again)
 
     def _accept(self, mechanism: str, identity: Identity) -> int:
-        """Begin the session of who was proved, or prolong it; see `SaslExchange`."""
+        """Begin the session of a proved identity, or prolong it; see `SaslExchange`."""
         session = self._new_session(mechanism, identity)
         if self.session is not None and self.session.principals != session.principals:
             raise AuthenticationFailed(

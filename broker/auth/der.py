@@ -1,4 +1,4 @@
-"""Reads DER (ITU-T X.690): tags of one octet, and lengths as short as can be."""
+"""Reads DER (ITU-T X.690): tags of one octet, and lengths in their shortest form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONG_FORM: Final = 0x80
 
 
 class Element(NamedTuple):
-    """One element: its tag, its content, and both with the length as they stood there."""
+    """One element: its tag, its content, and its whole encoding."""
 
     tag: int
     content: bytes

@@ -1,4 +1,4 @@
-"""How the clients of one listener become sessions: who they may prove to be, and for how long."""
+"""How clients of one listener log in: by which mechanisms, as which principals, for how long."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _MILLISECONDS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The way into one listener. ``mechanisms`` is empty where it has no SASL.
+    """How clients log in at one listener. ``mechanisms`` is empty where it has no SASL.
 
     ``max_reauth_ms`` are the milliseconds after which a session of a mechanism has to authenticate
-    again (KIP-368); without an entry, or with 0, only the end of its credential makes it.
+    again (KIP-368). Without an entry, or with 0, it has to only when its credential expires.
     """
 
     listener: str
@@ -52,7 +52,7 @@ class Login:
         )
 
     def lifetime_ms(self, mechanism: str, identity: Identity) -> int | None:
-        """Return for how many milliseconds a session is good, None if it does not end.
+        """Return for how many milliseconds a session is valid, None if it does not expire.
 
         As in Kafka's SaslServerAuthenticator the shorter of both limits counts.
         """

@@ -1,7 +1,7 @@
-"""From who was proved to the principals that ACLs name: the default way, and a pluggable one.
+"""Principal builders: from a proved identity to the principals that ACLs name.
 
 The interface follows Kafka's KafkaPrincipalBuilder (KIP-189). Unlike there, a builder may name
-several principals, such as a user and its groups: ACLs of each count, and one that denies wins.
+several principals, such as a user and its groups: ACLs of each count, and any denial wins.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class AuthenticationContext(NamedTuple):
 
     ``security_protocol`` is PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, ``listener`` the listener's
     name, ``client_address`` the peer's address as text. ``mechanism`` and ``identity`` are those of
-    SASL. ``peer_certificate`` is the client's, DER encoded, where TLS had one.
+    SASL. ``peer_certificate`` is the client's from TLS, DER encoded; None without one.
     """
 
     security_protocol: str
@@ -57,7 +57,7 @@ class DefaultPrincipalBuilder:
         self._kerberos_name = kerberos_name
 
     def configure(self, properties: Mapping[str, str]) -> None:
-        """Do nothing: all was given when it was made."""
+        """Do nothing: it has no properties."""
 
     def build(self, context: AuthenticationContext) -> str:
         """Return the principal; raises ValueError for a name that no rule matches."""
@@ -75,7 +75,7 @@ class DefaultPrincipalBuilder:
 def built(builder: PrincipalBuilder, context: AuthenticationContext) -> tuple[str, ...]:
     """Return the principals that a builder names; raises `AuthenticationFailed` for anything else.
 
-    Its text says nothing of why, which is nobody's business outside; its reason does.
+    The text, which the client gets, does not say why; the reason, which is logged, does.
     """
     name = type(builder).__name__
     try:

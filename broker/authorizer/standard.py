@@ -28,8 +28,8 @@ log = structlog.get_logger()
 class StandardAuthorizer:
     """An `Authorizer` with the rules of Kafka's StandardAuthorizer.
 
-    Without a ``store`` it takes the one that the property ``aclbroker.store`` names. It opens the
-    store at start and closes it at its own close.
+    Without a ``store`` it uses the one that the property ``aclbroker.store`` names. `start` opens
+    the store and `close` closes it.
     """
 
     def __init__(self, store: AclStore | None = None) -> None:
@@ -107,7 +107,7 @@ class StandardAuthorizer:
 
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
-        # An `AclListing`: its type tells DescribeAcls that it has them by resource pattern, too.
+        # Being an `AclListing`, it also has them by resource pattern, which DescribeAcls uses.
         return (self._data or _not_started()).index.find(acl_filter)
 
     async def create_acls(
@@ -143,5 +143,5 @@ class StandardAuthorizer:
 
 
 def _not_started() -> NoReturn:
-    # Nothing is decided over ACLs that are not all loaded: one that denies may be missing.
+    # Before all ACLs are loaded, one that denies may be missing.
     raise RuntimeError("the authorizer is not started")

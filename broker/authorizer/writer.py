@@ -1,4 +1,4 @@
-"""The one task that changes ACLs, in the store and in the index, in the order it was asked to.
+"""The one task that changes ACLs, in the store and in the index, in the order of the requests.
 
 A change is first durable, then visible to decisions, then answered. Creations that wait while
 another change is being stored go into one transaction together.
@@ -27,11 +27,11 @@ _SLICE: Final = 250
 """How many ACLs are handled before other tasks get their turn: about half a millisecond."""
 
 _STAYING: Final = 10_000
-"""After how many new ACLs the garbage collector is told that they stay.
+"""After how many new ACLs the garbage collector is told to ignore the objects that exist.
 
 It would look through the whole index each time that it has grown by a quarter: with a million ACLs
-that stops the broker for a quarter of a second. What nobody refers to any more is freed all the
-same, unless it refers to itself, which nothing in the index does.
+that stops the broker for a quarter of a second. Reference counting still frees all of them, since
+nothing in the index refers to itself.
 """
 
 _CREATED: Final = AclCreateResult()
@@ -54,7 +54,7 @@ class _Deletion(NamedTuple):
 class AclWriter:
     """Changes an open store and the index of its ACLs; nobody else may change either.
 
-    ``limit`` is how many ACLs there may be, None for any number. Must be made in a running loop.
+    ``limit`` is how many ACLs there may be, None for any number. It must be made in a running loop.
     """
 
     def __init__(self, store: AclStore, index: AclIndex, limit: int | None = None) -> None:
@@ -111,7 +111,7 @@ class AclWriter:
                         each.answer.set_exception(error)
 
     async def _has_changes(self) -> bool:
-        """Wait for a change; return False if there is none and never will be."""
+        """Wait for a change; return False if it is closed and none is left."""
         while not self._changes and not self._closing:
             self._changed.clear()
             await self._changed.wait()
@@ -166,7 +166,7 @@ class AclWriter:
             text = "A field of the filter has a value that this broker does not know."
             return AclDeleteResult(AclError.UNSUPPORTED_VERSION, text)
         found: list[AclBinding] = []
-        # Nobody else changes the index, so the iterator stays good while other tasks run.
+        # Nobody else changes the index, so the iterator stays valid while other tasks run.
         async for some in _sliced(self._index.find(acl_filter)):
             found += some
             gone.update(dict.fromkeys(some))
@@ -183,8 +183,8 @@ class AclWriter:
         except StoreError as error:
             log.error("ACLs not changed", reason=str(error))
             return False
-        # Between two slices other tasks decide, and nothing may be allowed then that is allowed
-        # neither before nor after. So denials are the first to come and the last to go.
+        # Between two slices other tasks decide, and must not be allowed what is allowed neither
+        # before nor after the change. So denials are added first, and removed last.
         async for some in _sliced(_by_permission(added, AclPermission.DENY, AclPermission.ALLOW)):
             for binding in some:
                 self._index.add(binding)
@@ -199,7 +199,7 @@ class AclWriter:
 
 
 def _answer(future: asyncio.Future[Any], result: Any) -> None:
-    # Who asked may have gone away meanwhile.
+    # The client may have gone away meanwhile.
     if not future.done():
         future.set_result(result)
 

@@ -98,4 +98,4 @@ _READERS: Final[Mapping[str, Callable[[Reader, str], Any]]] = {
     "OAUTHBEARER": read_oauthbearer,
     "GSSAPI": read_kerberos,
 }
-"""What reads the settings of a mechanism; the mechanisms that there are."""
+"""By mechanism that is supported: the function that reads its settings."""

@@ -7,7 +7,7 @@ from aclbroker.broker.config.values import ValueType
 
 
 class Scope(Enum):
-    """Where a setting may stand: alone, or behind the prefix `listener.name.<listener>.`."""
+    """Whether a setting may be written alone, or with the prefix `listener.name.<listener>.`."""
 
     BROKER = "broker"
     EITHER = "broker or listener"
@@ -15,7 +15,7 @@ class Scope(Enum):
 
 
 class Definition(NamedTuple):
-    """One setting. `field` is its place in Config, "" if something else is made of it.
+    """One setting. `field` is its field of `Config`, "" if it has none of its own.
 
     `default` is text that `type` parses; None is a default that depends on other things, which
     `default_doc` describes. A `secret` is never shown.

@@ -1,4 +1,4 @@
-"""Makes the listeners out of the settings, and refuses those that cannot be as safe as asked."""
+"""Makes the listeners from the settings, and refuses those that cannot be as safe as asked."""
 
 import socket
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Reads a file and overrides into a `Config`, or says everything that is wrong with them."""
+"""Reads a file and overrides into a `Config`, or tells everything that is wrong with them."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from aclbroker.broker.config.properties import Setting, override_settings, read_
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
 
 _NO_FILE = "default without a file"
-# What a newcomer gets: everybody on this machine may change ACLs, nobody else can connect.
+# Without a file everybody on this machine may change ACLs, and nobody else can connect.
 _WITHOUT_FILE = {
     "listeners": Setting("listeners", "PLAINTEXT://127.0.0.1:9092", _NO_FILE),
     "super.users": Setting("super.users", "User:ANONYMOUS", _NO_FILE),
@@ -33,7 +33,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     settings |= override_settings(overrides or {})
     reader = Reader(settings, report)
     _refuse_provider_references(reader)
-    # All settings of the broker are read: one of which no field is made may be wrong, too.
+    # Settings without a field are read, too, so that a bad value is told now.
     values = {
         name: reader.value(name)
         for name, definition in DEFINITIONS.items()
@@ -63,7 +63,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
 
 
 def shown_settings(config: Config) -> dict[str, str]:
-    """The settings that may be told to who may describe configurations: known, and no secrets."""
+    """The settings that DescribeConfigs may tell: the known ones that are no secrets."""
     definitions = {name: DEFINITIONS.get(unprefixed(name)) for name in config.properties}
     return {
         name: config.properties[name]
@@ -100,7 +100,7 @@ def _check_failure_delay(reader: Reader) -> None:
 
 
 def _refuse_provider_references(reader: Reader) -> None:
-    """Refuse `${provider:...}`, which Kafka would replace and which is no password in itself."""
+    """Refuse `${provider:...}`: Kafka would replace it, and here it would be taken as the value."""
     providers = reader.settings.get("config.providers")
     names = providers.value.split(",") if providers else []
     references = tuple("${" + name.strip() + ":" for name in names if name.strip())

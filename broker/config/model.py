@@ -1,4 +1,4 @@
-"""What a configuration is once it has been read: `Config`, its `Listener`s, or a `ConfigError`."""
+"""The result of reading a configuration: `Config` with its `Listener`s, or `ConfigError`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BUILT_IN_PRINCIPAL_BUILDER = (
 class ConfigError(Exception):
     """The configuration cannot be used.
 
-    `problems` holds one line for each thing that is wrong, `warnings` what was remarkable besides.
+    `problems` holds one line for each thing that is wrong, `warnings` what else should be told.
     No line contains a secret.
     """
 
@@ -34,7 +34,7 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One address to listen on, with all that holds for the connections made to it.
+    """One address to listen on, and the settings of the connections to it.
 
     `name` is in upper case. `host` None is every interface. `port` 0 lets the system choose, and
     `advertised_port` 0 is the port it chose. `mechanisms` are the settings of each SASL mechanism
@@ -61,7 +61,7 @@ class Listener:
 
     @property
     def admits_anybody(self) -> bool:
-        """Whether clients need not prove who they are."""
+        """Whether clients may connect without proving who they are."""
         by_certificate = self.tls is not None and self.tls.client_auth == "required"
         return not self.mechanisms and not by_certificate
 

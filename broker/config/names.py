@@ -1,4 +1,4 @@
-"""Tells what becomes of settings that have no effect: Kafka's others, misplaced and unknown ones.
+"""Warns of settings without effect: Kafka's others, misplaced ones, and unknown ones.
 
 A section cut out of a real broker's file must work unchanged, so none of them is an error.
 """
@@ -13,7 +13,7 @@ from aclbroker.broker.config.properties import Setting, display_name
 from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
 from aclbroker.broker.config.values import MECHANISMS
 
-# Settings of Kafka's plug-ins, whose names Kafka leaves to them.
+# Settings of plug-ins of Kafka, which choose their names themselves.
 _PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
 
 
@@ -67,7 +67,7 @@ def _names_one_of(listeners: Collection[str], name: str) -> bool:
 
 
 def _mistake(name: str, listeners: Collection[str]) -> str:
-    """Why the setting, or the prefix in front of it, cannot mean what its author thinks."""
+    """Why the setting, or its prefix, does not have the effect that its author expects."""
     bare = unprefixed(name)
     is_prefixed = bare != name
     if is_prefixed and not _names_one_of(listeners, name):

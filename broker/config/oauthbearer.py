@@ -21,9 +21,10 @@ _JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 class OAuthBearerSettings(NamedTuple):
     """What an access token must say, and where the keys are that verify it.
 
-    An endpoint is asked every ``refresh_ms``, and when it fails again after ``retry_backoff_ms``
-    and then twice that, for ``retry_backoff_max_ms`` in all. ``trusted`` are the certificates (DER,
-    one after the other) by which an https endpoint is known, None for those that the system trusts.
+    Keys are fetched every ``refresh_ms``. If that fails it is tried again after
+    ``retry_backoff_ms``, then twice that and so on, for ``retry_backoff_max_ms`` in all.
+    ``trusted`` are the certificates (DER, one after the other) that an https endpoint is verified
+    with, None for those that the system trusts.
     """
 
     rules: TokenRules
@@ -75,7 +76,7 @@ def _miss_url(reader: Reader, name: str) -> None:
 
 
 def _trusted_certificates(reader: Reader, name: str) -> bytes | None:
-    """Those that the options of the JAAS value name, as Kafka's JaasOptionsUtils reads them."""
+    """The certificates that the JAAS value's options name, as in Kafka's JaasOptionsUtils."""
     if not reader.given(_JAAS, name):
         return None
     try:
@@ -97,12 +98,12 @@ def _trusted_certificates(reader: Reader, name: str) -> bytes | None:
 
 
 def _trust_store(jaas: str) -> TlsSettings | None:
-    """What the JAAS value says of TLS with the endpoint, None if nothing; raises JaasError."""
+    """The trust store that the JAAS value has for the endpoint, or None; raises JaasError."""
     entry = parse_jaas(jaas)
     if entry.login_module != _LOGIN_MODULE:
         raise JaasError("the login module is not OAuthBearerLoginModule")
     options = {key: value for key, value in entry.options.items() if key.startswith("ssl.")}
-    # Whatever else it is, it would weaken or ask for something that does not happen.
+    # Any other option would weaken TLS, or ask for something that is not done here.
     for option in options:
         if option not in _TRUST_STORE:
             raise JaasError(f"the option {option} is not supported; {', '.join(_TRUST_STORE)} are")

@@ -9,7 +9,7 @@ from aclbroker.broker.config.properties import Setting
 
 
 class Report:
-    """What was found on the way: `problems` stop the start, `warnings` and `notes` do not."""
+    """What was found while reading: `problems` prevent the start, `warnings` and `notes` do not."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []

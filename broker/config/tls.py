@@ -1,4 +1,4 @@
-"""Reads how a listener speaks TLS, and tries it out: what is wrong with a file shows at start."""
+"""Reads the TLS settings of a listener, and loads its files so that a bad one shows at start."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from aclbroker.broker.config.reader import Reader, listener_prefix
 
 WITH_TLS: Final = ("SSL", "SASL_SSL")
 _CLIENT_AUTH: Final = "ssl.client.auth"
-# Reading these reports a value that has others decide whom to trust.
+# Reading these reports values of Kafka that would change whom Java trusts.
 _CHECKED: Final = ("ssl.engine.factory.class", "ssl.trustmanager.algorithm", "ssl.protocol")
 
 
 def read_tls(reader: Reader, name: str, protocol: str) -> TlsSettings | None:
-    """The settings of a listener, None for one without TLS."""
+    """The TLS settings of a listener, None for one without TLS."""
     if protocol not in WITH_TLS:
         _check_without_tls(reader, name)
         return None

@@ -1,4 +1,4 @@
-"""What clients log in with and a store keeps: SCRAM credentials of users, delegation tokens."""
+"""Credentials that a store keeps: SCRAM credentials of users, and delegation tokens."""
 
 from aclbroker.broker.credentials.changes import NotStored
 from aclbroker.broker.credentials.credentials import Credentials, load_credentials

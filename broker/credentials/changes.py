@@ -1,4 +1,4 @@
-"""Changes of the records of one kind: one after the other, durable before anybody sees them."""
+"""Changes of the records of one kind: one after the other, durable before they are visible."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ NOT_STORED: Final = (
 
 
 class NotStored(Exception):
-    """The change was not made; the text may be told to who asked for it."""
+    """The change was not made; the text may be sent to the client that asked for it."""
 
 
 class Changes:
-    """What may be changed is decided, stored and shown under one lock, so no change is lost."""
+    """Runs changes one at a time, each from its checks to its being visible, so none is lost."""
 
     def __init__(self, store: AclStore, kind: str) -> None:
         self._store = store
@@ -33,7 +33,7 @@ class Changes:
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:
-        """Keep other changes waiting. Raises `NotStored` once closed."""
+        """Make one change while others wait. Raises `NotStored` once closed."""
         async with self._lock:
             if self._closed:
                 raise NotStored("The broker is shutting down; nothing was changed.")
@@ -50,6 +50,6 @@ class Changes:
             raise NotStored(NOT_STORED) from error
 
     async def close(self) -> None:
-        """Let the changes that wait be made; refuse all later ones."""
+        """Finish the changes that wait; refuse all later ones."""
         async with self._lock:
             self._closed = True

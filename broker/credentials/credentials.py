@@ -1,4 +1,4 @@
-"""All credentials of a broker, from the start to the end of its work."""
+"""All credentials of a running broker."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Credentials:
             self._sweeping = asyncio.create_task(_sweep(tokens, check_interval_ms / 1000))
 
     def look_up(self, mechanism: ScramMechanism) -> LookUp:
-        """Return what a login with a mechanism asks for names."""
+        """Return the function with which logins of a mechanism look names up."""
         return partial(self._look_up, mechanism)
 
     async def close(self) -> None:
@@ -58,7 +58,8 @@ class Credentials:
         if is_token and self.tokens is not None:
             return self.tokens.look_up(mechanism, name)
         login = self.users.look_up(mechanism, name)
-        # Where tokens are disabled, a user's name is none of a token, and nobody learns of it.
+        # Where tokens are disabled, a token id that is a user's name must not log that user in, and
+        # the challenge must not tell that it is one.
         return login._replace(identity=None) if is_token else login
 
 
@@ -74,13 +75,13 @@ async def load_credentials(
     users = await load_users(store, secret)
     if tokens is None:
         return Credentials(users, None, check_interval_ms)
-    # Not the same secret: who is no user must not get the same salt as who is no token.
+    # Two secrets: an unknown user must not get the same salt as an unknown token of that name.
     of_tokens = hmac.digest(secret, b"delegation tokens", "sha256")
     return Credentials(users, await load_tokens(store, tokens, of_tokens), check_interval_ms)
 
 
 async def _secret(store: AclStore) -> bytes:
-    """Return the secret from which salts are derived that must be the same over restarts."""
+    """Return the secret from which decoys' salts are derived: the same one after a restart."""
     text = (await store.load_records(_SECRETS)).get(_SALTS)
     if text is None:
         text = secrets.token_hex(_SECRET_BYTES)
@@ -95,6 +96,6 @@ async def _secret(store: AclStore) -> bytes:
 async def _sweep(tokens: DelegationTokens, interval: float) -> None:
     while True:
         await asyncio.sleep(interval)
-        # It is in the log why nothing was stored; the next time is soon enough.
+        # The log says why; the next interval tries again.
         with suppress(NotStored):
             await tokens.sweep()

@@ -1,7 +1,7 @@
 """Delegation tokens (KIP-48, KIP-373) by the rules of Kafka's DelegationTokenControlManager.
 
 A token's secret is the HMAC of its id under `delegation.token.secret.key`. As in Kafka it is not
-stored: who reads the store cannot log in with what is there. Times are in milliseconds since the
+stored: nobody can log in with what the store holds. Times are in milliseconds since the
 epoch, life times and periods in milliseconds.
 """
 
@@ -61,7 +61,7 @@ class TokenInformation:
     expiry_timestamp: int
 
     def has_expired(self, now: int) -> bool:
-        """Tell whether the token is good for nothing any more."""
+        """Tell whether the token is not valid any more."""
         return min(self.max_timestamp, self.expiry_timestamp) < now
 
     def may_be_renewed_by(self, principals: Collection[str]) -> bool:
@@ -75,7 +75,7 @@ class TokenInformation:
 
 @dataclass(frozen=True, slots=True)
 class DelegationToken:
-    """A token and its secret; with both its owner's rights are to be had."""
+    """A token and its secret: whoever has both has its owner's rights."""
 
     token_id: str
     information: TokenInformation
@@ -86,7 +86,7 @@ class DelegationToken:
 
 
 class TokenError(Exception):
-    """What was asked of a token was not done; the code says why."""
+    """A request about a token was refused; the code says why."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)
@@ -118,11 +118,11 @@ class DelegationTokens:
             self._show(self._token(token_id, information))
 
     def look_up(self, mechanism: ScramMechanism, token_id: str) -> ScramLogin:
-        """Return what a login is held against: the user name is the token's id, the password its
-        secret in base64, and who logs in is the owner. A decoy if there is no such token.
+        """Return what a login is checked against: its user name is the token's id, its password the
+        token's secret in base64, and its principal the owner. A decoy if there is no such token.
 
-        Unlike in Kafka an expired token is none, even before it is removed; and neither is one
-        whose owner is not of the type User, as which a login would make its name a user's.
+        Unlike in Kafka an expired token does not count, even before it is removed; nor does one
+        whose owner is not of the type User, since the login would become the user of that name.
         """
         token = self._by_id.get(token_id)
         if token is None or token.information.has_expired(self._now()):
@@ -145,7 +145,7 @@ class DelegationTokens:
     async def create(
         self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
     ) -> DelegationToken:
-        """Make a token; a life time that is not positive is as long as may be. Raises NotStored."""
+        """Make a token; a life time that is not positive is the longest one. Raises NotStored."""
         async with self._changes.one():
             now = self._now()
             longest = self._settings.max_lifetime_ms

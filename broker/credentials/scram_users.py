@@ -31,7 +31,7 @@ _BY_CODE: Final = {mechanism.value: mechanism for mechanism in ScramMechanism}
 
 
 class Outcome(NamedTuple):
-    """What became of the change of one user."""
+    """The result of the change of one user."""
 
     error_code: ErrorCode = ErrorCode.NONE
     error_message: str | None = None
@@ -68,8 +68,8 @@ class ScramUsers:
             self._decoys[mechanism].added(users.values())
 
     def look_up(self, mechanism: ScramMechanism, user: str) -> ScramLogin:
-        """Return what a login is held against, a decoy if there is no such user."""
-        # The decoy is made in any case, so that the time that it takes tells nothing.
+        """Return what a login is checked against; a decoy if there is no such user."""
+        # The decoy is made in any case, so that timing does not tell whether the user exists.
         decoy = self._decoys[mechanism].of(user)
         credential = self._credentials[mechanism].get(user)
         if credential is None:
@@ -93,7 +93,7 @@ class ScramUsers:
         deletions: Sequence[ScramCredentialDeletion],
         upsertions: Sequence[ScramCredentialUpsertion],
     ) -> dict[str, Outcome]:
-        """Change what can be changed, all of it or none; return what became of each user.
+        """Make all changes that are valid, or none if that fails; return the result of each user.
 
         The rules are those of Kafka's ScramControlManager: a user may be named once, whatever the
         mechanism.
@@ -126,14 +126,14 @@ class ScramUsers:
                 if outcomes[name] is _DONE:
                     planned[name] = change
         for name, change in list(planned.items()):
-            # Kafka finds it out after all else, so that a second change of the user counts first.
+            # Kafka checks this last, so that a second change of the same user is found first.
             if isinstance(change, ScramCredentialUpsertion) and not change.salted_password:
                 outcomes[name] = _NO_KEY
                 del planned[name]
         return outcomes, list(planned.values())
 
     def _outcome(self, change: Change) -> Outcome:
-        """Return what a change comes to if it is the only one of its user."""
+        """Return the result of a change that is the only one of its user."""
         if not change.name:
             return _NAMELESS
         mechanism = _BY_CODE.get(change.mechanism)

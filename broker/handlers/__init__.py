@@ -1,4 +1,4 @@
-"""What is answered here: for each API key, what a broker without data says to what the gate allows.
+"""The handlers: for each API key, how a broker without data answers what the gate allows.
 
 Nothing is answered as done that then is lost: what would have to be kept is refused with
 POLICY_VIOLATION, what needs a coordinator with COORDINATOR_NOT_AVAILABLE.
@@ -145,4 +145,4 @@ _NOT_TOLD: Final = frozenset(
 )
 
 ADVERTISED: Final = tuple(key for key in HANDLERS if key not in _NOT_TOLD)
-"""The keys that ApiVersions tells: those of Kafka 4.3."""
+"""The keys that ApiVersions lists: those of Kafka 4.3."""

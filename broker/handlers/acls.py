@@ -37,10 +37,10 @@ from aclbroker.protocol.messages.delete_acls import (
 )
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 
-# A message repeats what the client sent; the uncompressed string type ends at 32,767 bytes.
+# A message repeats what the client sent, and a string has at most 32,767 bytes in old versions.
 _MESSAGE_LIMIT: Final = 1024
 
-# Kafka 4.3 gives a success the empty message, not null.
+# Kafka 4.3 answers a success with the empty message, not null.
 _CREATED: Final = AclCreationResult(ErrorCode.NONE, "")
 
 DISABLED: Final = Denial(
@@ -109,7 +109,7 @@ def _binding(creation: AclCreation) -> AclBinding:
     )
 
 
-# The calls of the enums would take longer than all else; 336 combinations are valid.
+# Kept, since making enum members would take longer than all else; 336 combinations are valid.
 @lru_cache(maxsize=1024)
 def _members(
     resource_type: int, pattern_type: int, operation: int, permission: int

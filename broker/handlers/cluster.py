@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster and their like: this node, and the topics that it was told it has."""
+"""Metadata, DescribeCluster and the like: this node and its declared topics."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def describe_topic_partitions(
 def describe_log_dirs(
     _services: Services, _rights: RequestRights, _request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """Answer with one directory that holds nothing: Java takes an empty list for a refusal."""
+    """Answer with one empty directory: Java's AdminClient takes an empty list for a refusal."""
     return DescribeLogDirsResponse(
         results=[DescribeLogDirsResult(log_dir="none", total_bytes=-1, usable_bytes=-1)]
     )
@@ -116,7 +116,7 @@ def describe_log_dirs(
 def find_coordinator(
     services: Services, rights: RequestRights, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Answer with this node: it is the one to ask, though it coordinates nothing."""
+    """Answer with this node, which coordinates nothing: its own answers say so."""
     node = services.node(rights)
     if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
@@ -126,7 +126,7 @@ def find_coordinator(
 
 
 def _names(services: Services, request: MetadataRequest) -> list[str]:
-    """Name the topics to answer with; the gate has left only ids that are known."""
+    """Return the names of the topics to answer with; the gate lets only known ids through."""
     catalog = services.catalog
     if request.topics is None:
         return list(catalog.topics)
@@ -145,13 +145,13 @@ def _missing(name: str) -> ErrorCode:
 
 @lru_cache
 def _brokers(node: Node) -> Sequence[MetadataResponseBroker]:
-    """List this node as all brokers; one list for all answers."""
+    """List this node as the only broker; one list for all answers."""
     return SharedList([MetadataResponseBroker(*node)])
 
 
 @lru_cache
 def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]:
-    """List the partitions of a topic with so many; one list for all topics and answers."""
+    """List so many partitions of a topic; one list for all topics and answers."""
     return SharedList(
         MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
         for number in range(count)
@@ -182,7 +182,7 @@ def _described_topic(
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replica_nodes,
                 isr_nodes=partition.isr_nodes,
-                # Not null, which the wire allows and the Java AdminClient does not.
+                # Not null: the protocol allows it, but Java's AdminClient fails.
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )

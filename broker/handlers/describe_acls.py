@@ -26,7 +26,7 @@ from aclbroker.protocol.messages.describe_acls import (
 )
 
 _KEPT_SINCE: Final = 2
-"""The first version whose bytes are today's. Those for older clients are made anew each time."""
+"""Versions from this one on have the same bytes. Those of older versions are not kept."""
 
 _SLICE: Final = 500
 """How many patterns are encoded before other connections get their turn: some milliseconds."""
@@ -45,7 +45,7 @@ def describe_acls(
     version = rights.context.api_version
     listing = services.authorizer.acls(acl_filter)
     if not isinstance(listing, AclListing):
-        # An authorizer of one's own, which has single ACLs and no place for their bytes.
+        # An authorizer of one's own has single ACLs, and no place to keep bytes.
         return _response([_encoded(acls, version) for acls in by_pattern(listing)], version)
     found = list(listing.patterns)
     if version < _KEPT_SINCE:

@@ -1,4 +1,4 @@
-"""Groups that are declared and empty."""
+"""Groups: the declared ones, which are empty."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def list_groups(
 def offset_fetch(
     services: Services, rights: RequestRights, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """Answer that nothing is committed: of what is asked for, or, asked for all, of nothing."""
+    """Answer that nothing is committed, for each partition asked for; for all of them with none."""
     if rights.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
         return OffsetFetchResponse(
             groups=[
@@ -133,7 +133,7 @@ def share_group_offsets(
 def alter_share_group_offsets(
     services: Services, rights: RequestRights, request: AlterShareGroupOffsetsRequest
 ) -> Any:
-    """Answer for each topic why its offsets cannot be kept; an empty group id has its own code."""
+    """Answer for each topic why its offsets cannot be set; an empty group id has its own code."""
     if not request.group_id:
         return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     response: Any = by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, rights, request)
@@ -146,7 +146,7 @@ def alter_share_group_offsets(
 def delete_share_group_offsets(
     services: Services, rights: RequestRights, request: DeleteShareGroupOffsetsRequest
 ) -> Any:
-    """Answer that there are no share groups, and no topics; declared groups are consumers'."""
+    """Answer that there is no such share group: declared groups are consumer groups."""
     if not request.group_id:
         return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     if request.group_id in services.catalog.groups:

@@ -25,7 +25,7 @@ from aclbroker.protocol.messages.describe_user_scram_credentials import (
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 _MISSING: Final = "Attempt to describe a user credential that does not exist: "
-# Kafka tells where nothing is wrong with the empty message, not with null.
+# Kafka answers a success with the empty message, not null.
 _NO_ERROR: Final = ""
 _NOT_KEPT: Final = Denial(
     ErrorCode.POLICY_VIOLATION,

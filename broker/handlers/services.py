@@ -1,4 +1,4 @@
-"""What the handlers of a broker share: who decides, what this node is, and what it has."""
+"""What all handlers use: the authorizer, this node, and what it has."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from aclbroker.broker.observability.audit import Audit
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Answers what the gate let through of a request: with the response, or a coroutine of it.
 
-Where the gate puts nothing into the response, it may also be bytes: the message already encoded at
-the request's version, without a header.
+Where the gate adds nothing to the response it may also be bytes: the message, encoded at the
+request's version, without a header.
 """
 
 _PRODUCER_IDS = 1 << 62

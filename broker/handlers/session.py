@@ -1,4 +1,4 @@
-"""ApiVersions, and the SASL requests of a session that has nothing left to authenticate."""
+"""ApiVersions, and SASL requests of a session that cannot authenticate again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 @lru_cache
 def _ranges(*keys: int) -> Sequence[ApiVersion]:
-    """Tell the versions of keys; one list for all answers, since every client begins with it."""
+    """List the versions of keys; one list for all answers, since every client begins with it."""
     versions = ((key, APIS[key].versions) for key in keys)
     return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
@@ -41,7 +41,7 @@ def answer_api_versions(
 
     ``request`` is None when its version is unknown: the answer, to be encoded as version 0, then
     has error 35 and the range of ApiVersions itself, for the client to try again (KIP-511). From
-    version 3 on the client's software name and version must look like such, or the code is 42.
+    version 3 on the client's software name and version must have their form, or the code is 42.
     """
     if request is None:
         return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, _ranges(ApiKey.API_VERSIONS))

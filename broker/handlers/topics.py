@@ -1,4 +1,4 @@
-"""CreateTopics: nothing can be created here, but it can be tried."""
+"""CreateTopics: topics cannot be created here, but requests can be validated."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from aclbroker.protocol.messages.create_topics import (
 def create_topics(
     services: Services, rights: RequestRights, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    """Answer why a topic cannot be created; or, if it is only to be tried, that it could be.
+    """Answer why a topic cannot be created or, with validate_only, that it could be.
 
-    Who may not describe the configuration that the topic would have is told so beside the success.
+    A session that may not describe the topic's configuration is told so beside the success.
     """
     shown = rights.allowed("show configs", [topic.name for topic in request.topics])
     results = []

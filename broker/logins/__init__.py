@@ -1,1 +1,1 @@
-"""Each listener's way in, made from its settings."""
+"""How clients log in at each listener, made from its settings."""

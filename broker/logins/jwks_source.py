@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 LARGEST_SET: Final = 1_048_576
-"""The bytes that a JWK set may have."""
+"""The greatest size of a JWK set, in bytes."""
 
 _HEADERS: Final = {
     "Accept": "application/jwk-set+json, application/json",
     "Accept-Encoding": "identity",
 }
 _REDIRECTS: Final = 3
-# Sooner than this asyncio's clock overflows, and no broker runs as long.
+# A longer delay overflows asyncio's clock.
 _LONGEST_WAIT: Final = 10.0 * 365 * 86_400
 
 ON_DEMAND_SECONDS: Final = 10.0
-"""How long after one fetch that a token with an unknown key caused the next may be."""
+"""Seconds that must lie between two fetches that tokens with unknown keys cause."""
 
 
 class JwksUnavailable(Exception):
-    """The keys cannot be had, or are none; the text says why."""
+    """There are no keys, or they cannot be fetched; the text says why."""
 
 
 class Refreshing(NamedTuple):
@@ -60,13 +60,13 @@ class JwksSource(Protocol):
         """Get the keys for the first time; raises `JwksUnavailable`."""
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """End the background tasks."""
 
     def keys(self) -> KeySet:
         """Return the keys as they are known now, without waiting."""
 
     def missing(self, key_id: str) -> None:
-        """Take note that a token was signed with a key that is not known."""
+        """Note that a token names a key that is not known."""
 
 
 class KeySources:
@@ -96,7 +96,7 @@ class KeySources:
                 raise JwksUnavailable(f"the keys at {url} cannot be read: {error}") from None
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """End the background tasks."""
         for source in self._sources.values():
             await source.stop()
 
@@ -105,7 +105,7 @@ def _client_tls(trusted: bytes) -> ssl.SSLContext:
     """What verifies a server's certificate and name, by these certificates alone."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # As in Java whatever the trust store holds is trusted, and need not be a root.
+    # As in Java every certificate of the trust store is trusted, also one that is no root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_verify_locations(cadata=trusted)
     return context
@@ -166,9 +166,8 @@ class JwksFile:
 class JwksEndpoint:
     """Keys that an authorization server publishes, asked for in the background.
 
-    A token with an unknown key makes it ask at once, but not more often than every
-    `ON_DEMAND_SECONDS`, whoever sends what; that token is refused. While the server cannot be
-    reached the keys stay as they are.
+    A token with an unknown key is refused, and the keys are fetched at once, but no more often than
+    every `ON_DEMAND_SECONDS`. While the server cannot be reached the keys stay as they are.
     """
 
     def __init__(self, url: str, refreshing: Refreshing, tls: ssl.SSLContext | None) -> None:
@@ -181,13 +180,13 @@ class JwksEndpoint:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Fetch the keys, trying again as long as it is set; raises `JwksUnavailable`."""
+        """Fetch the keys, with retries as they are set; raises `JwksUnavailable`."""
         self._keys = _not_empty(await self._fetched())
         _log_keys(self._url, self._keys)
         self._task = asyncio.create_task(self._refresh())
 
     async def stop(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -197,7 +196,7 @@ class JwksEndpoint:
         return self._keys
 
     def missing(self, key_id: str) -> None:
-        """Ask soon, unless that was done a moment ago."""
+        """Fetch soon, unless that was done a moment ago."""
         now = asyncio.get_running_loop().time()
         if now >= self._next_on_demand:
             self._next_on_demand = now + ON_DEMAND_SECONDS

@@ -1,4 +1,4 @@
-"""The way into each listener, as its settings say: mechanisms, and who names the principals."""
+"""How clients log in at each listener: its mechanisms and its principal builder."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from aclbroker.broker.plugins import make_plugin
 class LoginServices(NamedTuple):
     """What mechanisms need besides their settings.
 
-    ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` are to
-    be started before anybody logs in.
+    ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` must be
+    started before anybody logs in.
     """
 
     credentials: Credentials | None
@@ -34,7 +34,7 @@ class LoginServices(NamedTuple):
 
 
 def logins(config: Config, services: LoginServices) -> dict[str, Login]:
-    """Return the way into each listener by its name.
+    """Return the `Login` of each listener, by its name.
 
     Raises ValueError for a principal builder that cannot be made or configured.
     """
@@ -76,7 +76,7 @@ _MECHANISMS: Final[Mapping[str, Callable[[Any, LoginServices], MechanismFactory]
     "OAUTHBEARER": _oauthbearer,
     "GSSAPI": lambda credentials, _: partial(GssapiServer, credentials),
 }
-"""By mechanism: what makes its exchanges from its settings in `Listener.mechanisms`."""
+"""By mechanism: makes its factory from its settings in `Listener.mechanisms`."""
 
 
 def _builder(config: Config, listener: Listener) -> PrincipalBuilder:

@@ -1,1 +1,1 @@
-"""What the broker leaves behind of what it did: audit records, its own log, figures."""
+"""What the broker tells of its work: audit records, its own log, figures for Prometheus."""

@@ -74,7 +74,7 @@ class Audit:
         *,
         log_if_denied: bool = True,
     ) -> None:
-        """Record decisions that are `wanted`. It never raises for want of a place."""
+        """Record decisions that are `wanted`. If they cannot be written it does not raise."""
         for first in range(0, len(decided), _RECORDS_AT_ONCE):
             some = decided[first : first + _RECORDS_AT_ONCE]
             records = _Records(context, operation, resource_type, log_if_denied, time())
@@ -100,7 +100,7 @@ class Audit:
             self._file.close()
 
     def _json_lines(self, records: _Records, decided: Sequence[Decided]) -> list[str]:
-        """Return the lines of `_events`; what they have in common is made once."""
+        """Return `_events` as JSON lines; what they have in common is encoded once."""
         heads: dict[bool, str] = {}
         tails: dict[int, str] = {}
         lines = []
@@ -108,7 +108,7 @@ class Audit:
             allowed = decision.allowed
             if allowed not in heads:
                 heads[allowed] = json_line(self._head(records, allowed))[:-1]
-            # Denials for want of any ACL, for example, are one and the same object.
+            # All denials by default, for example, are the same object.
             if id(decision) not in tails:
                 tails[id(decision)] = json_line(_tail(records.context, decision))[1:]
             lines.append(
@@ -125,7 +125,7 @@ class Audit:
             yield head | resource | _tail(records.context, decision)
 
     def _head(self, records: _Records, allowed: bool) -> dict[str, Any]:
-        """The keys up to the resource's name."""
+        """The keys before the resource's name."""
         session = records.context.session
         now = datetime.fromtimestamp(records.time, UTC).isoformat(timespec="microseconds")
         return {
@@ -160,7 +160,7 @@ def _level(allowed: bool, log_if_denied: bool) -> _Level:
 
 
 def _tail(context: RequestContext, decision: Decision) -> dict[str, Any]:
-    """The keys behind the resource's name and count."""
+    """The keys after the resource's name and count."""
     rule = decision.rule
     tail = {
         "api_name": _api_name(context.api_key),
@@ -193,8 +193,8 @@ def _acl(binding: AclBinding | None) -> dict[str, str] | None:
 def _kafka_lines(records: _Records, decided: Sequence[Decided]) -> list[str]:
     """The lines of Kafka 4.3's kafka.authorizer.logger with log4j's pattern `[%d] %p %m (%c)`.
 
-    Unlike there, control characters and backslashes in names are escaped: in Kafka a group id with
-    a line break writes whatever line a client likes.
+    Unlike there, control characters and backslashes in names are escaped: in Kafka a client can
+    forge lines by a group id with a line break.
     """
     session = records.context.session
     now = datetime.fromtimestamp(records.time).isoformat(" ", "milliseconds").replace(".", ",")

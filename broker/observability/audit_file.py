@@ -1,7 +1,7 @@
-"""The file that audit records are appended to, one write for all that come together.
+"""The file of audit records: those that come together are appended in one write.
 
-Decisions go on while it cannot be written: an error is logged once, the lines that are lost are
-counted, and opening it is tried again once a second.
+While it cannot be written, requests are still answered: the error is logged once, lost lines are
+counted, and the file is opened again once a second.
 """
 
 import os
@@ -30,7 +30,7 @@ class AuditFile:
         self._use(_open(path))
 
     def write(self, lines: Sequence[str]) -> None:
-        """Append lines, which hold no line breaks, or count as lost what is not written whole."""
+        """Append lines, which have no line breaks; those not written whole are counted as lost."""
         lost = len(lines)
         try:
             if self._descriptor is None:
@@ -100,7 +100,7 @@ class AuditFile:
 
 
 def _open(path: str) -> int:
-    # Read too, to see how the file ends.
+    # For reading, too, to see how the file ends.
     return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
 
 

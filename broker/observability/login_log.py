@@ -1,7 +1,7 @@
-"""What authentications leave behind: a figure for each, a line of the log for each that failed.
+"""Counts authentications, and logs a line for each that failed.
 
-Anybody who can connect can fail as often as he likes, so lines have a limit: `_BURST` at once, then
-`_RATE` per second. What was left out is told by the next line.
+Anybody who can connect can fail as often as they like, so lines are limited: `_BURST` at once, then
+`_RATE` per second. The next line tells how many were left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _RATE: Final = 5.0
 
 
 class LoginLog:
-    """Counts authentications and logs those that failed. ``clock`` tells the time in seconds."""
+    """Counts authentications and logs those that failed. ``clock`` returns seconds."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float]) -> None:
         self._metrics = metrics
@@ -31,7 +31,7 @@ class LoginLog:
         self._metrics.add("aclbroker_authentications", listener, mechanism, outcome)
 
     def failed(self, log: Any, listener: str, mechanism: str, reason: str) -> None:
-        """Count one that failed, and write a line if there were not too many just now."""
+        """Count one that failed, and log a line if there were not too many just now."""
         self._metrics.add("aclbroker_authentications", listener, mechanism, "failed")
         now = self._clock()
         self._allowance = min(_BURST, self._allowance + (now - self._asked_at) * _RATE)

@@ -1,8 +1,8 @@
 """The log: structlog events as JSON lines or as text for people, on stderr.
 
-Every value is data from somewhere else: a line break, control character or terminal escape in it
-is escaped in both forms, so that one event is one line (a traceback aside, whose lines are
-indented) and nobody can forge another.
+Values come from clients and files: line breaks, control characters and terminal escapes in them are
+escaped in both forms. So each event is one line, except for tracebacks, whose lines are indented,
+and nobody can forge another.
 """
 
 import json
@@ -17,14 +17,14 @@ import structlog
 Event = MutableMapping[str, Any]
 _Renderer = Callable[[Any, str, Event], str]
 
-# Control characters (C0, DEL, C1), line separators, and characters that turn the direction of text.
+# Control characters (C0, DEL, C1), line separators, and changes of the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\\")
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _to_json = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class LogOutput:
-    """Where lines of the log go.
+    """The stream that lines of the log are written to.
 
     A stream that cannot be written, such as a closed pipe, loses lines but stops nothing.
     """

@@ -1,9 +1,9 @@
 """The TLS contexts of the listeners, made anew when the files that they come from change.
 
 New connections get the new context, open ones keep theirs. Files are looked at every few seconds
-and on demand, in a thread, so that a slow file system or a costly password holds nobody up. As in
-Kafka's SslFactory, whose dynamic configuration this stands for, a new certificate must be of the
-same name and for the same hosts as the one in use, unless the settings allow other ones.
+and on demand, in a thread, so that a slow file system, or a password that is costly to check,
+delays nobody. This is what Kafka's SslFactory does in dynamic configuration: as there, a new
+certificate must have the name and the hosts of the one in use, unless the settings allow others.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 _LOOK_EVERY_SECONDS: Final = 5.0
 
 Stamp = tuple[tuple[int, ...] | None, ...]
-"""By which a change of files is noticed: of each its time, size and place, None if it is gone."""
+"""What shows that files have changed: time, size and place of each, None for one that is gone."""
 
 
 class _Loaded(NamedTuple):
@@ -57,11 +57,11 @@ class Certificates:
         return None if loaded is None else loaded.tls.context
 
     def reload(self) -> None:
-        """Read all files anew, soon, whether they seem to have changed or not."""
+        """Have all files read again soon, whether they seem to have changed or not."""
         self._asked.set()
 
     async def watch(self) -> None:
-        """Take over what changes, until cancelled."""
+        """Read files again when they change, until cancelled."""
         while any(loaded.settings.files for loaded in self._loaded.values()):
             try:
                 await asyncio.wait_for(self._asked.wait(), _LOOK_EVERY_SECONDS)
@@ -85,7 +85,7 @@ class Certificates:
             event.error(
                 "certificate not reloaded; the old one stays", setting=setting, reason=str(error)
             )
-            # The stamp is noted, so that this is told once, until the files change again.
+            # The stamp is kept, so that the failure is logged once until the files change again.
             return before._replace(stamp=stamp)
         event.info("certificate reloaded", certificates=_described(after.tls))
         for warning in after.tls.warnings:
@@ -97,7 +97,7 @@ def _load(settings: TlsSettings) -> _Loaded:
     # Imported where a listener needs it: it costs time at start, and memory.
     from aclbroker.broker.auth.tls.context import server_tls
 
-    # The stamp is taken first: what changes while the files are read is noticed later.
+    # The stamp is taken first, so that a change while the files are read is noticed later.
     stamp = _stamp(settings)
     return _Loaded(settings, stamp, server_tls(settings))
 

@@ -33,7 +33,7 @@ _READ_AHEAD: Final = 65_536
 
 
 class OpenConnection(Protocol):
-    """An open connection: the peer's address as ACLs name it, and the ways to its end."""
+    """An open connection: the peer's address as ACLs name it, and how to end it."""
 
     host: str
 
@@ -44,29 +44,29 @@ class OpenConnection(Protocol):
         """Close at once."""
 
     def give_way(self, limit: int) -> None:
-        """End: of more than ``limit`` that have not authenticated this is the oldest."""
+        """Close: of more than ``limit`` that have not authenticated this is the oldest."""
 
 
 class Registry(Protocol):
-    """Who keeps the connections of a listener."""
+    """Keeps the connections of a listener."""
 
     def opened(self, connection: OpenConnection) -> None:
-        """Take note of a connection."""
+        """Add a connection that was accepted."""
 
     def authenticated(self, connection: OpenConnection) -> None:
-        """Take note that it is known who is at the other end of a connection."""
+        """Note that the client of a connection has authenticated."""
 
     def closed(self, connection: OpenConnection) -> None:
-        """Forget a connection; its place may be given away."""
+        """Remove a connection; another may have its place."""
 
 
 class Limits(NamedTuple):
     """What a client may not exceed; infinite seconds are no limit.
 
-    ``login_bytes`` and ``request_bytes`` bound a frame, before and after the client has
-    authenticated, for which it has ``login_seconds`` after it was accepted. ``idle_seconds`` is the
-    time without a byte either way. Whose authentication fails is told so ``failure_delay`` seconds
-    later.
+    ``login_bytes`` and ``request_bytes`` bound a frame before and after the client has
+    authenticated. It has ``login_seconds`` for that, from when it was accepted. ``idle_seconds`` is
+    the longest time without a byte in either direction. A failed authentication is answered after
+    ``failure_delay`` seconds.
     """
 
     login_bytes: int
@@ -79,8 +79,9 @@ class Limits(NamedTuple):
 class Connection(asyncio.Protocol):
     """The server's side of one connection.
 
-    ``host`` is the peer's address as ACLs name it, ``login`` the way in: the peer is nobody until
-    that has made it somebody. ``logins`` takes note of how that went.
+    ``host`` is the peer's address as ACLs name it. ``login`` says how clients of the listener
+    authenticate; until they have, only the requests for that are answered. ``logins`` records how
+    each authentication went.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Connection(asyncio.Protocol):
     # -- what the transport calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to authenticate the peer, which is all that there is to it without SASL."""
+        """Begin to authenticate the peer; without SASL that is complete at once."""
         self._transport = cast(asyncio.Transport, transport)
         self._active_at = self._loop.time()
         self._registry.opened(self)
@@ -134,28 +135,28 @@ class Connection(asyncio.Protocol):
         self._begin_session()
 
     def data_received(self, data: bytes) -> None:
-        """Take in bytes and answer what is whole."""
+        """Take in bytes, and answer each request that is complete."""
         self._active_at = self._loop.time()
         self._frames.feed(data)
         self._work()
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more; keep the connection while it awaits a turn."""
+        """Note that the client will send no more; keep the connection while it awaits a turn."""
         self._ended = True
         return self._awaits_turn
 
     def pause_writing(self) -> None:
-        """Stop: the client does not read its answers."""
+        """Stop answering: the client does not read its answers."""
         self._writable = False
 
     def resume_writing(self) -> None:
-        """Go on: the client has read."""
+        """Continue: the client has read its answers."""
         self._active_at = self._loop.time()
         self._writable = True
         self._work()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End: nobody is there to answer. A change that has begun is carried out all the same."""
+        """Clean up: the connection is gone. A change that has begun is still carried out."""
         self._stopping = True
         for timer in (self._idle_timer, self._login_timer):
             if timer is not None:
@@ -176,15 +177,15 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def give_way(self, limit: int) -> None:
-        """End: too many have not authenticated, and this one has had the longest time for it."""
+        """Close: too many have not authenticated, and this one has had the most time for it."""
         self._failed(f"made room: {limit} younger connections have not authenticated either")
         self.abort()
 
     # -- the work
 
     def _work(self) -> None:
-        """Answer frames until there is none, one has to wait, the client must read first, or it is
-        the turn of the other connections.
+        """Answer requests until none is left, one has to wait, the client must read its answers
+        first, or it is the turn of other connections.
         """
         answers: list[bytes] = []
         size = 0
@@ -216,7 +217,7 @@ class Connection(asyncio.Protocol):
 
     def _malformed(self, reason: str) -> None:
         if self._authentication.session is None:
-            # From whom nobody knows, and so as often as he likes.
+            # Anybody can send that as often as they like: these lines of the log are limited.
             self._failed(f"malformed request: {reason}")
             self._stopping = True
         else:
@@ -273,7 +274,7 @@ class Connection(asyncio.Protocol):
         self._logins.failed(self._log, self._listener, self._authentication.mechanism, reason)
 
     async def _refused(self, frame: bytes) -> bytes:
-        """Answer late who failed, so that nobody can try many passwords on a connection."""
+        """Answer a failed authentication late, so that nobody can try many passwords quickly."""
         await asyncio.sleep(self._limits.failure_delay)
         self._stopping = True
         return frame
@@ -341,7 +342,7 @@ class Connection(asyncio.Protocol):
 
 
 def _peer_certificate(transport: asyncio.BaseTransport) -> bytes | None:
-    """Return the certificate that TLS had of the client, DER encoded."""
+    """Return the client's certificate, DER encoded; None without TLS, or if it has none."""
     tls = transport.get_extra_info("ssl_object")
     found: bytes | None = tls.getpeercert(binary_form=True) if tls is not None else None
     return found

@@ -30,7 +30,7 @@ def answer_versions(request: Request) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
     header = request.header
     response = answer_api_versions(header.api_version, request.message, ADVERTISED)
-    # A version that is not known here is not known how to encode either; every client reads 0.
+    # An unknown version cannot be encoded; every client can read version 0 (KIP-511).
     version = header.api_version if request.message is not None else 0
     frame = response_frame(request.api, version, header.correlation_id, response)
     return ApiVersionsAnswer(frame, response.error_code == ErrorCode.NONE)
@@ -59,7 +59,7 @@ BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
 
 
 def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:
-    """Answer one frame, at once or, where a store is asked or a client waits, later.
+    """Answer one frame: at once, or later where it waits for a store or for time to pass.
 
     The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
     be answered: the connection must be closed.
@@ -116,7 +116,9 @@ def _frame(request: Request, response: Any) -> bytes:
 
 
 def _unacknowledged(response: Any) -> bytes:
-    """Answer a Produce that wants no answer: as in Kafka an error closes the connection."""
+    """Answer a Produce with acks=0, which gets no response: as in Kafka, an error closes the
+    connection.
+    """
     if any(
         partition.error_code
         for topic in response.responses

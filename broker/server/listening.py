@@ -31,7 +31,7 @@ class ConnectionQuotas:
     A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
     at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
     Of more than ``max_unauthenticated`` that have not authenticated the oldest is closed, so that
-    whoever holds many open keeps nobody out who is quicker.
+    somebody who holds many open cannot keep out a client that authenticates in time.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ConnectionQuotas:
         return True
 
     def leave(self, listener: Listener, address: str) -> None:
-        """Take a place back."""
+        """Give the place of a connection back."""
         self._admitted[listener.name] -= 1
         address = without_zone(address)
         self._by_address[address] -= 1
@@ -78,7 +78,7 @@ class ConnectionQuotas:
         self._room.set()
 
     def opened(self, connection: OpenConnection, listener: Listener) -> None:
-        """Take note of a connection, of nobody known yet."""
+        """Add a connection, which has not authenticated yet."""
         self.open.add(connection)
         self._metrics.add("aclbroker_connections", listener.name)
         self._unauthenticated[connection] = None
@@ -88,11 +88,11 @@ class ConnectionQuotas:
             oldest.give_way(self.max_unauthenticated)
 
     def authenticated(self, connection: OpenConnection) -> None:
-        """Take note that it is known who is at the other end."""
+        """Note that the client of a connection has authenticated."""
         self._unauthenticated.pop(connection, None)
 
     def closed(self, connection: OpenConnection, listener: Listener) -> None:
-        """Forget a connection; its place may be given away."""
+        """Remove a connection; another may have its place."""
         self.open.discard(connection)
         self._unauthenticated.pop(connection, None)
         self._metrics.add("aclbroker_connections", listener.name, amount=-1)
@@ -123,15 +123,15 @@ class ListeningSocket:
         self.host, self.port = self._socket.getsockname()[:2]
 
     def opened(self, connection: OpenConnection) -> None:
-        """Take note of a connection."""
+        """Add a connection that was accepted."""
         self._quotas.opened(connection, self.listener)
 
     def authenticated(self, connection: OpenConnection) -> None:
-        """Take note that it is known who is at the other end of a connection."""
+        """Note that the client of a connection has authenticated."""
         self._quotas.authenticated(connection)
 
     def closed(self, connection: OpenConnection) -> None:
-        """Forget a connection; its place may be given away."""
+        """Remove a connection; another may have its place."""
         self._quotas.closed(connection, self.listener)
 
     async def accept(self) -> None:

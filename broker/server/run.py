@@ -30,8 +30,8 @@ from aclbroker.broker.stores.store import new_cluster_id
 log = structlog.get_logger()
 
 
-# How many objects more than were freed make the garbage collector look through the new ones. Of
-# Python's own 700 a request of 500 topics has more, and no cycles among them.
+# How many new objects there are before the garbage collector looks through them. Python has it do
+# so at 700, which a single request of 500 topics exceeds, without a cycle among them.
 _YOUNG_OBJECTS: Final = 10_000
 
 
@@ -77,7 +77,7 @@ async def _serve(config: Config, output: LogOutput) -> None:
 async def _store(
     config: Config, authorizer: Authorizer | None, running: AsyncExitStack
 ) -> AclStore | None:
-    """Return the open store: the authorizer's, or one for credentials alone if there are any."""
+    """Return the open store: the authorizer's, else one for credentials if they are needed."""
     if isinstance(authorizer, StandardAuthorizer):
         return authorizer.store
     scram = any(name.startswith("SCRAM-") for each in config.listeners for name in each.mechanisms)
@@ -121,11 +121,11 @@ async def _credentials(
 
 @contextmanager
 def _objects_that_stay() -> Iterator[None]:
-    """Keep the garbage collector from looking through what is made here, now and later.
+    """Keep the garbage collector from looking through the objects that are made inside the block.
 
-    It would do so over and over while ACLs are loaded, which takes as long as loading them; and
-    later, with a million, it would stop the broker for half a second each time. Afterwards it runs
-    more seldom than Python has it.
+    While ACLs are loaded it would do so over and over, which takes as long as loading them. Later,
+    with a million ACLs, it would stop the broker for half a second each time. After the block the
+    collector runs less often than by Python's default.
     """
     gc.disable()
     try:

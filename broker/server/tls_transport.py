@@ -31,14 +31,14 @@ _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "HTTPS_PROXY_REQUEST")
 
 
 _MECHANISM: Final = "TLS"
-"""How failed handshakes are called among failed authentications."""
+"""The name of failed handshakes among failed authentications."""
 
 
 class ConnectionAbove(OpenConnection, Protocol):
-    """The protocol that reads and writes in the clear. asyncio's words: see `asyncio.Protocol`."""
+    """The protocol that reads and writes decrypted bytes; see `asyncio.Protocol`."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, after the handshake."""
+        """Begin: the handshake is complete."""
 
     def data_received(self, data: bytes) -> None:
         """Take in bytes."""
@@ -50,17 +50,17 @@ class ConnectionAbove(OpenConnection, Protocol):
         """Stop writing."""
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue writing."""
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End."""
+        """Clean up: the connection is gone."""
 
 
 class TlsTransport(asyncio.Transport):
     """What the protocol above writes to.
 
-    While the peer does not take in what it is sent, nothing more is read from it, so that it cannot
-    make TLS itself answer without end.
+    While the peer does not read what it is sent, nothing more is read from it: otherwise it could
+    make TLS itself write answers (to key updates, for example) without end.
     """
 
     def __init__(
@@ -96,14 +96,14 @@ class TlsTransport(asyncio.Transport):
             self._below.write(self._outgoing.read())
 
     def is_closing(self) -> bool:
-        """Tell whether it was closed, from here or from below."""
+        """Tell whether it was closed, by the protocol above or by the transport."""
         return self._closing or self._below.is_closing()
 
     def close(self) -> None:
-        """Say good-bye, send what is not yet sent, and close."""
+        """Send a close_notify and all that is not yet sent, and close."""
         if not self._closing:
             self._closing = True
-            # It wants to read the peer's good-bye, which nobody waits for.
+            # OpenSSL wants the peer's close_notify, for which nobody waits.
             with contextlib.suppress(ssl.SSLError):
                 self._tls.unwrap()
             self.flush()
@@ -115,27 +115,27 @@ class TlsTransport(asyncio.Transport):
         self._below.abort()
 
     def fail(self) -> None:
-        """Send the alert and nothing after it, and give the client a moment to take it in."""
+        """Send the alert and nothing after it, and give the client a moment to read it."""
         self._closing = True
         self.flush()
         if self._below.is_closing():
             return
-        # Closed at once, with bytes unread, the connection would be reset and the alert lost.
+        # The kernel resets a connection that is closed with bytes unread: the alert would be lost.
         self._below.write_eof()
         asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._below.abort)
 
     def pause_reading(self) -> None:
-        """Read no more; what has been decrypted is still handed on."""
+        """Stop reading; what is decrypted already is still passed on."""
         self._wanted_above = False
         self._throttle()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Continue reading."""
         self._wanted_above = True
         self._throttle()
 
     def below_paused(self, paused: bool) -> None:
-        """Note whether the peer takes in what it is sent."""
+        """Note whether the peer has stopped reading what it is sent."""
         self._taken_in = not paused
         self._throttle()
 
@@ -151,10 +151,10 @@ class TlsTransport(asyncio.Transport):
 
 
 class TlsServer(asyncio.Protocol):
-    """Makes the handshake within ``seconds``, then hands on what comes to the protocol above.
+    """Performs the handshake within ``seconds``, then passes decrypted bytes to the protocol above.
 
-    That is what ``connect`` makes. In the registry this stands in its place, and is its registry.
-    ``logins`` takes note of how the handshake went.
+    ``connect`` makes the protocol above. To the listener's registry this object is the connection,
+    and to the protocol above it is the registry. ``logins`` records failed handshakes.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class TlsServer(asyncio.Protocol):
             self._timer = loop.call_later(self._seconds, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
-        """Go on with the handshake, or hand on what the bytes say."""
+        """Continue the handshake, or pass on the decrypted bytes."""
         if self._transport.is_closing():
             return
         self._incoming.write(data)
@@ -216,28 +216,28 @@ class TlsServer(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool:
-        """Note that the client sends no more; keep the connection if the protocol above does."""
+        """Note that the client will send no more; true keeps the connection."""
         return not self._shaking_hands and self._end()
 
     def pause_writing(self) -> None:
-        """Stop: the client does not take in what it is sent."""
+        """Stop writing: the client does not read."""
         self._transport.below_paused(True)
         if not self._shaking_hands:
             self._above.pause_writing()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Continue writing."""
         self._transport.below_paused(False)
         if not self._shaking_hands:
             self._above.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """End, above too where it has begun."""
+        """Clean up: the connection is gone. Tell the protocol above, if it has begun."""
         self._stop_timer()
         if not self._shaking_hands:
             self._above.connection_lost(error)
         self._registry.closed(self)
-        # Each knows the other: both would wait for the garbage collector, with what OpenSSL holds.
+        # They refer to each other, and would keep OpenSSL's memory until a garbage collection.
         del self._above
 
     # -- what the server calls
@@ -254,7 +254,7 @@ class TlsServer(asyncio.Protocol):
         self._transport.abort()
 
     def give_way(self, limit: int) -> None:
-        """End, for younger connections that have not authenticated either."""
+        """Close: too many have not authenticated, and this one has had the most time for it."""
         if self._shaking_hands:
             self._refuse(f"made room: {limit} younger connections have not authenticated either")
             self.abort()
@@ -264,15 +264,15 @@ class TlsServer(asyncio.Protocol):
     # -- what the protocol above calls
 
     def opened(self, connection: OpenConnection) -> None:
-        """Do nothing: it is taken note of already."""
+        """Do nothing: the registry knows this connection already."""
 
     def authenticated(self, connection: OpenConnection) -> None:
-        """Take note that it is known who is at the other end."""
+        """Note that the client has authenticated."""
         self._known = True
         self._registry.authenticated(self)
 
     def closed(self, connection: OpenConnection) -> None:
-        """Do nothing: the end of the connection is what counts."""
+        """Do nothing: the registry is told when the transport is closed."""
 
     # -- the work
 
@@ -283,7 +283,7 @@ class TlsServer(asyncio.Protocol):
         self._above.connection_made(self._transport)
 
     def _decrypted(self) -> tuple[bytes, bool]:
-        """Return what can be read, and whether that is the end."""
+        """Return what can be read, and whether the peer has ended the stream."""
         chunks = []
         with contextlib.suppress(ssl.SSLWantReadError):
             while chunk := self._tls.read(_READ_BYTES):

@@ -1,10 +1,10 @@
 """The tables of the SQLite file, and how a file of an older version gets them.
 
-ACLs lie in a table of changes, to which each change is appended. A table in the order of ACLs would
-have to be changed in as many places as a transaction has ACLs, the farther apart the larger it is;
-to append costs the same however many there are. What was removed stays behind as dead rows until
-these are deleted; the view ``acl`` shows what there is. Other records, of which there are few, have
-a table of names and values.
+ACLs are kept in a table of changes, to which each change is appended. A table ordered by ACL would
+be changed in as many places as a transaction has ACLs, and these lie farther apart the larger it
+is; appending costs the same however many ACLs there are. Removed ACLs stay behind as dead rows
+until these are deleted. The view ``acl`` shows the ACLs that exist. Other records, which are few,
+have a table of names and values.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ FIELDS: Final = "resource_type, resource_name, pattern_type, principal, host, op
 
 
 class InvalidRow(Exception):
-    """A row of the file is not what its table is for; the text tells where it is."""
+    """A row of the file is not valid; the text tells which one."""
 
 
 def dead_rows(removals: str) -> str:
-    """Return a query of the ids of removals, those that an SQL condition selects, and their ACLs.
+    """Return a query for the ids of dead rows: removals that a condition selects, and their ACLs.
 
     An ACL that was added again is dead up to its last removal only.
     """
@@ -92,7 +92,7 @@ def upgrade(connection: sqlite3.Connection, version: int) -> None:
 
 
 def _append_acls_of_version_1(connection: sqlite3.Connection) -> None:
-    """Make changes of the ACLs in the table ``acl``, which had them in their order."""
+    """Append the ACLs of the table ``acl`` of version 1, which was ordered by ACL."""
     connection.execute("ALTER TABLE acl RENAME TO acl_1")
     for statement in _CHANGES:
         connection.execute(statement)

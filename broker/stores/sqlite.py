@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SqliteStore:
-    """Keeps bindings and records in the file at ``path``: see `Database` for what it does to it."""
+    """Keeps bindings and records in the file at ``path``: see `Database` for how."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database = Database(path)
@@ -70,13 +70,13 @@ class SqliteStore:
             self._thread.submit(self._compact)
 
     def _compact(self) -> None:
-        # What was asked for meanwhile comes between two calls, and it may have been to close.
+        # Other calls come in between, and one of them may have closed the file.
         if not self._database.is_littered:
             return
         try:
             self._database.compact()
         except StoreError as error:
-            # Nobody waits for it, and nothing is lost without it; the next change tries again.
+            # Nobody waits for this, and nothing is lost if it fails; the next change tries again.
             log.warning("ACL store not compacted", reason=str(error))
         else:
             self._compact_later()

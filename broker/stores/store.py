@@ -1,4 +1,4 @@
-"""What every store does, and how it says that it cannot."""
+"""The interface of stores, and the error that says why one could not do its work."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class StoreError(Exception):
 class AclStore(Protocol):
     """A durable set of valid ACL bindings, and durable records. All may raise `StoreError`.
 
-    One task loads and applies bindings, one the records of a kind. A record is a text by its name,
-    among those of its kind; what it means is its owner's affair.
+    Bindings are loaded and changed by one task, records of a kind by one task. A record is a text
+    that has a kind and, within it, a name; the store does not know what it means.
     """
 
     async def open(self) -> None:
@@ -35,7 +35,7 @@ class AclStore(Protocol):
         """Return all bindings, in lists of a few thousand; some may come more than once."""
 
     async def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
-        """Add and remove bindings, all or none; durable when it returns. None is in both.
+        """Add and remove bindings, all or none; durable when it returns. No binding is in both.
 
         Adding what is there and removing what is not changes nothing. After a `StoreError` nothing
         is changed, unless the disk failed at the very end of the transaction, when the change may
@@ -54,7 +54,7 @@ class AclStore(Protocol):
         """
 
     async def close(self) -> None:
-        """Release the store; a store that is not open stays so."""
+        """Release the store; do nothing if it is not open."""
 
 
 def new_cluster_id() -> str:

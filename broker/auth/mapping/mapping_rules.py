@@ -1,4 +1,4 @@
-"""What the rules that map names to principals share, of certificates and of Kerberos."""
+"""What mapping rules for certificates and for Kerberos names have in common."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ class RuleError(ValueError):
 
 
 def shown(text: str) -> str:
-    """A name or a rule as it may be told, which is not in full if it is long."""
+    """A name or a rule for a message: shortened if it is long."""
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
 
 

@@ -1,8 +1,8 @@
 """Checks an access token, a signed JWT (RFC 7519), by the rules of Kafka's BrokerJwtValidator.
 
 Keys and signatures are PyJWT's. The rest is here: what Kafka (through jose4j) accepts is defined by
-types and limits that no option of a library expresses, and PyJWT's own reading of a token takes so
-long, for the longest message that anybody may send, that others would notice.
+types and limits that no option of a library expresses, and PyJWT takes so long to read a token of
+the greatest length that other clients would notice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 
 
 class InvalidToken(Exception):
-    """The token proves nothing; the text says why and holds nothing of the token."""
+    """The token is not valid; the text says why, and has no part of the token."""
 
 
 class TokenRules(NamedTuple):
@@ -41,13 +41,13 @@ class TokenRules(NamedTuple):
 
 
 class KeySource(Protocol):
-    """Where the keys come from, which change while the broker runs."""
+    """The source of the keys, which change while the broker runs."""
 
     def keys(self) -> KeySet:
         """Return the keys as they are known now, without waiting."""
 
     def missing(self, key_id: str) -> None:
-        """Take note that a token was signed with a key that is not known."""
+        """Note that a token names a key that is not known."""
 
 
 class TokenValidator:
@@ -61,7 +61,7 @@ class TokenValidator:
         self._clock = clock
 
     def validate(self, token: str) -> Identity:
-        """Return the token's subject, its end and its claims; raises `InvalidToken`."""
+        """Return the token's subject, expiry and claims; raises `InvalidToken`."""
         claims = self._verified_claims(token)
         _check_registered_types(claims)
         expires_at = _check_times(claims, int(self._clock()), self._rules.clock_skew_seconds)
@@ -72,9 +72,10 @@ class TokenValidator:
         return Identity(name, float(expires_at), claims=MappingProxyType(claims))
 
     def _verified_claims(self, token: str) -> dict[str, Any]:
-        """What stands in a JWS in compact serialization (RFC 7515 section 7.1), if it is signed.
+        """Return the claims of a signed JWS in compact serialization (RFC 7515 section 7.1).
 
-        What anybody can send costs little: nothing of the payload is read before the signature.
+        Nothing of the payload is read before the signature is verified, so that tokens which
+        anybody can send cost little.
         """
         parts = token.split(".")
         if len(parts) != 3 or not all(parts):
@@ -94,7 +95,7 @@ class TokenValidator:
 
 
 def _checked_header(header: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The `alg` and the `kid`; raises `InvalidToken` for what must not be overlooked."""
+    """The `alg` and the `kid`; raises `InvalidToken` for a header that cannot be accepted."""
     algorithm, key_id = header.get("alg"), header.get("kid")
     if algorithm not in SIGNATURE_ALGORITHMS:
         raise InvalidToken("alg is not one of " + ", ".join(SIGNATURE_ALGORITHMS))
@@ -113,7 +114,7 @@ def _decoded(part: str, name: str) -> bytes:
         decoded = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError):
         decoded = None
-    # Bits at the end that belong to no byte make another text of the same bytes.
+    # Spare bits at the end would be a second text for the same bytes.
     if decoded is None or base64.urlsafe_b64encode(decoded).decode().rstrip("=") != text:
         raise InvalidToken(f"the {name} is not base64url")
     return decoded

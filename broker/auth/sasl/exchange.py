@@ -1,4 +1,4 @@
-"""The SASL exchange on one connection, without I/O: frames in, answers out, an identity in the end.
+"""The SASL exchange on one connection, without I/O: from frames to answers and an identity.
 
 It follows Kafka's order of requests: ApiVersions (at most one answered), SaslHandshake, then tokens
 of the mechanism, inside SaslAuthenticate requests after a handshake of version 1 (KIP-152), bare
@@ -52,7 +52,7 @@ class Answers(NamedTuple):
 class Reply(NamedTuple):
     """What to write, and whether to close the connection after it.
 
-    A ``failure`` is why the client is refused, for the log, when that has become known.
+    ``failure`` is for the log: why the client is refused, once that is known.
     """
 
     frame: bytes
@@ -69,7 +69,7 @@ class _State(Enum):
 
 
 class _Refusing:
-    """The mechanism of who is refused, whatever it says."""
+    """The mechanism of a client that has failed: it refuses whatever comes."""
 
     def __init__(self, text: str) -> None:
         self.identity: Identity | None = None
@@ -83,10 +83,10 @@ class SaslExchange:
     """One authentication: ``receive`` its frames until it is ``complete`` or a failure comes.
 
     ``mechanisms`` makes a fresh mechanism by its name; ``answers`` has those of other requests.
-    ``accept`` takes a mechanism's name and the identity that it proved, raises
-    `AuthenticationFailed` if that gets nobody in, and returns for how many milliseconds it is good,
-    0 if it does not end. With ``again``, the mechanism used before, somebody authenticates once
-    more (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
+    ``accept`` takes a mechanism's name and the identity that it proved. It returns for how many
+    milliseconds the session is valid, 0 if it does not expire, and raises `AuthenticationFailed` if
+    the identity may not log in. With ``again``, the mechanism used before, a session authenticates
+    again (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
     ``mechanism`` is the enabled one that the peer asked for, "" before that.
     """
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity, InvalidCredentials
 
 _NO_SECURITY_LAYER: Final = 1
-# A bit for each security layer, and 24 bits for the longest message that a layer would take.
+# RFC 4752: a bit for each security layer, and 24 bits for the longest message a layer takes.
 _OFFERED_LAYERS: Final = bytes([_NO_SECURITY_LAYER, 0, 0, 0])
 
 
 class GssapiError(Exception):
-    """There is nothing with which clients could be accepted; the text says why."""
+    """Clients cannot be accepted; the text says why (a key is missing, for example)."""
 
 
 def acceptor_credentials(principal: str, keytab: str | None) -> Any:
@@ -38,7 +38,7 @@ def acceptor_credentials(principal: str, keytab: str | None) -> Any:
         return gssapi.Credentials(
             name=name,
             usage="accept",
-            # Not what it could be negotiated to with SPNEGO.
+            # Kerberos alone, not what SPNEGO could negotiate.
             mechs=[gssapi.MechType.kerberos],
             store={"keytab": f"FILE:{keytab}"} if keytab else None,
         )
@@ -49,9 +49,9 @@ def acceptor_credentials(principal: str, keytab: str | None) -> Any:
 class GssapiServer:
     """One exchange with a client, for a service with these `acceptor_credentials`.
 
-    Kerberos comes first, as many tokens as it wants. Then the server tells which security layers
-    there are, none, and the client chooses it. The authorization id that a client may add there has
-    no effect, as in Kafka: it is who its ticket says.
+    Kerberos' own tokens come first. Then the server offers security layers, of which it has only
+    "none", and the client chooses that one. The authorization id that a client may add there has no
+    effect, as in Kafka: the client is who its ticket says.
     """
 
     def __init__(self, credentials: Any) -> None:
@@ -74,7 +74,7 @@ class GssapiServer:
 
     def _establish(self, token: bytes) -> bytes:
         answer: bytes | None = self._context.step(token)
-        # The library keeps an error back that has a token for the client, until it is asked.
+        # The library raises an error that has a token for the client only when it is asked again.
         self._established = self._context.complete
         if answer or not self._established:
             return answer or b""
@@ -104,5 +104,5 @@ def _refused(reason: str) -> AuthenticationFailed:
 
 
 def _told(error: Any) -> str:
-    """What went wrong in Kerberos' words; they hold names of principals, and no keys."""
+    """What Kerberos says went wrong; it names principals, and holds no keys."""
     return " ".join(str(error).split())

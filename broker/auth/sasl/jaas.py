@@ -2,7 +2,7 @@ r"""Parses the JAAS text of a `sasl.jaas.config` setting: one login module with 
 
     LoginModuleClass required|requisite|sufficient|optional key="value" key='value' ... ;
 
-The text is cut as java.io.StreamTokenizer does in Kafka's JaasConfig: quotes of both kinds,
+The text is split as java.io.StreamTokenizer does it in Kafka's JaasConfig: quotes of both kinds,
 backslash escapes (\n, \t, octal, ...) inside them, comments from a slash on. Stricter than there:
 a quote must be closed on its line. Errors give a position and never any of the text, which holds
 passwords.

@@ -54,7 +54,7 @@ class KeySet(NamedTuple):
     def find(self, key_id: str | None, algorithm: str) -> VerificationKey | None:
         """Return the first key that may verify a token with this `kid` and `alg`.
 
-        A token without a `kid` may mean any key; as in Kafka only the first that fits is tried.
+        A token without a `kid` may be of any key; as in Kafka only the first that fits is tried.
         """
         for key in self.keys:
             if algorithm in key.algorithms and key_id in (None, key.key_id):
@@ -119,7 +119,7 @@ def _algorithms(entry: Mapping[str, Any]) -> tuple[str, ...]:
 def _public_key(entry: Mapping[str, Any], algorithm: str) -> Any:
     from jwt import PyJWK, PyJWTError
 
-    # Were a private key published by mistake, nothing of it would be taken in.
+    # Only the public part is read, even if a private key was published by mistake.
     public = {name: entry[name] for name in _PUBLIC_MEMBERS if name in entry}
     try:
         key = PyJWK(public, algorithm).key

@@ -1,4 +1,4 @@
-"""What all SASL mechanisms have in common: tokens in, challenges out, an identity in the end."""
+"""What all SASL mechanisms have in common: they answer tokens until an identity is proved."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 class AuthenticationFailed(Exception):
     """The client is not authenticated. The text may be sent to it; ``reason`` is for the log.
 
-    Where a mechanism tells of a failure inside its exchange, that is the ``challenge``: the client
-    gets it first, and the text when it has sent something in return, whatever that is.
+    A mechanism that reports failures inside its exchange sets ``challenge``: the client gets it
+    first, and the text after its next message, whatever that is.
     """
 
     def __init__(self, text: str, reason: str = "", challenge: bytes = b"") -> None:
@@ -21,10 +21,10 @@ class AuthenticationFailed(Exception):
 
 
 class InvalidCredentials(AuthenticationFailed):
-    """What a client brought does not hold: with Kafka's text, which says nothing of why.
+    """The client's credentials are not valid. The text is Kafka's, and does not say why.
 
-    It is the text for a SaslException in Kafka's SaslServerAuthenticator. ``once_more`` tells that
-    somebody who had authenticated did it again (KIP-368).
+    It is that for a SaslException in Kafka's SaslServerAuthenticator. ``once_more`` tells that it
+    happened in a re-authentication (KIP-368).
     """
 
     def __init__(self, mechanism: str, reason: str, *, once_more: bool = False) -> None:
@@ -40,7 +40,7 @@ class Identity(NamedTuple):
     """Who a mechanism has proved.
 
     ``name`` is the authorization id: the user of PLAIN and SCRAM, Kerberos' ``primary/host@REALM``,
-    the subject of a JWT. ``expires_at`` is when what proved it ends, in seconds since the epoch.
+    the subject of a JWT. ``expires_at`` is when its credential expires, in seconds since the epoch.
     ``claims`` are those of a JWT. ``token_authenticated`` tells that it was a delegation token.
     """
 

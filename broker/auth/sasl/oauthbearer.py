@@ -1,4 +1,4 @@
-r"""SASL OAUTHBEARER (RFC 7628), the server's side, as Kafka's OAuthBearerSaslServer has it; no I/O.
+r"""The server's side of SASL OAUTHBEARER (RFC 7628), as Kafka's OAuthBearerSaslServer; no I/O.
 
 The client's only message is `n,[a=AUTHZID],^Aauth=Bearer TOKEN^A[KEY=VALUE^A]...^A` with ^A for the
 byte 1. A token that is refused is answered with a JSON text, upon which the client sends a single
@@ -23,7 +23,7 @@ _BEARER: Final = re.compile(r"(?i:bearer) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 
 
 class InitialResponse(NamedTuple):
-    """What a client asks for: a token, and the name that it wants to be known by ("": any)."""
+    """What a client sends: its token, and an authorization id, "" for none."""
 
     token: str
     authorization_id: str
@@ -86,7 +86,7 @@ def _pairs(texts: list[str]) -> dict[str, str]:
         pair = _PAIR.fullmatch(text)
         if pair is None:
             raise _malformed("a part is not KEY=VALUE")
-        # Kafka takes the last of two; nobody who means well sends them.
+        # Kafka takes the last of two; no honest client sends two.
         if pair["key"] in pairs:
             raise _malformed("a key is there twice")
         pairs[pair["key"]] = pair["value"]

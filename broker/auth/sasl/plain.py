@@ -29,7 +29,7 @@ class PlainServer:
             raise AuthenticationFailed("Authentication failed: password not specified")
         if not self._password_matches(username, password):
             raise AuthenticationFailed("Authentication failed: Invalid username or password")
-        # Only after the password, so that nobody learns from it which users there are.
+        # After the password, so that the error does not tell which users exist.
         if authorization_id not in ("", username):
             raise AuthenticationFailed(
                 "Authentication failed: "
@@ -40,8 +40,8 @@ class PlainServer:
 
     def _password_matches(self, username: str, password: str) -> bool:
         expected = self._users.get(username)
-        # An unknown user costs a comparison too, and a password is compared as bytes because
-        # compare_digest takes no other text than ASCII.
+        # An unknown user costs a comparison, too, so that timing does not tell who exists.
+        # compare_digest takes text of ASCII only, but any bytes.
         same = hmac.compare_digest((expected or "").encode(), password.encode())
         return same and expected is not None
 

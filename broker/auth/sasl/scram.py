@@ -17,8 +17,8 @@ from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity,
 from aclbroker.broker.auth.sasl.scram_credentials import ScramCredential, ScramMechanism
 
 # The client's messages are ASCII in Kafka, user names included. Of the GS2 headers Kafka takes "n",
-# no channel binding, and not "y". All repetitions are possessive: what does not match costs no more
-# time and memory than what does, however long it is.
+# no channel binding, and not "y". All repetitions are possessive, so that a long text that does not
+# match costs no more time and memory than one that does.
 _SASLNAME = rb"(?:[^\x00=,\x80-\xff]++|=2C|=3D)++"
 _EXTENSIONS = rb"(?:,[A-Za-z]++=[^\x00,\x80-\xff]++)*+"
 _NONCE = rb"[\x21-\x2b\x2d-\x7e]++"
@@ -35,18 +35,18 @@ _WITHOUT_PROOF: Final = re.compile(
 _BASE64: Final = re.compile(_BASE64_TEXT)
 _TOKEN_AUTHENTICATED: Final = b",tokenauth="
 _SHOWN: Final = 64
-"""How much of a name that somebody sent is logged."""
+"""How many characters of a name that a client sent are logged."""
 
 
 class ScramLogin(NamedTuple):
-    """What a login is held against. Without an identity it fails in the end, whatever is proved."""
+    """What a proof is checked against. Without an identity the login fails even if it is right."""
 
     credential: ScramCredential
     identity: Identity | None
 
 
 LookUp = Callable[[str, bool], ScramLogin]
-"""Returns what there is under a name: a user's, or if true a delegation token's by its id.
+"""Looks up the login of a user by name or, if true, of a delegation token by its id.
 
 For a name that it does not know it returns a decoy, the same one each time (`scram_decoys`).
 """
@@ -63,8 +63,8 @@ class _Challenge(NamedTuple):
 class ScramServer:
     """One authentication exchange: two messages of the client, each answered by one of the server.
 
-    All failures have one text, so that it tells nothing of who exists; but for an authorization
-    id that is not the user's, which is refused before anybody is looked up.
+    All failures have one text, which does not tell who exists. Only an authorization id that is not
+    the user's has another: it is refused before the user is looked up.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class ScramServer:
 
 
 def _is_token(extensions: bytes) -> bool:
-    # Of an extension that is there twice the last counts, as in Kafka.
+    # If an extension occurs twice the last one counts, as in Kafka.
     _, found, rest = extensions.rpartition(_TOKEN_AUTHENTICATED)
     return bool(found) and rest.partition(b",")[0].lower() == b"true"
 

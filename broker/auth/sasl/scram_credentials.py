@@ -1,4 +1,4 @@
-"""SCRAM credentials (RFC 5802, RFC 7677): what a server keeps in the place of a password."""
+"""SCRAM credentials (RFC 5802, RFC 7677): what a server keeps instead of a password."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIN_ITERATIONS: Final = 4096
 MAX_ITERATIONS: Final = 16384
 
 SALT_BITS: Final = 130
-"""The size of the random number that Kafka's tools make a salt of."""
+"""The size of the random number of which Kafka's tools make a salt."""
 
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -51,10 +51,10 @@ class ScramMechanism(Enum):
 
 
 class ScramCredential(NamedTuple):
-    """The salt and the keys of one user for one mechanism, none of which is the password.
+    """The salt and the keys of one user for one mechanism.
 
-    Who has the keys can pretend to be the server, and with one overheard login also the user (RFC
-    5802, section 9); so they are never shown.
+    Whoever has the keys can pretend to be the server, and after overhearing one login also the user
+    (RFC 5802, section 9), so they are never shown.
     """
 
     salt: bytes

@@ -1,4 +1,4 @@
-"""What is told of users that there are not: nobody shall learn from a challenge which there are."""
+"""SCRAM challenges for users that do not exist, so that challenges do not tell which users do."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _USUAL_LOOK: Final = _Look(MIN_ITERATIONS, None)
 
 
 class Decoys:
-    """Makes the challenges of users that there are not, for one mechanism.
+    """Makes the credentials of users that do not exist, for one mechanism.
 
     A decoy's salt is derived from a ``secret`` and the user's name, so it is the same each time,
-    and looks like that of one of the real users: each look occurs among decoys as often as among
-    the real ones that were `added`.
+    and looks like that of one of the real users. Each look occurs among decoys as often as among
+    the real credentials that were `added`.
     """
 
     def __init__(self, mechanism: ScramMechanism, secret: bytes) -> None:
@@ -49,12 +49,12 @@ class Decoys:
         self._until: list[int] = []
 
     def added(self, credentials: Iterable[ScramCredential]) -> None:
-        """Take note of real credentials that there are now."""
+        """Count real credentials that are new."""
         self._looks.update(map(_look, credentials))
         self._until.clear()
 
     def removed(self, credentials: Iterable[ScramCredential]) -> None:
-        """Take note of real credentials that are gone."""
+        """Stop counting real credentials that are gone."""
         self._looks.subtract(map(_look, credentials))
         self._until.clear()
 

@@ -18,7 +18,7 @@ _TLS_1_3_SUITES: Final = (
     "TLS_CHACHA20_POLY1305_SHA256",
     "TLS_AES_128_GCM_SHA256",
 )
-# No suite, but how Java asks for safe renegotiation (RFC 5746), which there is none of here.
+# No suite: Java's sign of safe renegotiation (RFC 5746). Here nothing is renegotiated.
 _SIGNALS: Final = ("TLS_EMPTY_RENEGOTIATION_INFO_SCSV",)
 _FINITE_FIELD: Final = "TLS_DHE_"
 _KEY_EXCHANGES: Final = {

@@ -38,9 +38,9 @@ _VERIFY_MODES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ServerTls:
-    """What a listener serves TLS with: the context, and the certificates in it, one a key type.
+    """The TLS context of a listener, and the certificates in it, one for each type of key.
 
-    ``warnings`` are what an operator should know of them.
+    ``warnings`` are about these certificates, for the operator.
     """
 
     context: ssl.SSLContext
@@ -55,7 +55,7 @@ def server_tls(settings: TlsSettings) -> ServerTls:
     trusted = key_stores.read_trust_store(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
-    # A session of TLS 1.3 that goes on would not be held to the end of the client's certificate.
+    # A TLS 1.3 session that is resumed would outlive the client's certificate.
     context.num_tickets = 0
     ciphers.apply(offered, context)
     _verify_clients(context, settings.client_auth, trusted)
@@ -90,14 +90,14 @@ def _verify_clients(
             "there is no certificate to trust: it needs ssl.truststore.location or "
             "ssl.truststore.certificates",
         )
-    # As in Java whatever the trust store holds is trusted, and need not be a root.
+    # As in Java every certificate of the trust store is trusted, also one that is no root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     encoded = b"".join(each.public_bytes(Encoding.DER) for each in trusted)
     context.load_verify_locations(cadata=encoded)
 
 
 def _load_entry(context: ssl.SSLContext, entry: KeyEntry, settings: TlsSettings) -> None:
-    # Python reads keys from files only; none ever holds the key in the clear.
+    # Python reads keys from files only; the key in such a file is encrypted.
     password = secrets.token_hex(_PASSWORD_BYTES)
     key = entry.key.private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode())
@@ -115,7 +115,7 @@ def _load_entry(context: ssl.SSLContext, entry: KeyEntry, settings: TlsSettings)
 
 @contextmanager
 def _as_file(data: bytes) -> Iterator[str]:
-    """A path that nobody else can read, gone afterwards: in memory where the system can do that."""
+    """A file that nobody else can read, in memory where the system has that; removed afterwards."""
     if hasattr(os, "memfd_create"):
         with open(os.memfd_create("aclbroker"), "wb") as file:
             file.write(data)

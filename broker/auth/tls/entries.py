@@ -1,4 +1,4 @@
-"""What key stores hold, whatever their format."""
+"""The entries of key stores, the same for all formats."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SERVER_KEYS: Final = (
     ed25519.Ed25519PrivateKey,
     ed448.Ed448PrivateKey,
 )
-"""The types of keys with which a server can prove who it is in TLS 1.2 and 1.3."""
+"""The types of keys that a server can have in TLS 1.2 and 1.3."""
 
 
 class KeyStoreError(Exception):
@@ -49,7 +49,7 @@ class KeyStore(NamedTuple):
 
 
 def belongs(key: PrivateKeyTypes, certificate: x509.Certificate) -> bool:
-    """Tell whether the certificate is of this key."""
+    """Tell whether the certificate belongs to this key."""
     encoded = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     of_key = key.public_key().public_bytes(*encoded)
     return of_key == certificate.public_key().public_bytes(*encoded)

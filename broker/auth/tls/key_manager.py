@@ -1,4 +1,4 @@
-"""Which of several private keys serve: those that Java's key manager would pick.
+"""Which of several private keys are used: those that Java's key manager would pick.
 
 Java's default, SunX509KeyManagerImpl, keeps the entries of a store in a HashMap by alias, and takes
 the first whose key is of a type that the client can verify. OpenSSL has a place for one key of each

@@ -1,4 +1,4 @@
-"""The key store and the trust store that settings name: which, of what format, by what password.
+"""Reads the key store and the trust store that settings name.
 
 The rules are those of Kafka's DefaultSslEngineFactory. JKS and PKCS12 are told apart by the
 content, whichever the type says, as Java does it since Java 9.

@@ -25,8 +25,8 @@ class TlsSettings:
     """Kafka's ``ssl.*`` settings, where None is not set.
 
     Store types are PEM, JKS or PKCS12, ``client_auth`` is none, requested or required. No
-    ``cipher_suites`` means those that OpenSSL and Python think well of. A certificate that comes
-    later may name another subject with ``allow_dn_changes``, fewer subject alternative names with
+    ``cipher_suites`` means the defaults of OpenSSL and Python. A certificate that replaces another
+    may have another subject with ``allow_dn_changes``, and fewer subject alternative names with
     ``allow_san_changes``.
     """
 

@@ -1,4 +1,4 @@
-"""What can be said of an expression without running it: lengths, beginnings, ambiguity.
+"""What is known of an expression without running it: lengths, beginnings, ambiguity.
 
 The expression is an automaton whose states are its characters (Glushkov's construction), with the
 number of ways that lead from one to the next. If a text leads from a state back to it in two ways,

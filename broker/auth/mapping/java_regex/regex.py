@@ -13,13 +13,13 @@ _LAST_OF_UTF16_UNIT = "\uffff"
 
 
 LONGEST_TEXT = 1000
-"""How many characters a text may have. With this the documented rule with six `(.*?)` takes two
-seconds on the worst of names, with twice as many a minute.
+"""How many characters a text may have. With it the documented rule with six `(.*?)` takes two
+seconds for the worst name; with twice as many it would take a minute.
 """
 
 
 class UndecidableError(Exception):
-    """The text is too long, or has characters that Java sees as two where it might tell the two."""
+    """The text is too long, or has characters that are two for Java where that may matter."""
 
 
 class JavaRegex:
@@ -67,12 +67,12 @@ class JavaRegex:
     def _found(self, text: str) -> Iterator[re.Match[str]]:
         """The matches as Matcher.find finds them.
 
-        Python's own loop does not do: after an empty match it tries the same place again.
+        Python's own loop differs: after an empty match it tries the same place again.
         """
         position = 0
         while position <= len(text):
             match = self._search.search(text, position)
-            # Java looks at the second half of a pair as a place of its own.
+            # To Java the second half of a surrogate pair is a place of its own.
             skipped_to = len(text) if match is None else match.start()
             if self._translation.may_begin_inside_a_pair:
                 _refuse_pairs(text[position:skipped_to])

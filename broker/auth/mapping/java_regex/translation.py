@@ -221,7 +221,7 @@ class _Parser:
         node = self.alternatives()
         self._in_lookbehind = outer
         if self.groups > groups:
-            # Java keeps what it captured there after it has given up the place.
+            # Java keeps what the group captured even after it has backtracked.
             self.cursor.refuse("a capturing group inside of a lookaround; write (?: for it", start)
         if "<" in sign:
             self.looks_behind = True
