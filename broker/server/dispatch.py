@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
+from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.engine import Complete, check
@@ -76,7 +77,8 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     if not row.resolves:
         return _answered(services, request, rights, answer, services.catalog)
     topics = services.topics.known(row, request.message)
-    if isinstance(topics, Awaitable):
+    # The catalog is asked for first: whether something is Awaitable takes Python code to tell.
+    if not isinstance(topics, Catalog) and isinstance(topics, Awaitable):
         return _resolved_later(services, request, rights, answer, topics)
     return _answered(services, request, rights, answer, topics)
 
