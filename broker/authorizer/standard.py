@@ -89,7 +89,7 @@ class StandardAuthorizer:
         """Decide the operation on the resource of each name, in order."""
         data = self._data or _not_started()
         decisions = data.decisions(context.session, operation, resource_type)
-        return [decisions[name] for name in names]
+        return list(map(decisions.__getitem__, names))
 
     def authorize_by_resource_type(
         self, context: RequestContext, operation: AclOperation, resource_type: ResourceType

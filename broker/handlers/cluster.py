@@ -50,13 +50,9 @@ def metadata(
     services: Services, rights: RequestRights, request: MetadataRequest
 ) -> MetadataResponse:
     """Answer with this node and the declared topics; for others, why they are not there."""
-    node = services.node(rights)
-    response = MetadataResponse(
-        brokers=_brokers(node),
-        cluster_id=services.cluster_id,
-        controller_id=node.node_id,
-        topics=[_topic(services.catalog, node.node_id, name) for name in _names(services, request)],
-    )
+    node, catalog = services.node(rights), services.catalog
+    topics = [_topic(catalog, node.node_id, name) for name in _names(catalog, request)]
+    response = MetadataResponse(0, _brokers(node), services.cluster_id, node.node_id, topics)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(rights)
     if request.include_topic_authorized_operations:
@@ -125,16 +121,17 @@ def find_coordinator(
     return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
 
 
-def _names(services: Services, request: MetadataRequest) -> list[str]:
+def _names(catalog: Catalog, request: MetadataRequest) -> list[str]:
     """Return the names of the topics to answer with; the gate lets only known ids through."""
-    catalog = services.catalog
     if request.topics is None:
         return list(catalog.topics)
-    names = [
-        catalog.name_of(topic.topic_id) if topic.name is None else topic.name
-        for topic in request.topics
-    ]
-    return [name for name in dict.fromkeys(names) if name is not None]
+    names = dict.fromkeys(
+        [
+            catalog.name_of(topic.topic_id) if topic.name is None else topic.name
+            for topic in request.topics
+        ]
+    )
+    return [name for name in names if name is not None]
 
 
 def _missing(name: str) -> ErrorCode:

@@ -192,7 +192,11 @@ class Connection(asyncio.Protocol):
         frames = self._frames
         try:
             while self._ready() and (frame := frames.next_frame()) is not None:
-                answer = self._answer(frame)
+                session = self._lasting_session
+                if session is None:
+                    answer = self._answer_unless_expired(frame)
+                else:
+                    answer = dispatch(self._services, session, frame)
                 if isinstance(answer, bytes):
                     answers.append(answer)
                     size += len(frame) + len(answer)
@@ -207,8 +211,7 @@ class Connection(asyncio.Protocol):
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
             self._log.exception("request failed; connection closed")
             self._stopping = True
-        if answers:
-            self._write(answers)
+        self._write(answers)
         done = self._stopping and self._answering is None
         if done or (self._ended and not self._awaits_turn):
             self._transport.close()
@@ -240,10 +243,8 @@ class Connection(asyncio.Protocol):
         self._awaits_turn = False
         self._work()
 
-    def _answer(self, frame: bytes) -> bytes | Awaitable[bytes]:
-        session = self._lasting_session
-        if session is not None:
-            return dispatch(self._services, session, frame)
+    def _answer_unless_expired(self, frame: bytes) -> bytes | Awaitable[bytes]:
+        """Answer a request of a client that authenticates, or of a session that may expire."""
         authentication = self._authentication
         if authentication.is_at_work or authentication.begins_again(frame):
             return self._authenticate(frame)
@@ -317,7 +318,7 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def _write(self, answers: list[bytes]) -> None:
-        if not self._transport.is_closing():
+        if answers and not self._transport.is_closing():
             self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
 
     def _throttle_reading(self) -> None:
