@@ -11,13 +11,13 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, PatternType
 from aclbroker.broker.acl.operations import DENIED_SHIFT, NAMED_BY
-from aclbroker.broker.acl.rights import Rights
+from aclbroker.broker.acl.rights import PeerRights
 
 _EVERYTHING: Final = (PatternType.LITERAL, WILDCARD)
 
 
 def deciding_pattern(
-    rights: Rights, operation: AclOperation
+    rights: PeerRights, operation: AclOperation
 ) -> tuple[bool, tuple[PatternType, str] | None]:
     """Return whether the operation is allowed on any resource, and the pattern that decides.
 

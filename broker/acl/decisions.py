@@ -29,7 +29,7 @@ from aclbroker.broker.acl.operations import (
     effective,
     supported_operations,
 )
-from aclbroker.broker.acl.rights import Rights
+from aclbroker.broker.acl.rights import PeerRights
 
 _SUPER_USER: Final = Decision(True, Rule(RuleKind.SUPER_USER))
 _DEFAULT_ALLOW: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
@@ -131,7 +131,7 @@ class StandardAuthorizerData:
         return known
 
     def _decide_by_type(
-        self, rights: Rights, peer: Peer, operation: AclOperation, resource_type: ResourceType
+        self, rights: PeerRights, peer: Peer, operation: AclOperation, resource_type: ResourceType
     ) -> Decision:
         allowed, pattern = deciding_pattern(rights, operation)
         if pattern is None:
@@ -191,9 +191,9 @@ _ALL_ALLOWED: Final = _AllAllowed()
 class _Decisions(dict[str | None, Decision]):
     """The decisions on one operation for a peer, by name: made when asked for, then remembered.
 
-    They are kept in `Rights.answers`, and so forgotten when the peer's ACLs change. Not remembered
-    are decisions by default, which ACLs of other principals can change, and those on names that are
-    longer than any topic's.
+    They are kept in `PeerRights.answers`, and so forgotten when the peer's ACLs change. Decisions
+    by default, which ACLs of other principals can change, are not remembered, nor those on names
+    that are longer than any topic's.
     """
 
     __slots__ = (
@@ -209,7 +209,7 @@ class _Decisions(dict[str | None, Decision]):
     def __init__(
         self,
         data: StandardAuthorizerData,
-        rights: Rights,
+        rights: PeerRights,
         peer: Peer,
         operation: AclOperation,
         resource_type: ResourceType,

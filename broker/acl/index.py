@@ -17,7 +17,7 @@ from aclbroker.broker.acl.listing import AclListing, listed
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
 from aclbroker.broker.acl.permissions import Principals
-from aclbroker.broker.acl.rights import PeerRights, Rights
+from aclbroker.broker.acl.rights import PeerRights, RightsByPeer
 
 Masks = tuple[int, int, bool]
 """What ACLs say of some principals at an address and a resource: (allowed, denied, found).
@@ -36,7 +36,7 @@ class _OfType:
     def __init__(self, resource_type: ResourceType, cidr: bool) -> None:
         self.patterns = Patterns(resource_type)
         self.principals = Principals(cidr)
-        self.rights = PeerRights(self.principals, self.patterns.lengths)
+        self.rights = RightsByPeer(self.principals, self.patterns.lengths)
 
 
 class AclIndex:
@@ -109,7 +109,7 @@ class AclIndex:
         self._size -= 1
         return True
 
-    def rights(self, peer: Peer, resource_type: ResourceType) -> Rights:
+    def rights(self, peer: Peer, resource_type: ResourceType) -> PeerRights:
         """Return what the ACLs of a type say to a peer; to be asked anew after each change."""
         return self._types[resource_type].rights[peer]
 

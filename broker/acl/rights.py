@@ -1,8 +1,8 @@
 """What the ACLs of one resource type say to a peer, and the answers that were derived from it.
 
-A decision asks for the bits of a name (`Rights.bits`): a few lookups, however many ACLs there are.
-Whatever is worked out from them is kept in `Rights.answers`, until an ACL that names one of the
-peer's principals, or ``User:*``, is added or removed: then `PeerRights` drops the whole object, so
+A decision asks for the bits of a name (`PeerRights.bits`): a few lookups, however many ACLs there
+are. What is worked out from them is kept in `PeerRights.answers`, until an ACL of one of the peer's
+principals, or of ``User:*``, is added or removed. Then `RightsByPeer` drops the whole object, so
 that no answer outlives what it was worked out from. ACLs of other principals drop nothing.
 """
 
@@ -21,7 +21,7 @@ _FEW: Final = 16
 """Up to so many prefixes, comparing each with the name is faster than a lookup for each length."""
 
 
-class Rights:
+class PeerRights:
     """The permissions of one peer. ``lengths`` are the lengths that PREFIXED names may have.
 
     ``remembered`` is to be called for each answer that is put into ``answers``, or below it.
@@ -88,7 +88,7 @@ class Rights:
                             yield pattern_type, name
 
 
-class PeerRights(dict[Peer, Rights]):
+class RightsByPeer(dict[Peer, PeerRights]):
     """The rights of peers for one resource type: found when asked for, and then remembered."""
 
     def __init__(self, principals: Principals, lengths: Sequence[int]) -> None:
@@ -98,10 +98,10 @@ class PeerRights(dict[Peer, Rights]):
         self._peers: dict[str, set[Peer]] = {}  # the remembered peers with that principal
         self._room = _MOST_ANSWERS
 
-    def __missing__(self, peer: Peer) -> Rights:
+    def __missing__(self, peer: Peer) -> PeerRights:
         if len(self) >= _MOST_PEERS:
             self._forget_all()
-        rights = self[peer] = Rights(
+        rights = self[peer] = PeerRights(
             self._principals.matching(*peer), self._lengths, self._remembered
         )
         for principal in peer[0]:
