@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from aclbroker.protocol.compile import codec
+from aclbroker.protocol.compile import codec, encode
 from aclbroker.protocol.header import (
     RequestHeader,
     api_of,

@@ -14,7 +14,7 @@ import aclbroker
 PUBLIC = {name: getattr(aclbroker, name) for name in aclbroker.__all__}
 
 
-def annotations(public: Any) -> Iterator[tuple[str, Any]]:
+def hints(public: Any) -> Iterator[tuple[str, Any]]:
     """Return what a public class says of its fields, properties and methods, inherited ones too."""
     yield from (item for item in get_type_hints(public).items() if not item[0].startswith("_"))
     for name, member in inspect.getmembers(public):
@@ -44,7 +44,7 @@ def is_of_the_standard_library(found: type) -> bool:
 def test_signatures_name_nothing_private(name: str) -> None:
     private = {
         where: found
-        for where, hint in annotations(PUBLIC[name])
+        for where, hint in hints(PUBLIC[name])
         for found in types_in(hint)
         if found not in PUBLIC.values() and not is_of_the_standard_library(found)
     }

@@ -13,7 +13,7 @@ from aclbroker.broker.acl.settings import (
 
 def test_without_properties_nobody_is_exempt_and_nothing_is_limited():
     settings = authorizer_settings({"node.id": "1"})
-    nobody = frozenset()
+    nobody: frozenset[str] = frozenset()
     assert settings == (nobody, BrokerUsers(nobody, "PLAINTEXT"), False, False)
     assert acl_limit({}) is None
 

@@ -16,7 +16,7 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.observability.metrics import Metrics
-from aclbroker.broker.server.connection import Connection, Limits, Open
+from aclbroker.broker.server.connection import Connection, Limits, OpenConnection
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.wire import FrameReader
@@ -53,13 +53,13 @@ class Wire(asyncio.Transport):
 
 
 class Registry:
-    def opened(self, connection: Open) -> None:
+    def opened(self, connection: OpenConnection) -> None:
         pass
 
-    def authenticated(self, connection: Open) -> None:
+    def authenticated(self, connection: OpenConnection) -> None:
         pass
 
-    def closed(self, connection: Open) -> None:
+    def closed(self, connection: OpenConnection) -> None:
         pass
 
 

@@ -13,7 +13,7 @@ import pytest
 from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.metrics import Metrics
-from aclbroker.broker.server.listening import Connections
+from aclbroker.broker.server.listening import ConnectionQuotas
 from aclbroker.protocol.compile import encode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -228,7 +228,7 @@ def test_without_a_file_it_serves_loopback_only(tmp_path: Path) -> None:
 
 
 async def test_an_address_has_one_limit_however_many_interfaces_it_comes_by() -> None:
-    connections = Connections(9, 1, {}, 9, Metrics())
+    connections = ConnectionQuotas(9, 1, {}, 9, Metrics())
     listener = load().listeners[0]
     assert await connections.admit(listener, "fe80::1%eth0")
     assert not await connections.admit(listener, "fe80::1%eth1")
