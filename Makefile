@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: setup setup-dev setup-spark setup-gssapi serve test check audit-demo \
+.PHONY: setup setup-dev setup-spark setup-gssapi serve test test-fast check audit-demo \
 	bench bench-quick bench-audit messages lock clean
 
 setup: $(VENV)/.runtime
@@ -55,9 +55,17 @@ check: setup-dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# `make test ARGS="tests/acl -x"`
+# Processes among which the tests are divided, by tests/support/scheduling.py.
+WORKERS ?= 2
+
+# The whole run measures branch coverage and prints it above pytest's last line.
+# `make test ARGS="tests/acl -x"` runs some tests, and measures nothing.
 test: check setup-spark setup-gssapi
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) $(or $(ARGS),--cov --cov-report=json:build/coverage.json)
+
+# What waits for no broker, JVM or client, in less than a minute.
+test-fast: setup-spark
+	$(BIN)/pytest -n $(WORKERS) -m "not peer" $(ARGS)
 
 # This broker beside Kafka and kfake, in about 20 minutes; writes benchmarks/RESULTS.md and a plot.
 # `make bench ARGS="--only describe"` measures some rows, and prints alone.

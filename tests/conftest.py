@@ -1,10 +1,18 @@
-"""Fixtures that start servers: a real Kafka once for all tests, and our broker for each."""
+"""Fixtures that start servers: a real Kafka once for all tests, and our broker for each.
 
+And what holds for all tests: how many examples Hypothesis draws (few and always the same, or many
+with HYPOTHESIS_PROFILE=nightly), and in which process a test runs.
+"""
+
+import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from tests.support import measured, scheduling
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka, running_kafka
 from tests.support.process import LoggedProcess
@@ -17,6 +25,41 @@ StartBroker = Callable[..., Broker]
 SHOWN_OF_A_LOG = 8_000
 
 _STARTED = pytest.StashKey[list[LoggedProcess]]()
+
+# No deadline: the machine may be busy. No database: nothing is written into the tree, and a
+# nightly failure prints how to repeat it.
+_COMMON = {
+    "deadline": None,
+    "database": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+settings.register_profile("commit", max_examples=5, derandomize=True, **_COMMON)
+settings.register_profile("nightly", max_examples=1000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "commit"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the coverage of a run that measures it (`--cov`)."""
+    if getattr(config.option, "cov_source", None) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(measured.Coverage())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that wait for peers; where several processes run tests, order the groups."""
+    for item in items:
+        if scheduling.waits_for_a_peer(item):
+            item.add_marker("peer")
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: scheduling.place(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.Groups:
+    """What divides the tests among the processes of pytest-xdist."""
+    config.option.loadscopereorder = False
+    return scheduling.Groups(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -393,3 +393,48 @@ def test_a_denial_for_a_zone_does_not_hold_for_another():
     core = authorizer(allow(), deny(host="fe80::1%eth0"))
     assert allowed(core, who=session(host="fe80::1%eth1"))
     assert allowed(core, who=session(host="fe80::1"))
+
+
+def test_a_name_that_is_null_is_denied_to_super_users_too():
+    core = authorizer(allow(name="*"), super_users=["User:root"])
+    [decision] = core.authorize(ALICE, READ, TOPIC, [None])
+    assert (decision.allowed, decision.kind) == (False, RuleKind.DEFAULT_DENY)
+    [decision] = core.authorize(session("User:root"), READ, TOPIC, [None])
+    assert (decision.allowed, decision.kind) == (False, RuleKind.DEFAULT_DENY)
+
+
+def test_a_decision_shows_what_decided_it():
+    decision = authorizer(allow()).decide(ALICE, Action(READ, TOPIC, "orders"))
+    assert decision.kind is RuleKind.MATCHING_ACL
+    assert decision.rule.binding == allow()
+    assert repr(decision) == f"Decision(allowed=True, rule={decision.rule})"
+
+
+def test_a_name_of_any_length_is_decided():
+    core = authorizer(allow(name="a", pattern_type=PREFIXED), deny(name="ab" * 500))
+    assert allowed(core, name="a" * 1000)
+    assert not allowed(core, name="ab" * 500)
+    assert not allowed(core, name="b" * 1000)
+
+
+def test_more_peers_and_names_than_are_remembered_are_decided_alike():
+    core = authorizer(allow(name="a", pattern_type=PREFIXED), deny(host="192.0.2.7"))
+    for number in range(10_001):
+        host = f"10.0.{number >> 8}.{number & 255}"
+        assert allowed(core, who=session("User:alice", host=host), name="ab")
+    names = ["orders", *(f"a{number}" for number in range(100_001))]
+    decisions = core.authorize(ALICE, READ, TOPIC, names)
+    assert [decision.allowed for decision in decisions] == [False] + [True] * 100_001
+    assert not allowed(core)
+
+
+def test_among_many_prefixes_those_that_a_name_begins_with_decide():
+    acls = [allow(name="a" * length, pattern_type=PREFIXED) for length in range(5, 40)]
+    core = authorizer(*acls, deny(name="a" * 30, pattern_type=PREFIXED))
+    assert [allowed(core, name="a" * length) for length in (4, 5, 29, 30, 50)] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]

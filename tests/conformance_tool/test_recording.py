@@ -66,6 +66,7 @@ def test_the_same_recording_gives_the_same_bytes():
         gzip.compress(json.dumps({"format": 2}).encode()),
         dumps(KEPT)[:-20],
     ],
+    ids=["nothing", "no gzip", "no JSON", "a list", "without steps", "cut off"],
 )
 def test_what_is_no_recording_is_refused(data: bytes):
     with pytest.raises(RecordingError, match="not a recording"):

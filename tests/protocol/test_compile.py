@@ -184,3 +184,8 @@ def test_bytes_behind_a_message_are_ignored() -> None:
 def test_error_names_the_message_and_its_version() -> None:
     with pytest.raises(ProtocolError, match="DescribeAclsResponse"):
         decode(DescribeAclsResponse, 1, b"\0\0\0\0\0\0\0\0\0\0\0\x01")
+
+
+def test_a_null_that_the_protocol_does_not_allow_is_not_written() -> None:
+    with pytest.raises(ValueError, match="null where the protocol allows none"):
+        encode(CreateAclsRequest(None), 3)  # type: ignore[arg-type]

@@ -216,3 +216,9 @@ def test_no_entry_of_any_array_is_without_bytes() -> None:
 def test_a_count_beyond_the_message_is_refused() -> None:
     with pytest.raises(ProtocolError, match="array entries announced"):
         struct_of(Example, 0).decode(BytesIO(b"\0\0\0\1\1\0\1a\x7f\xff\xff\xff"))
+
+
+def test_messages_of_different_kinds_are_not_equal() -> None:
+    assert Inner(1, "a") == Inner(1, "a")
+    assert Inner(1, "a") != Inner(1, "b")
+    assert Inner(1, "a") != (1, "a")

@@ -28,7 +28,7 @@ Specification = dict[str, Any]
 EMPTY = {"bool": False, "bytes": b"", "string": "", "uuid": ZERO_UUID, "float64": 0.0}
 """The defaults of the types whose default is not 0."""
 
-VERSIONS = {cls: {m.version for m in MESSAGES if m.cls is cls} for cls in {m.cls for m in MESSAGES}}
+VERSIONS = {m.cls: {each.version for each in MESSAGES if each.cls is m.cls} for m in MESSAGES}
 """The declared messages and their versions."""
 
 
