@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: setup setup-dev setup-spark setup-gssapi serve test test-fast check audit-demo \
-	bench bench-quick bench-audit messages lock clean
+	bench bench-quick bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
 
@@ -105,6 +105,10 @@ lock: setup-dev
 		--extra gssapi -c requirements/runtime.lock pyproject.toml -o requirements/gssapi.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--extra spark -c requirements/runtime.lock -c requirements/dev.lock pyproject.toml -o requirements/spark.lock
+
+# `make release VERSION=1.2.0`; with DRY_RUN=1 in a clone that is thrown away. See CONTRIBUTING.md.
+release: setup-dev
+	$(BIN)/python tools/release.py $(VERSION) $(if $(DRY_RUN),--dry-run)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
