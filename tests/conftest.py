@@ -28,7 +28,7 @@ _STARTED = pytest.StashKey[list[LoggedProcess]]()
 
 # No deadline: the machine may be busy. No database: nothing is written into the tree, and a
 # nightly failure prints how to repeat it.
-_COMMON = {
+_COMMON: dict[str, Any] = {
     "deadline": None,
     "database": None,
     "print_blob": True,

@@ -221,4 +221,5 @@ def test_a_count_beyond_the_message_is_refused() -> None:
 def test_messages_of_different_kinds_are_not_equal() -> None:
     assert Inner(1, "a") == Inner(1, "a")
     assert Inner(1, "a") != Inner(1, "b")
-    assert Inner(1, "a") != (1, "a")
+    other: object = (1, "a")
+    assert Inner(1, "a") != other

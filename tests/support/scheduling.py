@@ -12,6 +12,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 SHARING = {
     "tests/pipeline": "tests/pipeline",
+    "tests/pipeline/analysis": "tests/pipeline/analysis",
     "tests/clients": "tests/clients",
     "tests/conformance": "tests/clients",
     "tests/conformance_tool/test_kafka.py": "tests/clients",
@@ -21,10 +22,8 @@ SHARING = {
 """The group of a module or of all modules of a folder; the longest name that fits counts."""
 
 ALONE = (
-    "tests/pipeline/test_kafka_log.py",
-    "tests/pipeline/test_oracles.py",
-    "tests/pipeline/test_least_privilege.py",
-    "tests/pipeline/test_use.py",
+    "tests/pipeline/ingest/test_kafka_log.py",
+    "tests/pipeline/replay/test_oracles.py",
 )
 """Modules of those folders that share nothing."""
 
@@ -33,9 +32,10 @@ FIRST = (
     "tests/clients",
     "tests/packaging/test_wheel.py",
     "tests/packaging/test_fresh_clone.py",
-    "tests/pipeline/test_oracles.py",
+    "tests/pipeline/replay/test_oracles.py",
     "tests/logins",
-    "tests/pipeline/test_kafka_log.py",
+    "tests/pipeline/ingest/test_kafka_log.py",
+    "tests/pipeline/analysis",
     "tests/fuzz/test_broker.py",
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
