@@ -130,7 +130,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Whole:
+class AllOrRefused:
     """Entries of ``array``, groups, that are shown whole or refused: whoever lacks a right on one
     of the topics in them sees none of it.
     """
@@ -297,7 +297,7 @@ class Along:
         yield f"Shown along with the rest: {', '.join(names)}."
 
 
-Line = Echoed | Listed | Whole | Blanked | Sensitive | Operations | Tokens | Nodes | Along
+Line = Echoed | Listed | AllOrRefused | Blanked | Sensitive | Operations | Tokens | Nodes | Along
 """What is declared of some fields of an answer."""
 
 
@@ -320,9 +320,9 @@ def listed(resource: ResourceType, path: str, to: AclOperation) -> Listed:
     return Listed(resource, path, to)
 
 
-def whole(array: str, key: str, to: AclOperation, *paths: str) -> Whole:
+def all_or_refused(array: str, key: str, to: AclOperation, *paths: str) -> AllOrRefused:
     """Declare groups, told apart by ``key``, that need a right on all topics at ``paths``."""
-    return Whole(array, key, to, paths)
+    return AllOrRefused(array, key, to, paths)
 
 
 def blanked(

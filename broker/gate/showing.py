@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.gate.disclosure import (
+    AllOrRefused,
     Blanked,
     Echoed,
     Line,
@@ -24,12 +25,11 @@ from aclbroker.broker.gate.disclosure import (
     Sensitive,
     Tokens,
     Whoever,
-    Whole,
 )
 from aclbroker.broker.gate.places import Place, entries_in, ids_in, owners_in, values_of
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.shown import SHOWN
-from aclbroker.broker.gate.viewer import TopicIds, View
+from aclbroker.broker.gate.viewer import TopicNames, View
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
 
@@ -40,7 +40,7 @@ Visible = Callable[[Any], bool]
 """Tells whether the session may see an entry."""
 
 
-def show(request: Any, response: Any, rights: RequestRights, topics: TopicIds) -> Any:
+def show(request: Any, response: Any, rights: RequestRights, topics: TopicNames) -> Any:
     """Return the decoded response without what the session may not see; it is changed in place.
 
     Tagged fields that the declarations do not know go, too: whatever they tell, nobody has said
@@ -56,8 +56,8 @@ def show(request: Any, response: Any, rights: RequestRights, topics: TopicIds) -
                 _show_echoed(line, [response], [request], view)
             case Listed():
                 _show_listed(line, response, view)
-            case Whole():
-                _show_whole(line, response, view)
+            case AllOrRefused():
+                _show_all_or_refused(line, response, view)
             case Blanked():
                 _blank(line, response, view)
             case Sensitive():
@@ -93,7 +93,7 @@ def _places_of_topics(line: Line, root: Any) -> Iterator[tuple[Sequence[Any], Pl
                 yield from _places_of_topics(inside, entry)
         case Listed(resource=ResourceType.TOPIC) | Blanked():
             yield [root], line.place
-        case Whole():
+        case AllOrRefused():
             for place in line.places:
                 yield values_of(getattr(root, line.array)), place
 
@@ -197,7 +197,7 @@ def _refuse(entry: Any, place: Place, refusal: Refusal, view: View) -> None:
     setattr(entry, refusal.array, refused)
 
 
-def _show_whole(line: Whole, response: Any, view: View) -> None:
+def _show_all_or_refused(line: AllOrRefused, response: Any, view: View) -> None:
     groups = getattr(response, line.array)
     topics = [
         {

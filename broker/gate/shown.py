@@ -19,6 +19,7 @@ from aclbroker.broker.gate.disclosure import (
     Line,
     Tokens,
     Whoever,
+    all_or_refused,
     along,
     blanked,
     echoed,
@@ -27,7 +28,6 @@ from aclbroker.broker.gate.disclosure import (
     operations,
     refused,
     sensitive,
-    whole,
 )
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
@@ -200,7 +200,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
     # names of others that members subscribe to; here they are left out.
     ApiKey.CONSUMER_GROUP_DESCRIBE: (
         echoed(GROUP, "groups.group_id", "group_ids[]"),
-        whole("groups", "group_id", DESCRIBE,
+        all_or_refused("groups", "group_id", DESCRIBE,
               "members.assignment.topic_partitions.topic_name|topic_id",
               "members.target_assignment.topic_partitions.topic_name|topic_id"),
         listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
@@ -217,7 +217,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         listed(TOPIC, "assignment.topic_partitions.topic_id", DESCRIBE),),
     ApiKey.SHARE_GROUP_DESCRIBE: (
         echoed(GROUP, "groups.group_id", "group_ids[]"),
-        whole("groups", "group_id", DESCRIBE,
+        all_or_refused("groups", "group_id", DESCRIBE,
               "members.assignment.topic_partitions.topic_name|topic_id"),
         listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
         GROUP_OPERATIONS),
@@ -237,7 +237,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         listed(TOPIC, "partitions_by_user_endpoint.standby_partitions.topic", DESCRIBE)),
     ApiKey.STREAMS_GROUP_DESCRIBE: (
         echoed(GROUP, "groups.group_id", "group_ids[]"),
-        whole("groups", "group_id", DESCRIBE,
+        all_or_refused("groups", "group_id", DESCRIBE,
               "topology.subtopologies.source_topics[]",
               "topology.subtopologies.repartition_sink_topics[]",
               "topology.subtopologies.repartition_source_topics.name",

@@ -17,7 +17,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.protocol.primitives import ZERO_UUID
 
 
-class TopicIds(Protocol):
+class TopicNames(Protocol):
     """What is known of topics by their ids."""
 
     def name_of(self, topic_id: bytes) -> str | None:
@@ -29,7 +29,7 @@ class View(NamedTuple):
 
     request: Any
     rights: RequestRights
-    topics: TopicIds
+    topics: TopicNames
 
     @property
     def version(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import md5
 from typing import Any
 
-from aclbroker.broker.gate.disclosure import Blanked, Echoed, Listed, Tokens, Whole
+from aclbroker.broker.gate.disclosure import AllOrRefused, Blanked, Echoed, Listed, Tokens
 from aclbroker.broker.gate.shown import SHOWN
 from aclbroker.protocol.compile import decode, encode
 
@@ -26,7 +26,7 @@ def named_in_answers(key: int) -> set[str]:
     for line in SHOWN[key]:
         if isinstance(line, Blanked):
             found |= {path for path in line.fields if path.rpartition(".")[2] not in line.blanks}
-        elif isinstance(line, Echoed | Listed | Tokens | Whole):
+        elif isinstance(line, Echoed | Listed | Tokens | AllOrRefused):
             found |= set(line.fields)
     return found
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aclbroker.broker.acl.authorizer import Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
-from aclbroker.broker.gate.disclosure import Along, Echoed, Nodes, Operations, Whole
+from aclbroker.broker.gate.disclosure import AllOrRefused, Along, Echoed, Nodes, Operations
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.places import fields_of
 from aclbroker.broker.gate.rights import RequestRights
@@ -483,7 +483,7 @@ PLACES = [
     (key, version, path)
     for key, version in DESCRIBED
     for line in SHOWN[key]
-    if isinstance(line, Whole)
+    if isinstance(line, AllOrRefused)
     for path in line.paths
 ]
 
