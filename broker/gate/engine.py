@@ -43,7 +43,7 @@ class Verdict(NamedTuple):
     request: Any
     response: Any
     complete: Complete
-    creatable: frozenset[str] = frozenset()
+    creatable: frozenset[str | None] = frozenset()
 
 
 def unchanged(response: Any) -> Any:
