@@ -34,8 +34,7 @@ class Catalog:
     """Declared topics, with their number of partitions, and groups.
 
     ``node_id`` is the one broker's. With ``auto_creates``, who may not create a missing topic that
-    is asked for is refused as in Kafka; it is not created all the same. A topic's id follows from
-    the cluster's id and its own name, so that it is the same after a restart.
+    is asked for is refused as in Kafka; it is not created all the same.
     """
 
     def __init__(

@@ -121,7 +121,7 @@ def coordinator_keys(request: Any) -> Iterable[Target]:
 
 def wants_two_phase_commit(request: Any) -> bool:
     """with two-phase commit"""
-    return bool(getattr(request, "enable2_pc", False))
+    return bool(request.enable2_pc)
 
 
 def topic_by_id(entry: Any, _request: Any, topics: Topics) -> Target:
@@ -247,7 +247,7 @@ def is_for_another(request: Any, context: RequestContext) -> bool:
 
 def token_owner(request: Any) -> str | None:
     """Name the owner of a token to be created, None for whoever asks."""
-    if not request.owner_principal_name:
+    if not request.owner_principal_name or request.owner_principal_type is None:
         return None
     return f"{request.owner_principal_type}:{request.owner_principal_name}"
 
@@ -261,9 +261,13 @@ def sync_without_protocol(request: Any, context: RequestContext) -> Denial | Non
     return None
 
 
+_FULL_FETCH: Final = (0, -1)
+"""The epochs of a Fetch that begins a session or ends one: both name all that they want."""
+
+
 def unknown_fetch_session(request: Any, _context: RequestContext) -> FetchResponse | None:
     """Refuse a Fetch of a session (KIP-227) at the top alone: there are no sessions here."""
-    if request.session_id:
+    if request.session_epoch not in _FULL_FETCH:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     return None
 

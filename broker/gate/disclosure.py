@@ -163,7 +163,8 @@ class Blanked:
     resource: ResourceType
     path: str
     to: AclOperation
-    when: Callable[[Any, Any], bool]
+    when: Callable[[Any], Callable[[Any], bool]]
+    """Takes the request, and returns of an entry whether it is one that may be blanked."""
     blanks: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -329,7 +330,7 @@ def blanked(
     resource: ResourceType,
     path: str,
     to: AclOperation,
-    when: Callable[[Any, Any], bool],
+    when: Callable[[Any], Callable[[Any], bool]],
     **blanks: Any,
 ) -> Blanked:
     """Declare what fields are without a right, ``when`` that holds of an entry and the request."""

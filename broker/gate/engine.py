@@ -7,7 +7,7 @@ it does not open it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
@@ -121,10 +121,18 @@ def check_needs(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
         message = f"Not authorized: no rule of {name} covers this request."
         why = Denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message)
         return refuse(request, rights, why)
-    asked = [need for need in needs if not rights.is_moot(need)]
+    asked = [need for need in needs if not isinstance(need, Keep) and not _is_moot(need, rights)]
     if (refusal := _whole_refusal(asked, request, rights)) is not None:
         return refuse(request, rights, refusal)
     return _check_parts(asked, request, rights, topics)
+
+
+def _is_moot(need: Need, rights: RequestRights) -> bool:
+    """Return whether a right on the cluster makes a need moot.
+
+    One on any resource is asked for only when the need does not hold, as in Kafka.
+    """
+    return need.unless is not None and need.unless.anywhere is None and rights.is_moot(need)
 
 
 def _whole_refusal(needs: Iterable[Need], request: Any, rights: RequestRights) -> Refusal | None:
@@ -156,6 +164,8 @@ def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | N
         allowed = rights.ask(need, resource_type, names)
         for name in names:
             if name not in allowed:
+                if rights.is_moot(need):
+                    return None
                 code = need.code or REFUSAL[resource_type]
                 return denial(code, need.operation, resource_type, name)
     return None
@@ -228,7 +238,7 @@ def entry_denials(
         for position, entry in enumerate(asked)
         if position not in over
     }
-    allowed = _allowed(need, targets.values(), rights)
+    allowed = _allowed(need, asked, targets, rights)
     denials = {}
     for position, target in targets.items():
         if isinstance(target, int):
@@ -250,11 +260,14 @@ def _entry_denial(
     return denial(REFUSAL[resource_type], need.operation, resource_type, shown)
 
 
-def _allowed(need: Need, targets: Iterable[Target], rights: RequestRights) -> set[Target]:
+def _allowed(
+    need: Each, asked: Sequence[Any], targets: Mapping[int, Target], rights: RequestRights
+) -> set[Target]:
     counts: dict[ResourceType, Counter[str | None]] = {}
-    for target in targets:
+    for position, target in targets.items():
         if isinstance(target, tuple):
-            counts.setdefault(target[0], Counter())[target[1]] += 1
+            weight = len(getattr(asked[position], need.counted)) if need.counted else 1
+            counts.setdefault(target[0], Counter())[target[1]] += weight
     return {
         (resource_type, name)
         for resource_type, names in counts.items()

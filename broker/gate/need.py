@@ -104,6 +104,10 @@ class Each(Need):
     """Needed for each entry of the array that the answer echoes."""
 
     find: FindOne
+    counted: str = ""
+    """The array of the entry that the audit log counts, where Kafka asks for each partition of a
+    topic; "" counts the entry.
+    """
     others: int | None = None
     """What entries get that are allowed beside some that are not, where it is all or nothing."""
 

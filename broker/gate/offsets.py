@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -119,12 +120,12 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
         return refused(response_class(groups=list(refusals.values())))
 
     def complete(response: Any) -> Any:
-        waiting: dict[str, list[_Owner]] = {}
+        waiting: dict[str, deque[_Owner]] = {}
         for owner in owners.values():
-            waiting.setdefault(owner.asked.group_id, []).append(owner)
+            waiting.setdefault(owner.asked.group_id, deque()).append(owner)
         for answered in response.groups:
             if waiting.get(answered.group_id):
-                waiting[answered.group_id].pop(0).complete(type(answered))(answered)
+                waiting[answered.group_id].popleft().complete(type(answered))(answered)
         response.groups = _GROUPS.merged(request.groups, refusals, response.groups)
         return response
 

@@ -43,7 +43,7 @@ class RequestRights:
     Without an ``authorizer`` everything is allowed. A null name is allowed to nobody.
     """
 
-    __slots__ = ("_authorizer", "_observer", "context", "profile", "row")
+    __slots__ = ("_authorizer", "_held", "_observer", "context", "profile", "row")
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class RequestRights:
         self.profile = profile
         self._authorizer = authorizer
         self._observer = observer
+        self._held: dict[Broader, bool] | None = None
 
     def ask(
         self,
@@ -69,8 +70,10 @@ class RequestRights:
 
         ``counts`` has how often the request names each; the audit log tells it.
         """
-        if self._authorizer is None:
-            return set(counts) - {None}
+        if None in counts:
+            counts = {name: count for name, count in counts.items() if name is not None}
+        if self._authorizer is None or not counts:
+            return set(counts)
         context = self.context
         operation = need.operation
         decisions = self._authorizer.authorize(context, operation, resource_type, list(counts))
@@ -85,7 +88,6 @@ class RequestRights:
                 if decision.allowed in wanted
             ]
             self._observer.record(context, operation, resource_type, decided, log_if_denied=loud)
-        allowed.discard(None)
         return allowed
 
     def _ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
@@ -145,10 +147,20 @@ class RequestRights:
         return bool(self.allowed(name, (CLUSTER_NAME,)))
 
     def is_moot(self, need: Need) -> bool:
-        """Return whether the session has a broader right, beside which a need asks for nothing."""
+        """Return whether the session has a broader right, beside which a need asks for nothing.
+
+        The authorizer is asked once for each broader right of a request.
+        """
         broader = need.unless
         if broader is None:
             return False
+        if self._held is None:
+            self._held = {}
+        if broader not in self._held:
+            self._held[broader] = self._holds(broader)
+        return self._held[broader]
+
+    def _holds(self, broader: Broader) -> bool:
         if broader.anywhere is not None:
             return self._ask_anywhere(broader.operation, broader.anywhere)
         return bool(self.ask(broader, ResourceType.CLUSTER, {CLUSTER_NAME: 1}))

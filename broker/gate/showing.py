@@ -223,7 +223,7 @@ def _show_all_or_refused(line: AllOrRefused, response: Any, view: View) -> None:
 
 def _blank(line: Blanked, response: Any, view: View) -> None:
     place = line.place
-    entries = [entry for entry in entries_in([response], place) if line.when(entry, view.request)]
+    entries = list(filter(line.when(view.request), entries_in([response], place)))
     may_see = _right(line.to, line.resource, entries, place, view)
     for entry in entries:
         if not may_see(entry):

@@ -11,7 +11,7 @@ what broader right it is not asked for, and whether a denial is logged.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
@@ -71,14 +71,15 @@ def in_share_session(request: Any, _array: str, _version: int) -> bool:
     return bool(request.share_session_epoch > 0)
 
 
-def is_created(entry: Any, _request: Any) -> bool:
+def is_created(_request: Any) -> Callable[[Any], bool]:
     """of a created topic"""
-    return not entry.error_code
+    return lambda entry: not entry.error_code
 
 
-def is_asked_by_id(entry: Any, request: Any) -> bool:
+def is_asked_by_id(request: Any) -> Callable[[Any], bool]:
     """of a topic that was given by its id"""
-    return entry.topic_id in {topic.topic_id for topic in request.topics if topic.name is None}
+    asked = {topic.topic_id for topic in request.topics if topic.name is None}
+    return lambda entry: entry.topic_id in asked
 
 
 # fmt: off

@@ -21,6 +21,10 @@ NOT_ALLOWED: Final = Denial(
     "Delegation tokens are for sessions that are authenticated, and not by a token.",
 )
 
+NO_TYPE: Final = Denial(
+    ErrorCode.INVALID_PRINCIPAL_TYPE, "The owner has a name and no principal type."
+)
+
 
 def may_use_tokens(session: Session) -> bool:
     """Tell whether a session may ask anything of tokens.
@@ -44,6 +48,8 @@ def check_create(request: Any, rights: RequestRights, _topics: Topics) -> Verdic
     session = rights.context.session
     if not may_use_tokens(session):
         return refused(create_refusal(request, session, NOT_ALLOWED))
+    if request.owner_principal_name and request.owner_principal_type is None:
+        return refused(create_refusal(request, session, NO_TYPE))
     need = rights.need("create")
     if isinstance(need, Whole) and is_for_another(request, rights.context):
         why = whole_denial(need, request, rights)

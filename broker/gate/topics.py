@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Final
 
@@ -60,7 +60,7 @@ def check_metadata(request: MetadataRequest, rights: RequestRights, topics: Topi
         return Verdict(everything, None, partial(_describable_only, rights))
     names = [topic.name for topic in asked]
     has_ids = any([topic.topic_id != ZERO_UUID for topic in asked])  # noqa: C419 # twice as fast
-    if (has_ids or None in names) and any(_is_malformed(topic, version) for topic in asked):
+    if _is_malformed(asked, version, names, has_ids=has_ids):
         why = Denial(ErrorCode.INVALID_REQUEST, "Topics need a name, or an id from version 12 on.")
         named = [dataclasses.replace(topic, name=topic.name or "") for topic in asked]
         response = form_of(rights.row.key, version).refuse(
@@ -73,11 +73,20 @@ def check_metadata(request: MetadataRequest, rights: RequestRights, topics: Topi
     return _check_names(request, asked, dict.fromkeys(names, 1), rights, topics)
 
 
-def _is_malformed(topic: MetadataRequestTopic, version: int) -> bool:
-    has_id = topic.topic_id != ZERO_UUID
+def _is_malformed(
+    asked: Iterable[MetadataRequestTopic],
+    version: int,
+    names: Sequence[str | None],
+    *,
+    has_ids: bool,
+) -> bool:
+    """Return whether a topic has an id too early, or neither name nor id.
+
+    As in Kafka, once one topic has an id those without one are passed over, whatever they have.
+    """
     if version < _FIRST_VERSION_WITH_TOPIC_IDS:
-        return has_id or topic.name is None
-    return not has_id and topic.name is None
+        return has_ids or None in names
+    return None in names and not has_ids
 
 
 def _describable_only(rights: RequestRights, response: Any) -> Any:
@@ -181,7 +190,7 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
     names = dict.fromkeys(targets.values(), 1)
     described, deletable = rights.allowed("describe", names), rights.allowed("delete", names)
     tells_of_absence = rights.need("describe") is not None
-    named: dict[bytes, str] = {}
+    hidden: dict[bytes, str] = {}
     for position, name in targets.items():
         entry = entries[position]
         by_id = not isinstance(entry, str) and entry.name is None
@@ -191,10 +200,12 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             denials[position] = Denial(code, code.name)
             continue
-        if by_id and name in described:
-            named[entry.topic_id] = name
+        if by_id:
+            hidden[entry.topic_id] = name
         need = "delete" if name in described else "describe"
         denials[position] = _delete_denial(rights, need, BY_ID if by_id else name)
+    seen = described if tells_of_absence else rights.allowed("show name", hidden.values())
+    named = {topic_id: name for topic_id, name in hidden.items() if name in seen}
     verdict = part(form, request, rights, denials)
     if verdict.request is None:
         return refused(_name_topics(named, verdict.response))

@@ -50,22 +50,28 @@ class View(NamedTuple):
         """
         counts: dict[str | None, int] = dict.fromkeys(names, 1)
         counts.pop(None, None)
-        need = self._need(operation, resource_type)
+        applying = self._applying(operation, resource_type)
+        if not applying:
+            return set()
+        needs = [need for need in applying if need.when is None or need.when(self.request)]
+        need = min(needs, key=lambda need: not isinstance(need, Keep), default=None)
         if need is None or not counts or self.rights.is_moot(need):
             return set(counts)
         if not isinstance(need, Keep):
             need = dataclasses.replace(need, log_if_denied=logs)
         return self.rights.ask(need, resource_type, counts)
 
-    def _need(self, operation: AclOperation, resource_type: ResourceType) -> Need | None:
-        """Return the row's need of a right, None if none applies to this request."""
+    def _applying(self, operation: AclOperation, resource_type: ResourceType) -> list[Need]:
+        """Return the row's needs of a right that hold in the request's version and profile.
+
+        Raises KeyError if the row has none at all. Without one that holds, nothing is shown.
+        """
         row = self.rights.row
         declared = [n for n in row.needs if n.operation is operation and resource_type in n.types]
         if not declared:
             raise KeyError(f"{row.key.name} needs no {operation.name} on {resource_type.name}")
         applying = self.rights.applying()
-        needs = [n for n in declared if n in applying and (not n.when or n.when(self.request))]
-        return min(needs, key=lambda need: not isinstance(need, Keep), default=None)
+        return [need for need in declared if need in applying]
 
     def name_of(self, entry: Any, place: Place) -> str | None:
         """Return the name of what an entry is about, None if nothing tells it."""

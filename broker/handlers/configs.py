@@ -7,6 +7,7 @@ from typing import Final
 from aclbroker.broker.gate.conditions import (
     BROKER_CONFIG,
     BROKER_LOGGER_CONFIG,
+    CLIENT_METRICS_CONFIG,
     GROUP_CONFIG,
     TOPIC_CONFIG,
 )
@@ -75,13 +76,19 @@ def list_config_resources(
     services: Services, rights: RequestRights, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     """Answer with this node and the declared topics and groups; there are no client metrics."""
-    named = {
-        BROKER_CONFIG: [str(services.node(rights).node_id)],
+    node = [str(services.node(rights).node_id)]
+    named: dict[int, list[str]] = {
+        BROKER_CONFIG: node,
+        BROKER_LOGGER_CONFIG: node,
+        CLIENT_METRICS_CONFIG: [],
         TOPIC_CONFIG: list(services.catalog.topics),
         GROUP_CONFIG: list(services.catalog.groups),
     }
     # Version 0 asks for client metrics alone.
-    types = request.resource_types or (named if rights.context.api_version else ())
+    supported = named if rights.context.api_version else {CLIENT_METRICS_CONFIG: []}
+    types = dict.fromkeys(request.resource_types or supported)
+    if not types.keys() <= supported.keys():
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(name, kind) for kind in types for name in named.get(kind, ())

@@ -12,6 +12,7 @@ from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
 from aclbroker.protocol.messages import (
     APIS,
@@ -26,6 +27,8 @@ from aclbroker.protocol.messages import (
     describe_topic_partitions,
     fetch,
     incremental_alter_configs,
+    init_producer_id,
+    list_config_resources,
     list_partition_reassignments,
     metadata,
     offset_commit,
@@ -39,7 +42,7 @@ from aclbroker.protocol.messages import (
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.asking import AUDIT, allowing, ask
 from tests.gate.requests import filled, filled_class
-from tests.gate.rights import context, everything, names_that_begin_with, nothing, services
+from tests.gate.rights import Rights, context, everything, names_that_begin_with, nothing, services
 
 CATALOG = Catalog({"may-1": 2, "not-1": 1, "not-2": 1}, ["group"])
 UNKNOWN_ID = b"not a known id.."
@@ -417,13 +420,15 @@ async def test_a_transactional_batch_decides_and_not_the_id(
 
 
 async def test_metadata_by_a_null_name_is_malformed() -> None:
-    topics = [
-        metadata.MetadataRequestTopic(CATALOG.id_of("may-1"), None),
-        metadata.MetadataRequestTopic(ZERO_UUID, None),
-    ]
-    response = await ask(ApiKey.METADATA, 12, metadata.MetadataRequest(topics), everything, CATALOG)
+    by_id = metadata.MetadataRequestTopic(CATALOG.id_of("may-1"), None)
+    neither = metadata.MetadataRequestTopic(ZERO_UUID, None)
+    request = metadata.MetadataRequest([neither])
+    response = await ask(ApiKey.METADATA, 12, request, everything, CATALOG)
     assert {each.error_code for each in response.topics} == {42}
-    early = metadata.MetadataRequest(topics[:1])
+    beside_an_id = metadata.MetadataRequest([by_id, neither])
+    response = await ask(ApiKey.METADATA, 12, beside_an_id, everything, CATALOG)
+    assert [(each.name, each.error_code) for each in response.topics] == [("may-1", 0)]
+    early = metadata.MetadataRequest([by_id])
     response = await ask(ApiKey.METADATA, 10, early, everything, CATALOG)
     assert {each.error_code for each in response.topics} == {42}
 
@@ -520,3 +525,107 @@ def test_a_group_that_was_not_answered_is_not_made_up() -> None:
     )
     answer = offset_fetch.OffsetFetchResponse()
     assert check(request, rights, CATALOG).complete(answer).groups == []
+
+
+async def test_by_the_documentation_who_may_describe_a_topic_is_told_its_name() -> None:
+    by_id = deletions((None, CATALOG.id_of("not-1")))
+    for rights, name in ((nothing, None), (allowing({(DESCRIBE, TOPIC): {"not-1"}}), "not-1")):
+        response = await ask(
+            ApiKey.DELETE_TOPICS, 6, by_id, rights, CATALOG, profile=Profile.DOCUMENTED
+        )
+        assert [(each.name, each.error_code) for each in response.responses] == [(name, 29)]
+
+
+async def test_a_fetch_that_ends_a_session_is_answered_as_a_full_one() -> None:
+    for epoch, code in ((0, 0), (-1, 0), (5, 70)):
+        request = fetch.FetchRequest(session_id=7, session_epoch=epoch)
+        response = await ask(ApiKey.FETCH, 12, request, nothing, CATALOG)
+        assert response.error_code == code
+
+
+@pytest.mark.parametrize(
+    ("version", "types", "code", "listed"),
+    [(1, [2, 2], 0, 3), (1, [99], 35, 0), (1, [], 0, 6), (0, [], 0, 0)],
+)
+async def test_configurations_of_a_type_are_listed_once(
+    version: int, types: list[int], code: int, listed: int
+) -> None:
+    request = list_config_resources.ListConfigResourcesRequest(types)
+    response = await ask(ApiKey.LIST_CONFIG_RESOURCES, version, request, everything, CATALOG)
+    assert (response.error_code, len(response.config_resources)) == (code, listed)
+
+
+async def test_an_owner_without_a_type_gets_no_token() -> None:
+    request = filled(ApiKey.CREATE_DELEGATION_TOKEN, ["alice"])
+    request.owner_principal_type = None
+    response = await ask(ApiKey.CREATE_DELEGATION_TOKEN, 3, request, everything, CATALOG)
+    assert response.error_code == 67
+
+
+def recorded(key: int, version: int, request: Any, rights: Rights) -> list[Any]:
+    """Return what is recorded: operation, name, count, allowed, whether a denial is logged."""
+    notes = []
+
+    class Notes:
+        def wanted(self, *, log_if_denied: bool) -> tuple[bool, bool]:
+            return False, True
+
+        def record(
+            self,
+            context: Any,
+            operation: AclOperation,
+            resource_type: ResourceType,
+            decided: Any,
+            *,
+            log_if_denied: bool = True,
+        ) -> None:
+            for name, count, decision in decided:
+                notes.append((operation.name, name, count, decision.allowed, log_if_denied))
+
+    parts = services(rights, CATALOG, AUDIT)
+    row = GATE[key]
+    asked = RequestRights(row, context(key, version), parts.authorizer, Notes(), Profile.KAFKA)
+    verdict = check(request, asked, CATALOG)
+    if verdict.request is not None:
+        verdict.complete(filled_class(APIS[key].response, ["may-1"]))
+    return notes
+
+
+def test_each_right_of_a_request_is_recorded_once() -> None:
+    request = filled(ApiKey.LIST_GROUPS, ["g"])
+    assert recorded(ApiKey.LIST_GROUPS, 5, request, HALF) == [
+        ("DESCRIBE", "kafka-cluster", 1, False, False),
+        ("DESCRIBE", "may-1", 1, True, False),
+    ]
+    found = recorded(ApiKey.DELETE_TOPICS, 5, filled(ApiKey.DELETE_TOPICS, ["may-1"]), HALF)
+    assert [each[:2] for each in found] == [
+        ("DELETE", "kafka-cluster"),
+        ("DESCRIBE", "may-1"),
+        ("DELETE", "may-1"),
+    ]
+
+
+def test_an_idempotent_producer_that_is_allowed_leaves_no_denial() -> None:
+    request = init_producer_id.InitProducerIdRequest(None)
+
+    def cluster_alone(operation: AclOperation, kind: ResourceType, _name: str | None) -> bool:
+        return kind is ResourceType.CLUSTER
+
+    found = recorded(ApiKey.INIT_PRODUCER_ID, 5, request, cluster_alone)
+    assert found == [("IDEMPOTENT_WRITE", "kafka-cluster", 1, True, False)]
+    refused = recorded(ApiKey.INIT_PRODUCER_ID, 5, request, nothing)
+    assert refused == [
+        ("IDEMPOTENT_WRITE", "kafka-cluster", 1, False, False),
+        ("WRITE", "(any)", 1, False, True),
+    ]
+
+
+def test_partitions_are_counted_where_kafka_asks_for_each() -> None:
+    partitions = [produce.PartitionProduceData(index, b"") for index in range(3)]
+    topic = produce.TopicProduceData("may-1", ZERO_UUID, partitions)
+    request = produce.ProduceRequest(None, 1, 0, [topic])
+    assert recorded(ApiKey.PRODUCE, 9, request, HALF) == [("WRITE", "may-1", 3, True, True)]
+
+
+def test_nobody_is_asked_about_a_null_name() -> None:
+    assert recorded(ApiKey.PRODUCE, 9, produced(batch(0x10, 7)), everything) == []

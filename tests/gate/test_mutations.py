@@ -129,6 +129,11 @@ def _fetcher(replica_id: int, request: Any) -> None:
     request.replica_id = request.replica_state.replica_id = replica_id
 
 
+def _without_names(request: Any) -> None:
+    for topic in request.topics:
+        topic.name = None
+
+
 def _of_all(request: Any) -> None:
     for group in getattr(request, "groups", ()):
         group.topics = None
@@ -161,6 +166,7 @@ VARIANTS: dict[int, list[Callable[[Any], None]]] = {
     ],
     ApiKey.OFFSET_FETCH: [_of_all],
     ApiKey.FIND_COORDINATOR: COORDINATORS,
+    ApiKey.DELETE_TOPICS: [_without_names],
     ApiKey.CREATE_TOPICS: [partial(_set, validate_only=True)],
     ApiKey.INIT_PRODUCER_ID: [partial(_set, transactional_id=None)],
     ApiKey.DESCRIBE_CONFIGS: CONFIG_TYPES,

@@ -13,7 +13,6 @@ from aclbroker.broker.gate.need import Keep, Profile, Row
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.protocol.messages import APIS, ApiKey
-from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 
 ROOT = Path(__file__).parents[2]
 
@@ -110,4 +109,4 @@ def test_what_a_version_that_is_not_offered_needs_is_in_the_table() -> None:
     assert need.operation is AclOperation.TWO_PHASE_COMMIT
     assert need.when is not None
     assert need.when(SimpleNamespace(enable2_pc=True))
-    assert not need.when(InitProducerIdRequest())
+    assert not need.when(SimpleNamespace(enable2_pc=False))

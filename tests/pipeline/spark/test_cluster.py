@@ -54,15 +54,7 @@ def test_workers_need_no_more_than_pyarrow_and_answer_the_same(
         "spark.ui.enabled": "false",
     }
     output = tmp_path / "out"
-    command = [
-        sys.executable,
-        "-m",
-        "aclbroker.pipeline",
-        "what-if",
-        "--input",
-        files.log,
-        "--acls",
-    ]
+    command = [sys.executable, "-m", "aclbroker.pipeline", "what-if", "--input", files.log]
     command += ["--acls", files.acls, "--proposed", files.proposed]
     command += ["--output", output, "--master", master]
     command += [word for name, value in settings.items() for word in ("--spark", f"{name}={value}")]
