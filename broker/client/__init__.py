@@ -1,5 +1,5 @@
 """A client of any Kafka-compatible broker, for the conformance suite and the command line.
 
-`blocking` speaks the protocol on one connection, and `command_config` says from a Kafka client's
-properties file where to connect and as whom.
+`blocking` sends requests on one connection. `command_config` reads from a Kafka client's properties
+file how a user reaches the broker and logs in.
 """

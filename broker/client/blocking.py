@@ -1,4 +1,4 @@
-"""A blocking client on one connection, for requests by their types and for bytes as they are."""
+"""A blocking client on one connection, which sends typed requests or raw bytes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConnectionClosed(ConnectionError):
 
 
 class NoAnswer(TimeoutError):
-    """The broker did not answer, or read, in time; the connection is of no more use."""
+    """The broker did not answer or read in time; the connection cannot be used any more."""
 
 
 def connect(
@@ -32,8 +32,8 @@ def connect(
 ) -> socket.socket:
     """Return a connection to a broker, through TLS if a context is given.
 
-    `timeout` is in seconds, for connecting and for each wait after that. Raises `OSError` if the
-    broker cannot be reached, which an `ssl.SSLError` is too.
+    ``timeout`` is in seconds and applies to connecting and to each later read or write. Raises
+    `OSError`, of which `ssl.SSLError` is a subclass, if the broker cannot be reached.
     """
     connection = socket.create_connection((host, port), timeout)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -43,10 +43,10 @@ def connect(
 
 
 class BlockingClient:
-    """A client on a connection that is there already, whose time-out says how long it waits.
+    """A client on an open connection; it waits as long as the socket's timeout says.
 
-    Each method that sends or receives raises `ConnectionClosed` and `NoAnswer`, each that receives
-    `ProtocolError` as well, for an answer that is not as the protocol says.
+    Methods that send or receive raise `ConnectionClosed` and `NoAnswer`. Those that receive also
+    raise `ProtocolError` for a malformed answer.
     """
 
     def __init__(self, connection: socket.socket, client_id: str | None) -> None:
@@ -70,7 +70,7 @@ class BlockingClient:
         self.socket.close()
 
     def send(self, data: bytes) -> None:
-        """Send bytes as they are."""
+        """Send raw bytes."""
         try:
             self.socket.sendall(data)
         except TimeoutError as error:
@@ -79,14 +79,14 @@ class BlockingClient:
             raise ConnectionClosed from error
 
     def receive(self) -> bytes:
-        """Return the next frame without its length."""
+        """Return the next frame, without its length prefix."""
         (size,) = _LENGTH.unpack(self._read(_LENGTH.size))
         if not 0 <= size <= _LARGEST_ANSWER:
             raise ProtocolError(f"an answer of {size} bytes")
         return self._read(size)
 
     def request(self, key: int, version: int, message: Any) -> int:
-        """Send a request and return its correlation id, which no other request has."""
+        """Send a request and return its correlation id, which is unique on this connection."""
         self._correlation_id += 1
         frame = request_frame(APIS[key], version, self._correlation_id, self._client_id, message)
         self.send(frame)
@@ -97,7 +97,7 @@ class BlockingClient:
         return decode_response(APIS[key], version, self.receive())
 
     def ask(self, key: int, version: int, message: Any) -> Any:
-        """Send a request and return the message that answers it."""
+        """Send a request and return the message of its response."""
         sent = self.request(key, version, message)
         answered, response = self.response(key, version)
         if answered != sent:
@@ -105,7 +105,7 @@ class BlockingClient:
         return response
 
     def handshake(self, mechanism: str) -> Any:
-        """Say which SASL mechanism comes; return the SaslHandshake response."""
+        """Ask for a SASL mechanism; return the SaslHandshake response."""
         return self.ask(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest(mechanism))
 
     def authenticate(self, token: bytes, version: int = 0) -> Any:

@@ -1,7 +1,7 @@
 """The command config: a Kafka client's properties file, which says how a user reaches a broker.
 
-Kafka's tools take it by the option ``--command-config``. PLAINTEXT, and SASL_PLAINTEXT with PLAIN,
-are understood.
+Kafka's tools take it as the option ``--command-config``. Only PLAINTEXT, and SASL_PLAINTEXT with
+the mechanism PLAIN, are supported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PROTOCOLS: Final = ("PLAINTEXT", "SASL_PLAINTEXT")
 
 
 class CommandConfigError(Exception):
-    """The address or the command config cannot be used; no message holds a secret."""
+    """The address or the command config cannot be used; the message never holds a secret."""
 
 
 class LoginError(Exception):
@@ -26,7 +26,7 @@ class LoginError(Exception):
 
 
 class ClientLogin(NamedTuple):
-    """How to reach a broker as one user; without a user name by PLAINTEXT, else with PLAIN."""
+    """How one user reaches a broker: by PLAINTEXT without a user name, else by SASL PLAIN."""
 
     host: str
     port: int
@@ -35,9 +35,9 @@ class ClientLogin(NamedTuple):
 
 
 def logged_in(login: ClientLogin, timeout: float, client_id: str) -> BlockingClient:
-    """Return a client that is logged in.
+    """Connect, log in and return the client.
 
-    `timeout` is in seconds, for connecting and for each answer. Raises `OSError` if the broker
+    ``timeout`` is in seconds, for connecting and for each answer. Raises `OSError` if the broker
     cannot be reached and `LoginError` if it does not accept the user.
     """
     client = BlockingClient(connect(login.host, login.port, timeout), client_id)
@@ -60,16 +60,16 @@ def _log_in(client: BlockingClient, username: str, password: str) -> None:
 
 
 def read_login(bootstrap_server: str, command_config: str | None) -> ClientLogin:
-    """Return how to log in by a command config, or without one by PLAINTEXT.
+    """Return the login that a command config describes; without one it is PLAINTEXT.
 
-    Raises `CommandConfigError`.
+    Raises `CommandConfigError` if the file or the address cannot be used.
     """
     settings = {} if command_config is None else read_command_config(command_config)
     return login_of(bootstrap_server, settings)
 
 
 def read_command_config(file: str) -> Mapping[str, Setting]:
-    """Return the settings of a command config by their names; raises `CommandConfigError`."""
+    """Return the settings of a command config by name; raises `CommandConfigError`."""
     try:
         settings, _ = read_properties(file)
     except ConfigError as error:
@@ -78,10 +78,10 @@ def read_command_config(file: str) -> Mapping[str, Setting]:
 
 
 def login_of(server: str, settings: Mapping[str, Setting], prefix: str = "") -> ClientLogin:
-    """Return how to log in at HOST:PORT by the settings that begin with a prefix.
+    """Return the login at HOST:PORT that the settings with a prefix describe.
 
-    What is not set there is as without the prefix, except the credentials. Raises
-    `CommandConfigError`.
+    A setting that is missing with the prefix is taken without it, except for the credentials.
+    Raises `CommandConfigError`.
     """
     host, port = _address(server)
     protocol = _value(settings, prefix, "security.protocol", "PLAINTEXT")

@@ -1,6 +1,6 @@
-"""The conformance suite: one set of requests, and whether two brokers authorize them alike.
+"""The conformance suite: sends one set of requests to brokers and compares how they authorize them.
 
-`corpus` has the requests, `roles` the ACLs under which each is sent, `session` sends them,
-`outline` keeps of an answer what is compared, `comparison` holds the rules, and `divergences` the
-differences that are meant. docs/conformance.md says how it is used.
+`corpus` has the requests and `roles` the ACLs under which each is sent. `session` sends them, and
+`outline` reduces each answer to what is compared. `comparison` compares by the rules in `rules`,
+and `divergences` names the intended differences. docs/conformance.md says how to use the suite.
 """

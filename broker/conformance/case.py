@@ -1,4 +1,4 @@
-"""A case: one request of the suite, at all versions that it makes sense at, in some roles."""
+"""A case: one request of the suite, with the versions and the roles in which it is sent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from aclbroker.protocol.messages import ApiKey
 
 DELETERS: Final = ("wildcards", "cluster", "super")
-"""The roles that may delete whatever there is; DELETE on the cluster is enough for topics."""
+"""The roles that may delete anything; DELETE on the cluster is enough to delete topics."""
 
 
 WRONG_PARTITION: Final = 3
@@ -17,24 +17,27 @@ NO_TOPIC_ID: Final = 100
 
 
 class Case(NamedTuple):
-    """One request. Fields that a version lacks are left out when it is encoded."""
+    """One request; encoding it leaves out the fields that a version does not have."""
 
     key: ApiKey
     label: str
-    """Unique among the cases of the key."""
+    """A name that is unique among the cases of the key."""
     message: Any
     versions: str = "0+"
     without: tuple[str, ...] = ()
-    """The roles that do not send it, because they would be allowed to destroy what is needed."""
+    """The roles that do not send it, because it would destroy what later requests need."""
     answered: bool = True
-    """Whether the protocol has an answer; a Produce with acks=0 has none."""
+    """Whether brokers answer the request; a Produce with acks=0 is not answered."""
     codes: tuple[int, ...] = ()
-    """The codes that are compared besides those that refuse, since they do not depend on what a
-    broker holds: that the request itself is wrong, or asks for what is nowhere."""
+    """Codes that are compared beside the refusing ones.
+
+    They do not depend on the data of a broker: they say that the request itself is wrong, or that
+    it asks for something that no broker has.
+    """
     advertised: bool = True
-    """Whether brokers advertise the key; if not it is sent all the same."""
+    """Whether brokers advertise the key; one that is not advertised is sent all the same."""
 
     @property
     def id(self) -> str:
-        """Return what the case is known by in recordings and reports."""
+        """Return the name of the case in recordings and reports."""
         return f"{self.key.name} {self.label}"

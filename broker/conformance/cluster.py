@@ -1,4 +1,4 @@
-"""The super user's part: what must be there before the requests are sent, and whose ACLs hold."""
+"""What the super user does: prepare topics, groups and ACLs for the requests, and clean up."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 READY_WITHIN: Final = 30.0
 _IMPATIENCE: Final = 1.0
-"""Seconds to wait for a coordinator of groups that are there already."""
+"""Seconds to wait for the coordinator if all groups exist already."""
 
 _GROUP_KEY, _TRANSACTION_KEY = 0, 1
 _TRY_AGAIN: Final = (14, 15, 16)
-"""The coordinator is loading, is not available, or is another broker."""
+"""Error codes: the coordinator is loading, is not available, or is another broker."""
 _JOINING, _LEAVING = 0, -1
-"""The member epochs of who joins a share group and of who leaves it (KIP-932)."""
+"""The epochs with which a member joins and leaves a share group (KIP-932)."""
 _MEMBER: Final = "AAAAAAAAAAAAAAAAAAAAAg"
 _ANY, _LITERAL, _DELEGATION_TOKEN, _DESCRIBE, _ALLOW = 1, 3, 6, 8, 3
 
@@ -62,7 +62,7 @@ class SuiteError(Exception):
 
 
 class Cluster:
-    """A cluster as its super user sees it."""
+    """A cluster, used with the rights of its super user."""
 
     def __init__(self, client: BlockingClient) -> None:
         self._client = client
@@ -75,7 +75,10 @@ class Cluster:
         }
 
     def ask(self, key: ApiKey, message: Any, version: int) -> Any:
-        """Return the answer at this version, or at the highest that is offered below it."""
+        """Send a request and return its answer.
+
+        The version is this one, or the highest below it that the broker offers.
+        """
         offered = self.offered.get(key)
         if not offered:
             raise SuiteError(f"the broker does not offer {key.name}")
@@ -84,10 +87,10 @@ class Cluster:
     def prepare(self) -> TopicIds:
         """Create the suite's topics, groups and transactional ids; return the topics' ids.
 
-        Raises `SuiteError` if there are no such topics then. Groups and transactional ids that a
+        Raises `SuiteError` if the topics cannot be created. Groups and transactional ids that the
         broker cannot have are missing from its lists for every role.
         """
-        # A suite that was interrupted has left some.
+        # A run that was interrupted may have left some.
         self._delete_topics(set(self.topics()) - set(_WANTED_TOPICS))
         self._delete_groups(ABSENT_GROUPS)
         missing = sorted(set(_WANTED_TOPICS) - set(self.topics()))
@@ -103,7 +106,7 @@ class Cluster:
         return TopicIds(ids)
 
     def _prepare_groups(self) -> None:
-        """Let the groups and transactional ids come to be, as far as the broker has them."""
+        """Create the groups and transactional ids, if the broker has a coordinator."""
         missing = set(GROUPS) - self._groups()
         patience = READY_WITHIN if missing else _IMPATIENCE
         families: list[tuple[Sequence[str], Callable[[str], bool | None]]] = [
@@ -118,7 +121,7 @@ class Cluster:
                     break
 
     def topics(self) -> dict[str, bytes]:
-        """Return the topics of the suite that are there, and their ids."""
+        """Return the topics of the suite that exist, with their ids."""
         request = metadata.MetadataRequest(topics=None, allow_auto_topic_creation=False)
         answer = self.ask(ApiKey.METADATA, request, 12)
         return {
@@ -126,7 +129,7 @@ class Cluster:
         }
 
     def replace_acls(self, acls: Sequence[AclBinding]) -> None:
-        """Leave the cluster with these ACLs and no others, and wait until they are in force."""
+        """Replace all ACLs of the cluster by these, and wait until they are in force."""
         self._delete_acls()
         if acls:
             self._create_acls([create_acls.AclCreation(*acl) for acl in acls])
@@ -134,8 +137,8 @@ class Cluster:
 
     def clean_up(self) -> None:
         """Delete the suite's groups and topics and all ACLs."""
-        # Groups first: Kafka takes half a minute to delete a share group whose topics are gone.
-        # AlterShareGroupOffsets has created one that was absent.
+        # Groups go first, since Kafka takes half a minute to delete a share group whose topics are
+        # gone. The absent groups are included, since AlterShareGroupOffsets creates one of them.
         self._delete_groups((*GROUPS, *SHARE_GROUPS, *ABSENT_GROUPS))
         self._delete_topics(self.topics())
         self._delete_acls()
@@ -184,7 +187,7 @@ class Cluster:
         return {group.group_id for group in answer.groups}
 
     def _commit(self, group: str) -> bool | None:
-        """Commit offsets of all topics in a group without members; None if it must be repeated."""
+        """Create a group by committing offsets of all topics; None if it must be repeated."""
         self._find(group, _GROUP_KEY)
         partition = offset_commit.OffsetCommitRequestPartition(0, 0, committed_metadata="")
         request = offset_commit.OffsetCommitRequest(
@@ -200,7 +203,7 @@ class Cluster:
         return None if answer.topics[0].partitions[0].error_code in _TRY_AGAIN else True
 
     def _prepare_share_group(self, group: str) -> bool | None:
-        """Let a share group come to be that has no members, and offsets of all topics."""
+        """Create a share group with offsets of all topics; return None if it must be repeated."""
         beat, alter = share_group_heartbeat, alter_share_group_offsets
         for epoch in (_JOINING, _LEAVING):
             joining = beat.ShareGroupHeartbeatRequest(group, _MEMBER, epoch, None, TOPICS[:1])
@@ -211,7 +214,7 @@ class Cluster:
         )
         answer = self.ask(ApiKey.ALTER_SHARE_GROUP_OFFSETS, request, 0)
         codes = {each.error_code for topic in answer.responses for each in topic.partitions}
-        # The coordinator learns of new topics later than the broker.
+        # Kafka's coordinator learns of new topics later than the broker does.
         return True if codes == {0} else None
 
     def _init_transaction(self, name: str) -> bool | None:
@@ -221,7 +224,7 @@ class Cluster:
         return None if answer.error_code in _TRY_AGAIN else True
 
     def _find(self, name: str, key_type: int) -> None:
-        # Kafka creates the topic of its coordinators when one is first looked for.
+        # Kafka creates the coordinators' internal topic when a coordinator is first looked up.
         request = find_coordinator.FindCoordinatorRequest(name, key_type)
         self.ask(ApiKey.FIND_COORDINATOR, request, 3)
 
@@ -232,11 +235,11 @@ class Cluster:
                 raise SuiteError(f"an ACL was not created: {result.error_message}")
 
     def _settle(self) -> None:
-        """Wait until what was changed is in force.
+        """Wait until the last changes of ACLs are in force.
 
-        A Kafka broker learns of ACLs from the metadata log, after the answer to whoever created
-        them, and in order. So one more ACL is created and waited for; twice, since the broker
-        shows the first before the controller, too, decides by it.
+        A Kafka broker learns of ACLs from the metadata log, in order, and only after their creation
+        has been answered. So one more ACL is created and waited for. This is done twice, since the
+        broker shows the first one before the controller, too, decides by it.
         """
         for _ in range(2):
             self._fences += 1
@@ -255,7 +258,7 @@ class Cluster:
 
 
 def _wait_for(look: Callable[[], _Found | None], seconds: float = READY_WITHIN) -> _Found | None:
-    """Return what `look` finds, or None if it finds nothing in time."""
+    """Call ``look`` until it finds something and return that, or None if the seconds are over."""
     deadline = time.monotonic() + seconds
     while (found := look()) is None and time.monotonic() < deadline:
         time.sleep(0.02)

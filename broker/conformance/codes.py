@@ -1,4 +1,4 @@
-"""The codes that are compared: those that refuse, and those that a case names."""
+"""The error codes that are compared: those that refuse, and those that a case names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from aclbroker.protocol.messages import ApiKey
 
 REFUSALS: Final = frozenset((29, 30, 31, 53, 54, 65))
-"""Topic, group, cluster and transactional id, no authorizer, delegation token."""
+"""A refused topic, group, cluster or transactional id, a missing authorizer, a refused token."""
 
 TOKEN_CODES: Final = frozenset(range(61, 67))
-"""What an API of delegation tokens can say about tokens."""
+"""The codes with which the APIs of delegation tokens answer about tokens."""
 
 TOKEN_KEYS: Final = frozenset(
     (
@@ -26,8 +26,8 @@ TOKEN_KEYS: Final = frozenset(
 def refusal(key: ApiKey, code: int | None, named: Collection[int] = ()) -> int:
     """Return a code as it is compared: the code if it refuses or is one of ``named``, else 0.
 
-    No code, of an entry that is missing, refuses nothing: an entry that is allowed may be there or
-    not, as brokers hold different things.
+    None, for an entry that is missing, becomes 0 as well: whether an allowed entry is there depends
+    on the data of the broker.
     """
     if code is None:
         return 0

@@ -1,4 +1,4 @@
-"""The commands `aclbroker conformance record` and `compare`."""
+"""Runs the commands `aclbroker conformance record` and `aclbroker conformance compare`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from aclbroker.broker.conformance.report import FORMATS
 from aclbroker.broker.conformance.session import Target, record
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
-"""The exit statuses."""
+"""The exit statuses: equal or recorded, different, and not run to its end."""
 
 WARNING = (
     "This deletes ALL ACLs of the cluster at {host}:{port} and leaves none when it is done. It\n"
@@ -32,7 +32,7 @@ WARNING = (
 
 
 class ConformanceOptions(NamedTuple):
-    """What the command line says."""
+    """The options of the command line."""
 
     action: str
     """``record`` or ``compare``."""
@@ -49,7 +49,7 @@ class ConformanceOptions(NamedTuple):
 
 
 def run(options: ConformanceOptions) -> int:
-    """Do what the options say; return the exit status."""
+    """Run the command that the options describe; return the exit status."""
     try:
         target = read_target(options.bootstrap_server, options.command_config)
         recorded = _recorded(options)
@@ -67,7 +67,7 @@ def run(options: ConformanceOptions) -> int:
 
 
 def _recorded(options: ConformanceOptions) -> Recording | None:
-    """Return the recording to compare with, None if there is nothing to compare."""
+    """Return the recording to compare with, None if the command does not compare."""
     if options.action == "record":
         return None
     return load(Path(options.recording)) if options.recording else packaged_recording()
@@ -92,9 +92,9 @@ def _write_recording(recording: Recording, output: str) -> int:
 
 
 def write_report(options: ConformanceOptions, recorded: Recording, actual: Recording) -> int:
-    """Compare two recordings and report in the format and to where the options say.
+    """Compare two recordings; write the report in the format and to the output of the options.
 
-    Returns `EQUAL` if there is no difference that is not explained, else `DIFFERENT`.
+    Returns `EQUAL` if every difference is explained by a divergence, else `DIFFERENT`.
     """
     results = compare(recorded, actual, offered_only=options.offered_only)
     report = FORMATS[options.format](recorded.broker, results)

@@ -1,4 +1,4 @@
-"""Compares what a broker answered with a recording, step by step."""
+"""Compares the answers of a broker with a recording, step by step."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ NOT_RECORDED: Final = "not recorded"
 
 
 class Result(NamedTuple):
-    """What came of one step."""
+    """The outcome of comparing one step."""
 
     step: Step
     unexplained: tuple[Difference, ...]
     explained: tuple[str, ...]
-    """The names of the divergences that explain other differences."""
+    """The names of the divergences that explain the other differences of the step."""
 
     @property
     def passed(self) -> bool:
-        """Whether there is no difference that is not explained."""
+        """Whether every difference is explained."""
         return not self.unexplained
 
 
@@ -34,7 +34,8 @@ def compare(recorded: Recording, actual: Recording, *, offered_only: bool = Fals
     """Return a result for each step of either recording, in order.
 
     Steps of versions that the recorded broker does not offer are left out, since nothing is known
-    of them. Those that the other one does not offer are differences unless `offered_only`.
+    of them. Steps of versions that only the other broker lacks are differences, unless
+    ``offered_only`` is set.
     """
     steps = dict.fromkeys((*recorded.answers, *actual.answers))
     results = []
@@ -70,7 +71,7 @@ def _step_differences(step: Step, recorded: Recording, actual: Recording) -> Ite
 
 
 def _shown_to_both(step: Step, recorded: Recording, actual: Recording) -> dict[str, set[str]]:
-    """Return by the path of each filtered list the names that both show to their super user."""
+    """Return, by the path of each filtered list, the names that both super users are shown."""
     before, now = (_shown_to_super(step, each) for each in (recorded, actual))
     return {path: set(names) & set(now[path]) for path, names in before.items() if path in now}
 

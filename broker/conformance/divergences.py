@@ -1,8 +1,8 @@
-"""The differences that are meant: each by its name, with its reason.
+"""The intended differences, each with its name and its reason.
 
-All but the last are those of aclbroker and a real Kafka 4.3; the last is of a super user who has
-not logged in. A difference that none of them explains fails a comparison. docs/conformance.md
-lists them for users.
+All but the last are differences between aclbroker and a real Kafka 4.3. The last one appears when
+the super user has not logged in. A difference that none of them explains fails the comparison.
+docs/conformance.md lists them for users.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _is_share_session(step: Step, difference: Difference) -> bool:
 
 
 def _is_refused_topic_id(step: Step, difference: Difference) -> bool:
-    """Say whether a refused topic stands in the answer with its id there and without it here."""
+    """Say whether an entry differs because Kafka tells the id of a refused topic and we do not."""
     name, has_id, _ = difference.path.removeprefix("responses[").partition("]")[0].partition("#")
     codes = ("29", MISSING) if has_id else (MISSING, "29")
     return (
@@ -136,4 +136,4 @@ DIVERGENCES: Final = (
         _is_anonymous,
     ),
 )
-"""In the order in which they are asked."""
+"""All divergences; the first one that explains a difference counts."""

@@ -1,8 +1,8 @@
-"""The suite's command config: the super user's properties, and those of the other user.
+"""Reads the suite's command config, which has the properties of the super user and of another user.
 
 The properties without a prefix are the super user's. Those with the prefix ``conformance.user.``
-are the other user's, who plays all other roles; what is not set there is as the super user has it,
-except the credentials.
+belong to the other user, who plays all other roles. A property that is missing there is taken from
+the super user, except for the credentials.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ USER_PREFIX: Final = "conformance.user."
 
 
 def read_target(bootstrap_server: str, command_config: str) -> Target:
-    """Return the broker and the users that the options name; raises `CommandConfigError`."""
+    """Return the broker and its two users; raises `CommandConfigError`."""
     settings = read_command_config(command_config)
     super_user = login_of(bootstrap_server, settings)
     own_server = settings.get(f"{USER_PREFIX}bootstrap.servers")

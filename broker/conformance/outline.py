@@ -1,8 +1,9 @@
-"""What is kept of an answer: codes at their paths, what stands beside a refusal, names.
+"""Reduces an answer to its outline: error codes, fields beside a refusal, listed and told names.
 
-A path leads from the message to a field. An entry of a list stands in it by what it is about, such
-as ``topics[conformance-topic-read].partitions[0].error_code``, and by its position where it has no
-name. A topic id is shown as ``#`` and the topic's name, one that is zero and alone as ``#zero``.
+Each is kept under the path of its field, in which an entry of a list is named after what it is
+about, as in ``topics[conformance-topic-read].partitions[0].error_code``. An entry without a name is
+shown by its position. A topic id is shown as ``#`` and the topic's name, and as ``#zero`` if it is
+the zero id and the entry has no name.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from aclbroker.protocol.primitives import ZERO_UUID
 from aclbroker.protocol.schema import FieldSpec
 
 NOT_ASKED: Final = -(2**31)
-"""Authorized operations that were not asked for, or are not told (KIP-430)."""
+"""The value of authorized operations that were not asked for or are not told (KIP-430)."""
 
 CLOSED: Final = "closed"
 NO_ANSWER: Final = "no answer"
@@ -42,10 +43,10 @@ _NAMES: Final = (
     "index",
     "producer_id",
 )
-"""The fields that say what an entry is about; the first that it has counts."""
+"""The fields that name what an entry is about; the first one that an entry has is used."""
 
 _LEFT_OUT: Final = frozenset(("throttle_time_ms", *_KINDS, *_NAMES, "topic_id"))
-"""Fields that are no two times alike, or stand in the path already."""
+"""Fields that are not kept, since they differ from run to run or are part of the path."""
 
 _ID_BYTES: Final = 16
 
@@ -57,27 +58,27 @@ _LISTS: Final[dict[ApiKey, dict[str, str]]] = {
     ApiKey.OFFSET_FETCH: {"topics": "name"},
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: {"topics": "topic_name"},
 }
-"""The lists that are filtered: by key, the field that holds the list and its entries' name."""
+"""The lists that brokers filter by rights: by key, the list and the name field of its entries."""
 
 
 class Outline(NamedTuple):
-    """What is kept of one answer; of a closed connection or of none, only the outcome."""
+    """What is kept of one answer; without an answer, only the outcome is set."""
 
     outcome: str
     codes: dict[str, int]
     operations: dict[str, int]
     names: dict[str, list[str]]
-    """By the path of a filtered list, those of `LISTED` that are in it, sorted."""
+    """The names of `LISTED` that are in each filtered list, sorted, by the path of the list."""
     fields: dict[str, Any]
-    """By their paths, the fields beside a code that is compared, and inside of structs there."""
+    """The fields beside a compared code, and inside the structs beside it, by their paths."""
     told: dict[str, list[str]]
-    """By the path of a message, the names of the suite in it that the request does not have."""
+    """The names in each error message that the request does not have, by the message's path."""
     named: list[int]
-    """The codes that are compared besides those that refuse; see `Case.codes`."""
+    """The codes that are compared beside the refusing ones; see `Case.codes`."""
 
 
 def without_answer(outcome: str) -> Outline:
-    """Return the outline of a closed connection, or of no answer."""
+    """Return the outline of a connection that was closed, or of a request without an answer."""
     return Outline(outcome, {}, {}, {}, {}, {}, [])
 
 
@@ -91,7 +92,7 @@ def outline(
 ) -> Outline:
     """Return the outline of an answer that was decoded at a version.
 
-    ``asked`` has the names in the request, ``codes`` those that are compared as refusals are.
+    ``asked`` has the names in the request, ``codes`` the codes of `Case.codes`.
     """
     made = Outline(ANSWERED, {}, {}, {}, {}, {}, list(codes))
     _Walk(key, version, ids, asked, made).struct(answer, "")
@@ -110,9 +111,9 @@ class _Walk:
         self._lists = _LISTS.get(key, {})
 
     def struct(self, item: Any, path: str, *, refused: bool = False) -> None:
-        """Keep what is in a struct; `path` leads to it and ends with a dot.
+        """Keep the fields of a struct; ``path`` is its path with a dot at the end.
 
-        Of what is `refused` all fields are kept: they are the same whatever a broker holds.
+        All fields of a ``refused`` struct are kept, since they do not depend on a broker's data.
         """
         fields = _fields_of(item, self._version)
         refused = refused or any(self._refuses(item, field) for field in fields)
@@ -146,7 +147,7 @@ class _Walk:
             self._made.told[where] = told
 
     def _plain(self, value: Any) -> Any:
-        """Return a field as JSON has it."""
+        """Return the value of a field as JSON can hold it."""
         if isinstance(value, bytes | memoryview):
             value = bytes(value)
             return f"#{self._ids.name_of(value)}" if len(value) == _ID_BYTES else value.hex()
@@ -168,7 +169,7 @@ class _Walk:
         return name or self._ids.name_of(getattr(entry, "topic_id", ZERO_UUID))
 
     def _about(self, entry: Any) -> str:
-        """Return what an entry is about: kind, name, and topic id, as far as it has them."""
+        """Return what an entry is about: its kind, name and topic id, as far as it has them."""
         names = {field.name for field in _fields_of(entry, self._version)}
         parts = [f"{getattr(entry, kind)}:" for kind in _KINDS if kind in names]
         name = next((each for each in _NAMES if each in names), None)

@@ -1,4 +1,4 @@
-"""What a broker answered to the suite, and the file that keeps it: gzipped JSON.
+"""Recordings: all that a broker answered to the suite, kept in a file of gzipped JSON.
 
 The file holds each different outline once, and for each case, version and role the number of its
 outline. Format 2::
@@ -24,15 +24,15 @@ from aclbroker.protocol.messages import ApiKey
 
 FORMAT: Final = 2
 PACKAGED: Final = "kafka-4.3.0.json.gz"
-"""The recording of a real Kafka 4.3.0."""
+"""The file name of the packaged recording, made with a real Kafka 4.3.0."""
 
 
 class RecordingError(Exception):
-    """A file that is no recording, or none of this format."""
+    """The file is not a recording, or has another format."""
 
 
 class Step(NamedTuple):
-    """One case at one version in one role."""
+    """A case, sent at one version in one role."""
 
     key: ApiKey
     label: str
@@ -41,12 +41,12 @@ class Step(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """All that a broker answered."""
+    """The answers of one broker to the suite."""
 
     broker: str
-    """What was recorded, for people to read."""
+    """The name of the broker, for people to read."""
     offered: dict[ApiKey, range]
-    """The versions that the broker advertises of each key."""
+    """The versions of each key that the broker advertises."""
     answers: dict[Step, Outline]
 
 
@@ -56,12 +56,12 @@ def packaged_recording() -> Recording:
 
 
 def load(path: Path) -> Recording:
-    """Return the recording in a file; raises `OSError` and `RecordingError`."""
+    """Read a recording from a file; raises `OSError` and `RecordingError`."""
     return loads(path.read_bytes())
 
 
 def dumps(recording: Recording) -> bytes:
-    """Return the file's bytes; the same recording gives the same bytes."""
+    """Return the bytes of a recording's file; equal recordings have equal bytes."""
     numbers: dict[str, int] = {}
     answers: dict[str, Any] = {}
     for step, outline in recording.answers.items():
@@ -82,7 +82,7 @@ def dumps(recording: Recording) -> bytes:
 
 
 def loads(data: bytes) -> Recording:
-    """Return the recording in a file's bytes; raises `RecordingError`."""
+    """Return the recording that the bytes of a file hold; raises `RecordingError`."""
     try:
         document = json.loads(gzip.decompress(data))
         if document["format"] != FORMAT:

@@ -1,4 +1,4 @@
-"""The results of a comparison as text, JSON and JUnit XML."""
+"""Writes the results of a comparison as text, JSON or JUnit XML."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aclbroker.broker.conformance.roles import ROLES
 from aclbroker.protocol.messages import ApiKey
 
 _SHOWN: Final = 8
-"""How many of a step's differences the text shows."""
+"""How many differences of a step the text shows."""
 
 _ROLE_NAMES: Final = tuple(role.name for role in ROLES)
 
@@ -22,8 +22,8 @@ _ROLE_NAMES: Final = tuple(role.name for role in ROLES)
 def text(recorded: str, results: Sequence[Result]) -> str:
     """Return a table by API key and role, the differences, and the totals.
 
-    `recorded` names the broker of the recording. A cell is the number of steps that passed, and
-    behind a slash of those that differ, if there are any.
+    ``recorded`` names the broker of the recording. A cell has the number of steps that passed and,
+    if there are any, the number of those that differ after a slash.
     """
     lines = ["".join(f"{head:>12}" for head in ("", *_ROLE_NAMES)).replace(" " * 12, " " * 30, 1)]
     for key, of_key in _by(results, _key).items():
@@ -67,7 +67,7 @@ def as_json(recorded: str, results: Sequence[Result]) -> str:
 
 
 def junit(recorded: str, results: Sequence[Result]) -> str:
-    """Return JUnit XML: a suite for each API key, a test for each of its cases and roles."""
+    """Return JUnit XML with a suite for each API key and a test for each case and role of it."""
     failed = len({(r.step.key, r.step.label, r.step.role) for r in results if not r.passed})
     tests = len({(r.step.key, r.step.label, r.step.role) for r in results})
     title = quoteattr(f"authorization as recorded of {recorded}")
@@ -100,7 +100,7 @@ def _junit_suite(key: ApiKey, results: Sequence[Result]) -> Iterator[str]:
 
 
 def _difference_lines(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the differences; those that several versions have in common once."""
+    """Yield a line for each difference; one that several versions have is shown once."""
     alike: dict[Any, list[int]] = defaultdict(list)
     for result in results:
         if not result.passed:
@@ -154,4 +154,4 @@ def _by(results: Iterable[Result], of: Callable[[Result], Any]) -> dict[Any, lis
 
 
 FORMATS: Final = {"text": text, "json": as_json, "junit": junit}
-"""The formats by name: functions of the recorded broker's name and the results."""
+"""The formats by name; each function takes the recorded broker's name and the results."""

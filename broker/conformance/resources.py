@@ -1,6 +1,6 @@
 """The suite's topics, groups and transactional ids, each named after the rights on it.
 
-All names begin with `PREFIX`, so that nothing else on a cluster is touched or compared.
+All names begin with `PREFIX`, so that the suite neither changes nor compares anything else.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ PREFIX: Final = "conformance-"
 
 
 class Rights(NamedTuple):
-    """What the role `resources` is allowed and denied on one resource."""
+    """The operations that the role ``resources`` is allowed and denied on one resource."""
 
     allowed: tuple[Op, ...] = ()
     denied: tuple[Op, ...] = ()
     prefixed: bool = False
-    """Whether the ACLs that allow are on a prefix of the name."""
+    """Whether the allowing ACLs are prefixed ones, on a prefix of the name."""
 
 
 TOPIC_RIGHTS: Final[Mapping[str, Rights]] = {
@@ -38,7 +38,7 @@ TOPIC_RIGHTS: Final[Mapping[str, Rights]] = {
     "prefixed-denied": Rights((Op.READ, Op.WRITE), denied=(Op.ALL,), prefixed=True),
     "closed": Rights(),
 }
-"""By the last part of the name, the rights on the topics of that name."""
+"""The rights on topics, by the last part of their names."""
 
 GROUP_RIGHTS: Final[Mapping[str, Rights]] = {
     "read": Rights((Op.READ,)),
@@ -51,7 +51,7 @@ GROUP_RIGHTS: Final[Mapping[str, Rights]] = {
     "prefixed-denied": Rights((Op.READ,), denied=(Op.ALL,), prefixed=True),
     "closed": Rights(),
 }
-"""The same of groups."""
+"""The rights on groups, by the last part of their names."""
 
 TRANSACTION_RIGHTS: Final[Mapping[str, Rights]] = {
     "write": Rights((Op.WRITE,)),
@@ -61,69 +61,69 @@ TRANSACTION_RIGHTS: Final[Mapping[str, Rights]] = {
     "prefixed-denied": Rights((Op.WRITE,), denied=(Op.ALL,), prefixed=True),
     "closed": Rights(),
 }
-"""The same of transactional ids."""
+"""The rights on transactional ids, by the last part of them."""
 
 
 def topic(right: str) -> str:
-    """Name the topic of these rights that is there when the suite begins."""
+    """Return the name of the topic with these rights that exists from the beginning."""
     return f"{PREFIX}topic-{right}"
 
 
 def absent_topic(right: str) -> str:
-    """Name the topic of these rights that is never there."""
+    """Return the name of the topic with these rights that never exists."""
     return f"{PREFIX}absent-topic-{right}"
 
 
 def created_topic(right: str) -> str:
-    """Name the topic of these rights that Metadata requests ask to be created."""
+    """Return the name of the topic with these rights that Metadata requests may create."""
     return f"{PREFIX}created-topic-{right}"
 
 
 def group(right: str) -> str:
-    """Name the classic group of these rights that is there when the suite begins."""
+    """Return the name of the classic group with these rights that exists from the beginning."""
     return f"{PREFIX}group-{right}"
 
 
 def absent_group(right: str) -> str:
-    """Name the group of these rights that is never there."""
+    """Return the name of the group with these rights that never exists."""
     return f"{PREFIX}absent-group-{right}"
 
 
 def share_group(right: str) -> str:
-    """Name the share group of these rights that is there when the suite begins."""
+    """Return the name of the share group with these rights that exists from the beginning."""
     return f"{PREFIX}share-group-{right}"
 
 
 def transaction(right: str) -> str:
-    """Name the transactional id of these rights."""
+    """Return the transactional id with these rights."""
     return f"{PREFIX}transaction-{right}"
 
 
 TOPICS: Final = tuple(map(topic, TOPIC_RIGHTS))
 DELETED_TOPIC: Final = f"{PREFIX}deleted-topic"
-"""A topic that the role `resources` may delete and not describe, and deletes where it can."""
+"""A topic that the role ``resources`` may delete but not describe, and may really delete."""
 GROUPS: Final = tuple(map(group, GROUP_RIGHTS))
 SHARE_GROUPS: Final = tuple(map(share_group, GROUP_RIGHTS))
 TRANSACTIONS: Final = tuple(map(transaction, TRANSACTION_RIGHTS))
 ABSENT_TOPICS: Final = tuple(map(absent_topic, TOPIC_RIGHTS))
 ABSENT_GROUPS: Final = tuple(map(absent_group, GROUP_RIGHTS))
 LISTED: Final = frozenset((*TOPICS, *GROUPS, *SHARE_GROUPS, *TRANSACTIONS))
-"""All that is there when the suite begins."""
+"""The names of everything that exists from the beginning."""
 
 NOBODY: Final = f"{PREFIX}nobody"
-"""A user who is only spoken of, and about whom the role `resources` has no rights."""
+"""A user who occurs only in requests, and on whom the role ``resources`` has no rights."""
 
 SOMEBODY: Final = f"{PREFIX}somebody"
-"""A user for whom the role `resources` may create and describe tokens."""
+"""A user for whom the role ``resources`` may create and describe delegation tokens."""
 
 
 def made_up_id(name: str) -> bytes:
-    """Return the same UUID for the same name, which no broker gave to a topic."""
+    """Return a UUID made from a name, which no broker has given to a topic."""
     return sha256(name.encode()).digest()[:16]
 
 
 class TopicIds:
-    """The ids of the suite's topics on one broker, both ways; absent topics have made-up ids."""
+    """Maps the suite's topics to their ids on one broker and back; absent ones have made-up ids."""
 
     def __init__(self, existing: Mapping[str, bytes]) -> None:
         absent = {name: made_up_id(name) for name in (*TOPICS, *ABSENT_TOPICS, DELETED_TOPIC)}
@@ -131,9 +131,9 @@ class TopicIds:
         self._names = {topic_id: name for name, topic_id in self._ids.items()}
 
     def id_of(self, name: str) -> bytes:
-        """Return a topic's id."""
+        """Return the id of a topic."""
         return self._ids[name]
 
     def name_of(self, topic_id: bytes) -> str:
-        """Return the topic of an id, or ``?`` if the suite did not name it."""
+        """Return the topic of an id, or ``?`` if it is not a topic of the suite."""
         return self._names.get(topic_id, "?")

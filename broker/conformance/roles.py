@@ -1,8 +1,9 @@
-"""The roles in which every request is sent: the ACLs of one user at a time, and the super user.
+"""The roles in which every request is sent: one user with different ACLs, and the super user.
 
-What distinguishes the operations on the cluster is a code: each of the roles cluster-1, cluster-2
-and cluster-4 allows those operations whose number has the bit, so that no two operations are
-allowed in the same roles, and each that implies another is allowed where that one is.
+Three roles are enough to tell all operations on the cluster apart. Each operation has a number from
+1 to 7 in `CLUSTER_CODES`; the roles cluster-1, cluster-2 and cluster-4 each allow the operations
+whose number has that bit. So no two operations are allowed in the same roles. The numbers are such
+that an operation is allowed nowhere without the operation that it implies.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ CLUSTER_CODES: Final[Mapping[Op, int]] = {
 
 
 class Role(NamedTuple):
-    """A name, and the ACLs in force while its requests are sent; None for the super user."""
+    """A role and the ACLs in force while its requests are sent; None for the super user."""
 
     name: str
     acls: Callable[[str], tuple[AclBinding, ...]] | None
-    """Returns the ACLs for a principal."""
+    """Returns the ACLs of the role for a principal."""
 
 
 SUPER: Final = "super"
@@ -152,4 +153,4 @@ ROLES: Final = (
     Role("cluster-4", _cluster_operations(4)),
     Role(SUPER, None),
 )
-"""In the order in which they are played."""
+"""All roles, in the order in which their requests are sent."""

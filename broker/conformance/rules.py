@@ -1,8 +1,8 @@
-"""The rules by which two outlines of the same step are alike.
+"""The rules by which two outlines of the same step count as equal.
 
-Only authorization is compared, and what is wrong with a request itself. Which of the other codes a
-broker answers depends on what it holds, so all of them mean "not refused". docs/conformance.md
-explains the rules to users.
+Compared are refusals, and the codes for errors in the request itself. Which other code a broker
+answers depends on its data, so all of them count as "not refused". docs/conformance.md explains the
+rules to users.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from aclbroker.broker.conformance.outline import ANSWERED, Outline
 from aclbroker.protocol.messages import ApiKey
 
 MISSING: Final = "missing"
-"""How a code of an entry that is not there is shown."""
+"""Shown for the code of an entry that is missing."""
 
 NOT_TOLD: Final = "not told"
-"""How authorized operations are shown that are not told."""
+"""Shown for authorized operations that an answer does not tell."""
 
 
 SILENT: Final = "telling no name"
-"""How a message is shown that has no name which its request does not have."""
+"""Shown for a message that has no names but those of its request."""
 
 
 class Difference(NamedTuple):
-    """One thing in which an answer is not as recorded; both sides as a reader may see them."""
+    """One difference between an answer and its recording, with both values as text."""
 
     path: str
     recorded: str
     actual: str
 
     def __str__(self) -> str:
-        """Return it as one line."""
+        """Return the difference as one line of text."""
         return f"{self.path}: recorded {self.recorded}, is {self.actual}"
 
 
 def differences(
     key: ApiKey, recorded: Outline, actual: Outline, comparable: Mapping[str, Collection[str]]
 ) -> Iterator[Difference]:
-    """Yield in what two outlines of a step differ.
+    """Yield the differences between two outlines of a step.
 
-    `comparable` has, by the path of a filtered list, the names that the super user is shown in it
-    by both brokers; others are not looked for.
+    ``comparable`` has, by the path of each filtered list, the names that both brokers show to their
+    super user; other names in the list are not compared.
     """
     if recorded.outcome != actual.outcome:
         yield Difference("", recorded.outcome, actual.outcome)
@@ -66,7 +66,7 @@ def _shown(code: int | None) -> str:
 
 
 def _messages(recorded: Outline, actual: Outline) -> Iterator[Difference]:
-    # A difference in any case: what is told so may be alike on both sides and is wrong on both.
+    # A message that tells a name is always a difference: if both brokers tell it, both are wrong.
     for path in sorted(recorded.told.keys() | actual.told.keys()):
         yield Difference(path, *(_told(each.told.get(path)) for each in (recorded, actual)))
 
@@ -96,7 +96,8 @@ def _field_differences(recorded: dict[str, Any], actual: dict[str, Any]) -> Iter
 def _operation_differences(recorded: Outline, actual: Outline) -> Iterator[Difference]:
     for path in sorted(recorded.operations.keys() | actual.operations.keys()):
         before, now = (_operations_shown(each, path) for each in (recorded, actual))
-        # They are told of what there is: beside the code 0 on both sides, if there is a code.
+        # Operations are told only of existing resources. If one side does not tell them, it counts
+        # only where both sides have the code 0, or where there is no code.
         code = f"{path.rpartition('.')[0]}.error_code".removeprefix(".")
         codes = {each.codes.get(code) for each in (recorded, actual)}
         if before != now and (NOT_TOLD not in (before, now) or codes in ({0}, {None})):

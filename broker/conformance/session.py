@@ -1,4 +1,4 @@
-"""Sends every case at every version in every role, and keeps the outlines of the answers."""
+"""Sends every case at every version in every role, and records the outlines of the answers."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.schema import versions_in
 
 UNREADABLE: Final = "unreadable"
-"""The outcome of an answer that is not as the protocol says."""
+"""The outcome of a step whose answer is malformed."""
 
 CLIENT_ID: Final = "conformance"
 
 ANSWERED_WITHIN: Final = 20.0
-"""Seconds within which a request of the suite is answered, if it is: many, for a busy machine."""
+"""Seconds to wait for the answer to a request; many, since the machine may be busy."""
 
 PREPARED_WITHIN: Final = 60.0
-"""Seconds within which each request that prepares the cluster is answered."""
+"""Seconds to wait for the answer to each request that prepares the cluster."""
 
 
 class Target(NamedTuple):
-    """A broker: how its super user logs in, and the user who plays all other roles."""
+    """A broker, with the logins of its super user and of the user who plays all other roles."""
 
     super_user: ClientLogin
     user: ClientLogin
 
 
 def record(target: Target, broker: str, progress: Callable[[str], None]) -> Recording:
-    """Play the suite and return what the broker answered; `broker` names it in the recording.
+    """Send all requests and return what the broker answered; ``broker`` names it in the recording.
 
-    Replaces the cluster's ACLs and leaves none. `progress` is called with the name of each role as
-    it begins. Raises `OSError` (also `ConnectionClosed` and `NoAnswer`), `LoginError` and
+    Deletes all ACLs of the cluster. ``progress`` is called with the name of each role as it begins.
+    Raises `OSError` (of which `ConnectionClosed` and `NoAnswer` are subclasses), `LoginError` and
     `SuiteError`.
     """
-    # Both users log in before anything is changed.
+    # Make sure that both users can log in before anything is changed.
     logged_in(target.user, ANSWERED_WITHIN, CLIENT_ID).close()
     with logged_in(target.super_user, PREPARED_WITHIN, CLIENT_ID) as client:
         cluster = Cluster(client)
@@ -77,7 +77,7 @@ def _role_played(
 
 
 def _versions(case: Case, cluster: Cluster) -> list[int]:
-    """Return the versions of a case that the broker offers and we know, in order."""
+    """Return the versions of a case that both the broker and this program know, in order."""
     offered = cluster.offered.get(case.key, range(0))
     wanted = versions_in(case.versions)
     return [
@@ -88,7 +88,7 @@ def _versions(case: Case, cluster: Cluster) -> list[int]:
 
 
 class _Player:
-    """A user's connection, opened again when it was closed."""
+    """The connection of a user, which is opened again after it was closed."""
 
     def __init__(self, login: ClientLogin, ids: TopicIds) -> None:
         self._login = login
@@ -96,13 +96,13 @@ class _Player:
         self._client: BlockingClient | None = None
 
     def close(self) -> None:
-        """End the connection; the next request opens another."""
+        """Close the connection; the next request opens another."""
         if self._client is not None:
             self._client.close()
             self._client = None
 
     def ask(self, case: Case, version: int) -> Outline:
-        """Send a case's request; return the outline of its answer, or what came instead."""
+        """Send the request of a case; return the outline of its answer, or of what came instead."""
         if self._client is None:
             self._client = logged_in(self._login, ANSWERED_WITHIN, CLIENT_ID)
         try:
@@ -122,6 +122,6 @@ class _Player:
             asked = names_asked(case.key, version, case.message)
             return outline(case.key, version, answer, self._ids, asked, case.codes)
         client.request(case.key, version, case.message)
-        # The next request is answered unless the broker closed the connection over this one.
+        # A request without an answer may have closed the connection; then this one fails.
         client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
         return without_answer(NO_ANSWER)

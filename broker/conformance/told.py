@@ -1,7 +1,7 @@
-"""Names of the suite's topics, groups and transactional ids: those in a request, and those told.
+"""Finds the names of the suite's topics, groups and transactional ids in requests and messages.
 
-No message of an answer may have a name that its request does not have: to a client that knows a
-topic by its id alone, it would tell more than the code does.
+An error message must not have a name that its request does not have. A client that knows a topic
+by its id alone would learn the topic's name from it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NAMES: Final = sorted((*LISTED, *ABSENT_TOPICS, DELETED_TOPIC), key=len, revers
 
 
 def names_asked(key: ApiKey, version: int, request: Any) -> frozenset[str]:
-    """Return the names that a request has on the wire at a version."""
+    """Return the names in a request, as far as they are encoded at a version."""
     api = APIS[key]
     sent = decode(api.request, version, encode(request, version))
     return frozenset(name for text in _strings(sent) for name in names_in(text))
 
 
 def names_in(text: str) -> Iterator[str]:
-    """Yield each name in a text, the longest where one begins with another."""
+    """Yield each name in a text; where several names match, only the longest."""
     for word in _WORD.findall(text):
-        # Kafka shows a partition of a topic as the topic's name, a hyphen and its number.
+        # Kafka writes a partition as the topic's name, a hyphen and the number of the partition.
         named = next((n for n in _NAMES if word == n or word.startswith(f"{n}-")), None)
         if named is not None:
             yield named

@@ -1,12 +1,13 @@
-"""The gate: what each API key needs, how a request is refused, and what answers show. All is pure.
+"""The gate: what each API key needs, how a request is refused, and what answers show. No I/O.
 
-What is needed: `table` is the whole of it, one row an API key, in the words of `need`; `conditions`
-has its named conditions and resources; `rights` asks the authorizer for what a row declares, and
-`topics_known` says what must be known of topics before. `engine` does what follows from a row, and
-`topics`, `offsets`, `transactions` and `tokens` what follows where an API has logic of its own.
+What a request needs: `table` has one row for each API key, written with the declarations of `need`
+and the conditions of `conditions`. `rights` asks the authorizer for what a row declares, and
+`topics_known` says what must be known of topics before. `engine` checks a request against its row;
+`topics`, `offsets`, `transactions` and `tokens` do so for APIs with rules of their own.
 
-How answers are made: `answers`, in the words of `echo`, with `refusals` that no echo declares.
+How a request is refused: `answers` declares it with `echo`, and `refusals` has the two answers that
+no declaration fits.
 
-What answers show: `shown`, in the words of `disclosure`; `showing` leaves out the rest, with
-`places` and `viewer`. `harmless` names fields that only look as if they told something.
+What answers show: `shown` declares it with `disclosure`; `showing` takes out the rest, helped by
+`places` and `viewer`. `harmless` lists fields that look as if they disclosed something and do not.
 """

@@ -1,6 +1,6 @@
-"""How the answer of each API key repeats its request, and where it says that it is refused.
+"""How the answer of each API key repeats its request, and where it has the error codes.
 
-An answer that is not here has an error code at its top, and nothing else to fill in.
+An API key that is not listed has a single error code at the top of its answer.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _FORMS: Final[dict[ApiKey, Form | dict[int, Form]]] = {
         "topic", echo("partition_result", "partitions", "partition_id="))),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: top_and_entries(
         echo("responses", "topics", "name", PARTITIONS)),
-    # The entries have no codes; Kafka repeats them beside the code at the top all the same.
+    # Kafka repeats the entries beside the code at the top, although they have no codes themselves.
     ApiKey.LIST_PARTITION_REASSIGNMENTS: top_and_entries(
         echo("topics", "topics", "name", BARE_PARTITIONS)),
     ApiKey.OFFSET_DELETE: top_or_entries(echo("topics", "topics", "name", PARTITIONS)),
@@ -105,7 +105,8 @@ _FORMS: Final[dict[ApiKey, Form | dict[int, Form]]] = {
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: SHARE_STATE,
     ApiKey.STREAMS_GROUP_DESCRIBE: DESCRIBED_GROUPS,
     ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: entries(echo("groups", "groups", "group_id")),
-    # Kafka tells a refused topic's real id; here it stays zero, as for one that does not exist.
+    # Kafka tells the real id of a refused topic. Here the id stays zero, so that the answer does
+    # not say whether the topic exists (d10 in docs/ARCHITECTURE.md).
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: top_or_entries(
         echo("responses", "topics", "topic_name", PARTITIONS)),
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: top_or_entries(echo("responses", "topics", "topic_name")),
@@ -116,11 +117,11 @@ FORMS: Final[Mapping[int, tuple[tuple[int, Form], ...]]] = {
     key: tuple(sorted((forms if isinstance(forms, dict) else {0: forms}).items(), reverse=True))
     for key, forms in _FORMS.items()
 }
-"""The forms of answers by API key: each with the first version that has it, the newest first."""
+"""The forms of each key's answers, newest first, each with the first version that has it."""
 
 _TOP_ALONE: Final = ((0, TOP),)
 
 
 def form_of(key: int, version: int) -> Form:
-    """Return how the answer of a key is made in a version."""
+    """Return the form of a key's answer at a version."""
     return next(form for since, form in FORMS.get(key, _TOP_ALONE) if version >= since)

@@ -1,4 +1,7 @@
-"""The named conditions and resources of rows: when a need applies, and what an entry is about."""
+"""The named functions of the table: when a need applies, and which resource an entry is about.
+
+docs/gate.md prints the docstring of a condition (a function that is given as ``when``).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _DELETE_CONFIG: Final = 1
 _CLUSTER_CONFIGS: Final = (BROKER_CONFIG, BROKER_LOGGER_CONFIG, CLIENT_METRICS_CONFIG)
 _KNOWN_CONFIGS: Final = frozenset((TOPIC_CONFIG, GROUP_CONFIG, *_CLUSTER_CONFIGS))
 
-# Of a record batch (format 2): where the length of what follows it stands, and the attributes.
+# Positions in a record batch of format 2. Its length counts the bytes after that field.
 _BATCH_LENGTH: Final = slice(8, 12)
 _BATCH_MAGIC: Final = 16
 _BATCH_ATTRIBUTES: Final = slice(21, 23)
@@ -38,7 +41,7 @@ _TRANSACTIONAL: Final = 0x10
 
 
 def _batches(request: Any) -> Iterator[bytes]:
-    """Yield each record batch's head: enough of it for its attributes and producer id."""
+    """Yield the first bytes of each record batch, up to its producer id."""
     for topic in request.topic_data:
         for partition in topic.partition_data:
             records = partition.records or b""
@@ -110,12 +113,12 @@ def _by_coordinator_type(key_type: int, key: str | None) -> Target:
 
 
 def coordinator_key(entry: str, request: Any, _topics: Topics) -> Target:
-    """Find what a coordinator is looked for, by the type in the request."""
+    """Find the resource whose coordinator is asked for; its type is in the request."""
     return _by_coordinator_type(request.key_type, entry)
 
 
 def coordinator_keys(request: Any) -> Iterable[Target]:
-    """Find the same in the versions with one key."""
+    """Find the same in versions whose requests have a single key."""
     return [_by_coordinator_type(request.key_type, request.key)]
 
 
@@ -125,13 +128,13 @@ def wants_two_phase_commit(request: Any) -> bool:
 
 
 def topic_by_id(entry: Any, _request: Any, topics: Topics) -> Target:
-    """Find an entry's topic by its id alone. The zero id is of no topic."""
+    """Find an entry's topic by its id; an unknown id, and the zero id, are errors."""
     name = topics.name_of(entry.topic_id)
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else (ResourceType.TOPIC, name)
 
 
 def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
-    """Find the resource that a configuration belongs to, by its type."""
+    """Find the resource that a configuration belongs to."""
     if entry.resource_type == TOPIC_CONFIG:
         return ResourceType.TOPIC, entry.resource_name
     if entry.resource_type == GROUP_CONFIG:
@@ -142,7 +145,7 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
 
 
 def unknown_config_type(request: Any, _context: RequestContext) -> Denial | None:
-    """Refuse all of a DescribeConfigs that has one resource of an unknown type, as Kafka does."""
+    """Refuse every entry of a DescribeConfigs if one has an unknown type, as Kafka does."""
     for resource in request.resources:
         kind = resource.resource_type
         if kind not in _KNOWN_CONFIGS:
@@ -151,10 +154,10 @@ def unknown_config_type(request: Any, _context: RequestContext) -> Denial | None
 
 
 def altered_config(entry: Any, request: Any, topics: Topics) -> Target:
-    """Find the resource of a configuration to be altered, key by key.
+    """Find the resource whose configuration is altered key by key (IncrementalAlterConfigs).
 
-    As in Kafka's ConfigAdminManager.preprocess, what is wrong with the entry comes before any
-    right: a key twice, a value that is null and not deleted, another broker than this one.
+    Errors in the entry come before any right, as in Kafka's ConfigAdminManager.preprocess: a
+    repeated key, a null value that is not a deletion, and a broker other than this one.
     """
     if _is_malformed(entry, lambda each: each.config_operation != _DELETE_CONFIG):
         return ErrorCode.INVALID_REQUEST
@@ -164,7 +167,7 @@ def altered_config(entry: Any, request: Any, topics: Topics) -> Target:
 
 
 def replaced_config(entry: Any, request: Any, topics: Topics) -> Target:
-    """Find the resource of a configuration to be replaced as a whole; log levels can not be."""
+    """Find the resource whose configuration is replaced (AlterConfigs); loggers are an error."""
     if entry.resource_type == BROKER_LOGGER_CONFIG or _is_malformed(entry, lambda _each: True):
         return ErrorCode.INVALID_REQUEST
     if entry.resource_type == BROKER_CONFIG and _is_of_another(entry, topics):
@@ -184,28 +187,28 @@ def _is_of_another(entry: Any, topics: Topics) -> bool:
 
 
 def creatable_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
-    """Find a topic to be created: never the one of the cluster's metadata."""
+    """Find a topic to be created; the topic of the cluster's metadata is an error."""
     if entry.name == METADATA_TOPIC:
         return ErrorCode.INVALID_REQUEST
     return ResourceType.TOPIC, entry.name
 
 
 def valid_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
-    """Find an entry's topic, whose name must be one."""
+    """Find an entry's topic; a name that no topic can have is an error."""
     if not is_topic_name(entry.name):
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ResourceType.TOPIC, entry.name
 
 
 def transaction_topic(entry: Any, _request: Any, _topics: Topics) -> Target:
-    """Find a topic to be written in a transaction: never an internal one."""
+    """Find a topic to be written in a transaction; an internal one is an error."""
     if entry.name in INTERNAL_TOPICS:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return ResourceType.TOPIC, entry.name
 
 
 def topic_to_delete(entry: Any, _request: Any, topics: Topics) -> Target:
-    """Find a topic to be deleted, by its name (bare before version 6) or its id."""
+    """Find a topic to be deleted by name or by id; before version 6 the entry is the name."""
     if isinstance(entry, str):
         return ResourceType.TOPIC, entry
     if (entry.topic_id == ZERO_UUID) == (entry.name is None):
@@ -217,12 +220,12 @@ def topic_to_delete(entry: Any, _request: Any, topics: Topics) -> Target:
 
 
 def subscribed_topics(request: Any) -> Iterable[str]:
-    """Name the topics that a member subscribes to by name."""
+    """Return the topics that a member subscribes to by name."""
     return dict.fromkeys(request.subscribed_topic_names or ())
 
 
 def topology_resources(request: Any) -> Iterable[Target]:
-    """Find the topics of a streams group's topology: they must be names, and not internal."""
+    """Find the topics of a streams group's topology; invalid and internal names are errors."""
     names = _topology_names(request)
     if any(name in INTERNAL_TOPICS or not is_topic_name(name) for name in names):
         return [ErrorCode.STREAMS_INVALID_TOPOLOGY]
@@ -246,14 +249,14 @@ def is_for_another(request: Any, context: RequestContext) -> bool:
 
 
 def token_owner(request: Any) -> str | None:
-    """Name the owner of a token to be created, None for whoever asks."""
+    """Return the owner of a token to be created; None means that it is the requester."""
     if not request.owner_principal_name or request.owner_principal_type is None:
         return None
     return f"{request.owner_principal_type}:{request.owner_principal_name}"
 
 
 def sync_without_protocol(request: Any, context: RequestContext) -> Denial | None:
-    """Refuse a SyncGroup that names no protocol, from the version on that must (KIP-559)."""
+    """Refuse a SyncGroup without protocol type or name from version 5 on, as KIP-559 demands."""
     if context.api_version >= 5 and (
         request.protocol_type is None or request.protocol_name is None
     ):
@@ -266,27 +269,27 @@ _FULL_FETCH: Final = (0, -1)
 
 
 def unknown_fetch_session(request: Any, _context: RequestContext) -> FetchResponse | None:
-    """Refuse a Fetch of a session (KIP-227) at the top alone: there are no sessions here."""
+    """Refuse a Fetch that continues a session (KIP-227), since this broker keeps none."""
     if request.session_epoch not in _FULL_FETCH:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     return None
 
 
 def share_without_group(request: Any, _context: RequestContext) -> Denial | None:
-    """Refuse a share request that names no group."""
+    """Refuse a share request without a group id."""
     if request.group_id is None:
         return Denial(ErrorCode.INVALID_REQUEST, "The group id is null.")
     return None
 
 
-# As Kafka's KafkaApis.isMemberIdValid: a UUID's length, in the characters of Java.
+# The limit of Kafka's KafkaApis.isMemberIdValid: the length of a UUID, in UTF-16 code units.
 _LONGEST_MEMBER_ID: Final = 36
 
 
 def invalid_member(request: Any, _context: RequestContext) -> Denial | None:
-    """Refuse a member of a share group without an id, or with one that is too long.
+    """Refuse a share request whose member id is missing or too long.
 
-    Kafka looks at it once the group may be read, and before the topics.
+    Kafka checks it after the right to read the group and before the rights on topics.
     """
     member = request.member_id
     if member and len(member.encode("utf-16-le")) // 2 <= _LONGEST_MEMBER_ID:

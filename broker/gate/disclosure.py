@@ -1,7 +1,7 @@
-"""The words that `broker.gate.shown` is written in: how the parts of an answer are shown or not.
+"""The declarations that `broker.gate.shown` consists of: who may see which parts of an answer.
 
-Each line has ``fields``, the paths (`broker.gate.places`) of the fields that it declares, and
-``words``, what the documentation says of it. `broker.gate.showing` applies them.
+Each has ``fields``, the paths (`broker.gate.places`) of the fields that it declares, and ``words``,
+its sentences in docs/gate.md. `broker.gate.showing` applies the declarations to an answer.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ _NOUNS: Final = {
 
 
 class Whoever(Enum):
-    """Stands for a right in an answer of which every part is for whoever may ask."""
+    """Takes the place of a right where everybody who may send the request may see all entries."""
 
     ASKS = "whoever may ask"
 
 
 AllWhen = Callable[[Any, str, int], bool]
-"""Tells of a request, the array that names what it asks for, and the version, if it names nothing
-and so asks for all that there is.
+"""Returns whether a request asks for everything that there is.
+
+Takes the request, the array in which it names what it asks for, and the version.
 """
 
 
@@ -43,8 +44,10 @@ def null(request: Any, array: str, _version: int) -> bool:
 
 @dataclass(frozen=True)
 class Refusal:
-    """How an entry that may not be seen is refused, where it cannot be left out: the inner entries
-    of ``array`` keep their ``key`` and get a code (29, or 100 for a topic id that is not known).
+    """How to refuse an entry that may not be seen and that cannot be left out.
+
+    The inner entries of ``array`` keep only their ``key`` and get an error code: 29, or 100 for a
+    topic id whose name is not known.
     """
 
     array: str
@@ -54,11 +57,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Echoed:
-    """Entries that must have been asked for, in the arrays of the request that ``asked`` names.
+    """Entries that the request must have asked for, in the arrays that ``asked`` names.
 
-    What the request asks for has been authorized with it. Where it asks for all, an entry needs
-    the right ``all_to``; without one none is shown. ``inside`` is a line about each entry and
-    the entry of the request that asked for it.
+    An entry that was asked for was authorized together with the request. If the request asks for
+    everything, an entry needs the right ``all_to``; if that is None, no entry is shown. ``inside``
+    declares entries inside of each entry, which the matching entry of the request must name.
     """
 
     resource: ResourceType | None
@@ -76,7 +79,7 @@ class Echoed:
 
     @cached_property
     def asked_places(self) -> tuple[Place, ...]:
-        """Where the request asks for them."""
+        """Where the request names them."""
         return tuple(place(path) for path in self.asked.split())
 
     @property
@@ -87,7 +90,7 @@ class Echoed:
 
     @property
     def asked_fields(self) -> list[str]:
-        """The fields of the request."""
+        """The fields of the request that name them."""
         inner = self.inside.asked_fields if self.inside else []
         array = self.asked_places[0].array
         return [*fields_of(*self.asked.split()), *(f"{array}.{name}" for name in inner)]
@@ -108,7 +111,7 @@ class Echoed:
 
 @dataclass(frozen=True)
 class Listed:
-    """Entries that need a right to be seen, whatever was asked for; others are left out."""
+    """Entries that need a right to be seen, whatever was asked for; the others are left out."""
 
     resource: ResourceType
     path: str
@@ -131,8 +134,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class AllOrRefused:
-    """Entries of ``array``, groups, that are shown whole or refused: whoever lacks a right on one
-    of the topics in them sees none of it.
+    """Groups, the entries of ``array``, each of which is shown as a whole or refused.
+
+    A session that lacks the right on one of the topics in a group sees nothing of the group.
     """
 
     array: str
@@ -158,7 +162,7 @@ class AllOrRefused:
 
 @dataclass(frozen=True)
 class Blanked:
-    """Fields of entries that have other values for who lacks a right on the entry's topic."""
+    """Fields that are blanked for a session that lacks a right on the topic of their entry."""
 
     resource: ResourceType
     path: str
@@ -174,7 +178,7 @@ class Blanked:
 
     @property
     def fields(self) -> list[str]:
-        """The declared fields; what stands in them is declared with them."""
+        """The declared fields; all that they contain is declared with them."""
         owner = self.path.rpartition(".")[0]
         return [*fields_of(self.path), *(f"{owner}.{name}" for name in self.blanks)]
 
@@ -187,9 +191,9 @@ class Blanked:
 
 @dataclass(frozen=True)
 class Sensitive:
-    """Configurations whose ``values`` are null where they are marked sensitive.
+    """Configurations whose ``values`` become null if they are marked as sensitive.
 
-    Kafka does that itself (ConfigHelper); here it is certain.
+    Kafka nulls them itself (ConfigHelper). This makes sure of it for any upstream broker.
     """
 
     array: str
@@ -202,7 +206,7 @@ class Sensitive:
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """Where the values are in a configuration, their name in place of an array's."""
+        """Where the values are in a configuration; the name of the field stands for an array."""
         return tuple(place(f"{value}[]") for value in self.values)
 
     @property
@@ -217,10 +221,10 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Operations:
-    """A field of authorized operations (KIP-430): those of the session, by our ACLs.
+    """A field of authorized operations (KIP-430), filled with those of the session by our ACLs.
 
-    ``key`` has the name of the resource, beside the field; the cluster has none. ``wanted`` is the
-    field of the request that asks for them, None if they are always told.
+    ``key`` is the field beside it with the name of the resource, "" for the cluster. ``wanted`` is
+    the field of the request that asks for the operations, None if they are always told.
     """
 
     resource: ResourceType
@@ -230,7 +234,7 @@ class Operations:
 
     @cached_property
     def place(self) -> Place:
-        """Where the field is, its name in place of an array's."""
+        """Where the field is; its name stands for an array."""
         return place(f"{self.path}[]")
 
     @property
@@ -246,7 +250,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Delegation tokens: those that concern the session, and others with a right to them."""
+    """Delegation tokens: those that concern the session, and those that a right shows it."""
 
     array: str
 
@@ -267,7 +271,7 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Nodes:
-    """Addresses of brokers and controllers: a node's id, host and port. No right is asked for."""
+    """Addresses of brokers and controllers (id, host and port), for which no right is needed."""
 
     paths: tuple[str, ...]
 
@@ -277,13 +281,13 @@ class Nodes:
         return fields_of(*self.paths)
 
     def words(self) -> Iterable[str]:
-        """Say that there are some."""
+        """Say that the answer has addresses."""
         yield "Tells addresses of nodes."
 
 
 @dataclass(frozen=True)
 class Along:
-    """Fields that whoever sees the entry may see or, at the top, whoever may ask."""
+    """Fields for everybody who sees their entry or, at the top, who may send the request."""
 
     paths: tuple[str, ...]
 
@@ -293,13 +297,13 @@ class Along:
         return fields_of(*self.paths)
 
     def words(self) -> Iterable[str]:
-        """Name them, with what they stand in."""
+        """Name the fields, with the path that leads to them."""
         names = dict.fromkeys(".".join(path.split(".")[-2:]) for path in self.fields)
         yield f"Shown along with the rest: {', '.join(names)}."
 
 
 Line = Echoed | Listed | AllOrRefused | Blanked | Sensitive | Operations | Tokens | Nodes | Along
-"""What is declared of some fields of an answer."""
+"""A declaration about some fields of an answer."""
 
 
 def echoed(
@@ -312,7 +316,7 @@ def echoed(
     refusal: Refusal | None = None,
     inside: Echoed | None = None,
 ) -> Echoed:
-    """Declare entries that must have been asked for, without ``asked`` at the same path."""
+    """Declare entries that must have been asked for; ``asked`` is the same path if it is empty."""
     return Echoed(resource, path, asked or path, all_to, all_when, refusal, inside)
 
 
@@ -322,7 +326,7 @@ def listed(resource: ResourceType, path: str, to: AclOperation) -> Listed:
 
 
 def all_or_refused(array: str, key: str, to: AclOperation, *paths: str) -> AllOrRefused:
-    """Declare groups, told apart by ``key``, that need a right on all topics at ``paths``."""
+    """Declare groups with the id ``key`` that need a right on every topic at ``paths``."""
     return AllOrRefused(array, key, to, paths)
 
 
@@ -333,12 +337,15 @@ def blanked(
     when: Callable[[Any], Callable[[Any], bool]],
     **blanks: Any,
 ) -> Blanked:
-    """Declare what fields are without a right, ``when`` that holds of an entry and the request."""
+    """Declare the values of fields for entries on which a session lacks a right.
+
+    It applies to an entry if ``when(entry, request)`` is true.
+    """
     return Blanked(resource, path, to, when, blanks)
 
 
 def sensitive(array: str, *values: str) -> Sensitive:
-    """Declare configurations, and where in each its values are."""
+    """Declare configurations, and where each has its values."""
     return Sensitive(array, values)
 
 
@@ -355,10 +362,10 @@ def nodes(*paths: str) -> Nodes:
 
 
 def along(*paths: str) -> Along:
-    """Declare fields that go with what they stand in."""
+    """Declare fields that are shown with the entry that they belong to."""
     return Along(paths)
 
 
 def refused(array: str, key: str, **fill: Any) -> Refusal:
-    """Declare that an entry is refused in its inner entries."""
+    """Declare that an entry is refused by codes in its inner entries."""
     return Refusal(array, key, fill)

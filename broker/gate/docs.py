@@ -15,16 +15,16 @@ _HEAD = """\
 <!-- Made by `python -m aclbroker.broker.gate.docs docs/gate.md`. -->
 # The gate
 
-Which operation on which resource each API key needs. A request passes if all its lines hold. A line
-that does not hold refuses what the column "Refuses" says, with the code beside it; "unless" names a
-broader right that makes the line moot. The last column names the method of Kafka 4.3.0 that the
-rule comes from: of KafkaApis, if no other class is named.
+Which operation on which resource each API key needs. A request passes if every line of its key
+holds. If a line does not hold, what the column "Refuses" names is refused, with the code beside it.
+"Unless" names a broader right that makes the line unnecessary. The last column names the method of
+Kafka 4.3.0 that the rule comes from; it is in KafkaApis if no class is named.
 
-Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: lines marked
-`kafka-4.3` (the default) or `documented` hold in that profile alone.
+Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: a line with the note
+"Profile kafka-4.3" (the default) or "Profile documented" holds in that profile only.
 
-A key that is not here is refused, and so is a request to which no line of its key applies. A null
-name is allowed to nobody.
+A key that is not listed is refused, and so is a request to which no line of its key applies. Nobody
+has a right on a resource whose name is null.
 
 | Protocol (API key) | Operation | Resource | Refuses | Code | Note | In Kafka |
 |---|---|---|---|---|---|---|
@@ -34,8 +34,9 @@ name is allowed to nobody.
 _SHOWN = """
 ## What answers show
 
-What is left out of an answer, and which of its fields tell of the cluster. An answer made here has
-nothing to leave out but what a request for all of something finds.
+What is left out of an answer, and which of its fields tell about the cluster. In an answer that
+this broker makes from its own data, only the reply to a request for everything, such as all topics,
+has something to leave out.
 
 | Protocol (API key) | Answer |
 |---|---|
@@ -43,7 +44,7 @@ nothing to leave out but what a request for all of something finds.
 
 
 def text() -> str:
-    """Return the document."""
+    """Return the text of docs/gate.md."""
     needs = "".join(line for row in GATE.values() for line in _lines(row))
     shown = "".join(_line(_name(row), " ".join(describe(row.key))) for row in GATE.values())
     return _HEAD + needs + _SHOWN + shown

@@ -1,7 +1,7 @@
 """How an answer repeats its request: which array echoes which, and where the error code goes.
 
-One declaration serves refusals of the whole request, refusals of single entries, and putting
-refused entries back among the answered ones.
+One declaration is used to refuse a whole request, to refuse single entries, and to put refused
+entries back among the answered ones.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 
 class Denial(NamedTuple):
-    """An error code and its message, in place of an answer."""
+    """The error code and the message of a refusal."""
 
     code: int
     message: str
@@ -25,9 +25,10 @@ class Denial(NamedTuple):
 class Echo:
     """An array of the answer with an entry for each entry of an array of the request.
 
-    ``keys`` pairs fields of the answer's entry with fields of the request's; "" stands for an entry
-    that is a bare value. With an ``inner`` echo the code goes to the innermost entries, if these
-    have codes. ``fill`` has what other fields are in a refusal, where that is not their default.
+    ``keys`` pairs fields of the answer's entry with fields of the request's; "" means that the
+    request's entry is a bare value. With an ``inner`` echo only the innermost entries get the code,
+    if they have a field for it. ``fill`` has the values of other fields in a refusal, if these
+    differ from their defaults.
     """
 
     answer: str
@@ -39,7 +40,7 @@ class Echo:
     def refuse(self, owner: Any, entry: Any, denial: Denial) -> Any:
         """Return the answer's entry that refuses one entry of the request.
 
-        ``owner`` is the class that has the array in the answer.
+        ``owner`` is the class that the array is a field of.
         """
         struct, code_field, has_message = _entry_class(owner, self.answer)
         values: dict[str, Any] = {
@@ -56,7 +57,7 @@ class Echo:
         return struct(**values, **self.fill)
 
     def key_of(self, entry: Any) -> tuple[Any, ...]:
-        """Return what tells an entry of the request from others."""
+        """Return the values that identify an entry of the request."""
         return tuple(getattr(entry, name) if name else entry for _, name in self.keys)
 
     def merged(
@@ -64,8 +65,9 @@ class Echo:
     ) -> list[Any]:
         """Return one list in the order of the request.
 
-        ``refused`` has the refusing entries by the position of what they refuse; ``answered`` has
-        the rest, found by its keys. What is answered without having been asked is left out.
+        ``refused`` has a refusing entry for each position of the request that is refused. The other
+        positions get the entries of ``answered`` with the same keys. An answered entry that the
+        request does not have is left out.
         """
         found: dict[tuple[Any, ...], deque[Any]] = defaultdict(deque)
         for entry in answered:
@@ -82,11 +84,12 @@ class Echo:
 
 @dataclass(frozen=True)
 class Form:
-    """How an answer is made of a request: a code at the ``top``, an ``echo``, or both.
+    """How an answer is made from a request: a code at the ``top``, an ``echo``, or both.
 
-    With ``top_decides`` an answer with a code at the top has no entries: a refusal of the whole
-    request leaves them out, and the request goes on even if every entry of it is refused. ``made``
-    is a function that makes the refusal of a whole request, where no declaration can.
+    With ``top_decides`` an answer with an error code at the top has no entries. The refusal of a
+    whole request then leaves them out, and a request is passed on even if all its entries are
+    refused, since the code at the top may still refuse it. ``made`` is a function that makes the
+    refusal of a whole request where a declaration cannot.
     """
 
     top: bool = False
@@ -122,9 +125,10 @@ def echo(
     inner: Echo | None = None,
     **fill: Any,
 ) -> Echo:
-    """Declare an echo; ``keys`` are names such as ``name index``, or ``partition=index``.
+    """Declare an echo.
 
-    ``group_id=`` makes a field of entries that are bare values.
+    ``keys`` lists the key fields, as in ``name index``. ``partition=index`` is a field whose name
+    differs in the request, and ``group_id=`` one whose value is the bare entry of the request.
     """
     pairs = []
     for key in keys.split():
@@ -134,27 +138,27 @@ def echo(
 
 
 def entries(echoed: Echo, **fill: Any) -> Form:
-    """Declare an answer that is refused entry by entry, the whole as well as parts."""
+    """Declare an answer whose entries have the codes, also if the whole request is refused."""
     return Form(False, echoed, fill)
 
 
 def top_and_entries(echoed: Echo, **fill: Any) -> Form:
-    """Declare an answer that is refused as a whole at the top and in each entry."""
+    """Declare an answer in which a refused request has its code at the top and in each entry."""
     return Form(True, echoed, fill)
 
 
 def top_or_entries(echoed: Echo, **fill: Any) -> Form:
-    """Declare an answer that is refused as a whole at the top alone, in parts entry by entry."""
+    """Declare an answer in which a refused request has its code at the top, and no entries."""
     return Form(True, echoed, fill, top_decides=True)
 
 
 def made(refuse: Callable[[Any, Denial], Any]) -> Form:
-    """Declare an answer whose refusal a function makes of the request and the denial."""
+    """Declare an answer whose refusal is made by a function of the request and the denial."""
     return Form(made=refuse)
 
 
 def without(request: Any, array: str, positions: Collection[int]) -> Any:
-    """Return a request without some entries of an array."""
+    """Return a request without the entries of an array at some positions."""
     entries = getattr(request, array)
     kept = [entry for position, entry in enumerate(entries) if position not in positions]
     return dataclasses.replace(request, **{array: kept})
@@ -167,9 +171,9 @@ def _names(cls: Any) -> frozenset[str]:
 
 @cache
 def _entry_class(owner: Any, array: str) -> tuple[Callable[..., Any], str, bool]:
-    """Return the class of an array's entries, its field for the code, and if it has a message.
+    """Return the class of an array's entries, its error code field, and whether it has a message.
 
-    The field is "" where entries have no code.
+    The error code field is "" if entries have none.
     """
     [declared] = [f for f in dataclasses.fields(owner) if f.name == array]
     [struct] = declared.metadata["spec"].kind

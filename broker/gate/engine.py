@@ -1,7 +1,7 @@
-"""What follows from a row: which part of a request may go on, and how the rest is refused.
+"""Checks a request against its row: which part of it may pass, and how the rest is refused.
 
-A request to which no need of its row applied is refused: a row that forgets a case closes the door,
-it does not open it.
+A request to which no need of its row applies is refused. So a case that a row does not cover is
+never allowed by mistake.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS
 
 Complete = Callable[[Any], Any]
-"""Makes the answer to what was allowed the answer to all that was asked."""
+"""Takes the answer to the allowed part of a request; returns the answer to the whole of it."""
 
 
 class Verdict(NamedTuple):
-    """``request`` is what may be answered, None if nothing; then ``response`` refuses it all.
+    """The outcome of a check.
 
-    ``creatable`` names the missing topics that may be created in answering a Metadata.
+    ``request`` is the part of the request that may be answered. It is None if no part may; then
+    ``response`` is the refusal. ``complete`` makes the answer to the part an answer to all.
+    ``creatable`` has the missing topics that a Metadata request may create.
     """
 
     request: Any
@@ -47,17 +49,17 @@ class Verdict(NamedTuple):
 
 
 def unchanged(response: Any) -> Any:
-    """Leave an answer as it is."""
+    """Return a response unchanged."""
     return response
 
 
 def refused(response: Any) -> Verdict:
-    """Return the verdict of a request that is refused whole."""
+    """Return the verdict that refuses the whole request with a response."""
     return Verdict(None, response, unchanged)
 
 
 def refuse(request: Any, rights: RequestRights, why: Refusal) -> Verdict:
-    """Refuse a whole request, in the form of its answer; or with the response given."""
+    """Refuse a whole request: with a given response, or with a denial in the form of its answer."""
     if not isinstance(why, Denial):
         return refused(why)
     key = rights.row.key
@@ -67,20 +69,21 @@ def refuse(request: Any, rights: RequestRights, why: Refusal) -> Verdict:
 
 
 def denial(code: int, operation: AclOperation, resource_type: ResourceType, name: Any) -> Denial:
-    """Return a refusal that says what was needed."""
+    """Return a denial whose message names the right that is missing."""
     return Denial(
         code, f"Not authorized: {operation.name} on {resource_type.name} {name} is needed."
     )
 
 
 BY_ID: Final = "of that id"
-"""What a refusal says for the name of a topic that the request gave by its id alone."""
+"""Stands in messages for the name of a topic that the request gave by its id alone."""
 
 
 def require_enforceable(row: Row) -> None:
-    """Raise ValueError for a row that the engine cannot enforce in one of its key's versions.
+    """Raise ValueError if the engine cannot enforce a row in one of its key's versions.
 
-    A need of each entry that it asks for must find the entries in the form of the answer.
+    The form of the answer must have entries if the engine asks for a need of each entry, and it can
+    filter an answer only at a path of one array and one field.
     """
     for version in APIS[row.key].versions:
         echo = form_of(row.key, version).echo
@@ -97,7 +100,7 @@ def require_enforceable(row: Row) -> None:
 
 
 def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Hold a request against what its row needs."""
+    """Check a request against its row."""
     row = rights.row
     if row.early is not None and (why := row.early(request, rights.context)) is not None:
         return refuse(request, rights, why)
@@ -110,7 +113,7 @@ def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
 
 
 def check_needs(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Hold a request against the needs of its row that the engine asks for."""
+    """Check a request against those needs of its row that have no name."""
     needs = [
         need
         for need in rights.applying()
@@ -138,7 +141,7 @@ def _is_moot(need: Need, rights: RequestRights) -> bool:
 def _whole_refusal(needs: Iterable[Need], request: Any, rights: RequestRights) -> Refusal | None:
     """Return why the whole request is refused, None if it is not.
 
-    What the request is refused for between its rights comes after the first of them.
+    The row's ``between`` comes after the first right of the whole request, or alone without one.
     """
     between = rights.row.between
     for need in needs:
@@ -154,7 +157,7 @@ def _whole_refusal(needs: Iterable[Need], request: Any, rights: RequestRights) -
 
 
 def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | None:
-    """Return why a need refuses the whole request, None if it does not."""
+    """Return the denial if a need refuses the whole request, None if it does not."""
     counts: dict[ResourceType, Counter[str | None]] = {}
     for target in need.find(request):
         if isinstance(target, int):
@@ -174,7 +177,7 @@ def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | N
 def _check_parts(
     needs: Iterable[Need], request: Any, rights: RequestRights, topics: Topics
 ) -> Verdict:
-    """Refuse the entries that are not allowed, and keep from the answer what it may not show."""
+    """Refuse the entries that are not allowed, and filter the answer if the row says so."""
     form = form_of(rights.row.key, rights.context.api_version)
     request, denials = single_entries(form, request, rights)
     for need in needs:
@@ -194,8 +197,10 @@ def _check_parts(
 def single_entries(
     form: Form, request: Any, rights: RequestRights
 ) -> tuple[Any, dict[int, Denial]]:
-    """Return the request without repetitions that are one entry, and which entries are refused
-    for being repeated, by their positions; as the row says.
+    """Treat entries that the request repeats as the row's ``repeats`` says.
+
+    Returns the request, without repetitions that count as one entry, and the denials of the entries
+    that are refused for being repeated, by their positions.
     """
     if form.echo is None or rights.row.repeats is Repeats.ANSWERED:
         return request, {}
@@ -227,9 +232,9 @@ def entry_denials(
     topics: Topics,
     refused_already: Iterable[int] = (),
 ) -> dict[int, Denial]:
-    """Return what the need refuses of the entries that an echo repeats, by their positions.
+    """Return the denials of the entries that a need refuses, by their positions.
 
-    Nothing is asked for entries that are ``refused_already``.
+    The authorizer is not asked about entries that are ``refused_already``.
     """
     asked = getattr(request, echo.asked) or ()
     over = set(refused_already)
@@ -254,7 +259,7 @@ def entry_denials(
 def _entry_denial(
     need: Each, echo: Echo, entry: Any, resource_type: ResourceType, name: str | None
 ) -> Denial:
-    # A message must not tell the name of a topic that the client gave by its id.
+    # The message must not tell the name of a topic that the client gave by its id.
     is_told = resource_type is ResourceType.CLUSTER or name in echo.key_of(entry)
     shown = name if is_told else BY_ID
     return denial(REFUSAL[resource_type], need.operation, resource_type, shown)
@@ -281,9 +286,9 @@ def part(
     rights: RequestRights,
     denials: Mapping[int, Denial],
 ) -> Verdict:
-    """Part a request into what goes on and the entries that ``denials`` refuse, by position.
+    """Divide a request into the part that passes and the entries that ``denials`` refuse.
 
-    The answer to what went on gets the refused entries back.
+    ``denials`` are by the position of the entry. The refused entries are put back into the answer.
     """
     echo = form.echo
     if echo is None or not denials:

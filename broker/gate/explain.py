@@ -1,4 +1,4 @@
-"""Why a request is answered as it is: each check that the gate made, and what decided it."""
+"""Explains why a request is allowed or refused: each decision, and the rule that made it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aclbroker.broker.gate.topics_known import Topics
 
 
 class Check(NamedTuple):
-    """One decision: what was asked, whether it is allowed, and the rule or ACL that decided."""
+    """One decision: the question, whether it is allowed, and the rule or ACL that decided."""
 
     action: Action
     allowed: bool
@@ -23,10 +23,10 @@ class Check(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The checks in the order in which they were made; what may be answered, and the refusal.
+    """The checks in the order in which they were made, and their outcome.
 
-    ``allowed`` is the request or the part of it that passes, None if nothing does; then ``refusal``
-    is the whole answer.
+    ``allowed`` is the part of the request that passes. It is None if no part does; then ``refusal``
+    is the answer.
     """
 
     checks: list[Check]
@@ -35,7 +35,7 @@ class Explanation(NamedTuple):
 
 
 class _Notes:
-    """Takes note of every decision."""
+    """An observer that notes every decision."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
@@ -64,9 +64,9 @@ def explain(
     topics: Topics,
     profile: Profile = Profile.KAFKA,
 ) -> Explanation:
-    """Hold a request of ``context.api_key`` against the gate, and tell each step.
+    """Check a request of ``context.api_key`` and return each step of the check.
 
-    Raises KeyError for a key that the gate does not know: such a request is not answered at all.
+    Raises KeyError for a key without a row; requests of such a key are not answered at all.
     """
     notes = _Notes()
     rights = RequestRights(GATE[context.api_key], context, authorizer, notes, profile)

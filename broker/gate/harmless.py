@@ -1,7 +1,7 @@
-"""Fields of answers that look as if they told of a topic, a group or a secret, and do not.
+"""Fields of answers that look as if they disclosed a topic, a group or a secret, and do not.
 
-tests/gate/test_every_field.py demands of each text, each id and each number of such a name that it
-is declared in `broker.gate.shown` or stands here with a reason. Nothing else reads this.
+tests/gate/test_every_field.py demands that each text, each id, and each number with such a name is
+declared in `broker.gate.shown` or listed here with a reason. Nothing else reads these tables.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EVERYWHERE: Final[Mapping[str, str]] = {
     "cluster_id": "The cluster's own id, which is told to everybody.",
     "entity_type": "One of a few words.",
 }
-"""Reasons by the name of a field, in whatever answer it stands."""
+"""The reasons for fields that are harmless in every answer, by the name of the field."""
 
 HARMLESS: Final[Mapping[str, str]] = {
     "Produce responses.partition_responses.record_errors.batch_index_error_message": (
@@ -99,4 +99,4 @@ HARMLESS: Final[Mapping[str, str]] = {
     "StreamsGroupDescribe groups.members.client_tags.key": "A tag that a client chose.",
     "StreamsGroupDescribe groups.members.client_tags.value": "A tag that a client chose.",
 }
-"""Reasons by the name of the API and the path of a field."""
+"""The reasons for single fields, by the name of the API and the path of the field."""

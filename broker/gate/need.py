@@ -1,8 +1,8 @@
-"""The words that the table of needs is written in.
+"""The declarations that the table of needs consists of.
 
-A row needs operations on resources: of the `whole` request, of `each` entry of an array, or to
-`keep` entries of the answer. A need with a `name` is asked for by that name, in the API's own
-function or its handler; all others are asked for by the engine.
+A row needs operations on resources: for the `whole` request, for `each` entry of an array, or to
+`keep` entries of the answer. The API's own function or its handler asks for a need that has a
+``name``; the engine asks for all others.
 """
 
 from __future__ import annotations
@@ -26,25 +26,26 @@ REFUSAL: Final = {
     ResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
     ResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
 }
-"""The code that refuses, by the type of the resource."""
+"""The error code of a missing right, by the type of the resource."""
 
 
 class Profile(Enum):
-    """Whose rules: Kafka 4.3's own, or those of its documentation's table of API keys."""
+    """Which rules hold: those of Kafka 4.3's code, or those that its documentation lists."""
 
     KAFKA = "kafka-4.3"
     DOCUMENTED = "documented"
 
 
 Target = tuple[ResourceType, str | None] | int
-"""A resource; or an error code, for an entry that cannot have one."""
+"""The type and name of a resource, or the error code of an entry that has no valid one."""
 
 FindAll = Callable[[Any], Iterable[Target]]
-"""Finds all resources that a request as a whole is about."""
+"""Takes a request; returns all resources that it as a whole is about."""
 
 FindOne = Callable[[Any, Any, Any], Target]
-"""Finds the resource that an entry is about: takes the entry, the request, and what is known of
-topics (`topics_known.Topics`).
+"""Takes an entry, the request and what is known of topics (`topics_known.Topics`).
+
+Returns the resource that the entry is about.
 """
 
 ALL_VERSIONS: Final = range(0x7FFF)
@@ -52,8 +53,9 @@ ALL_VERSIONS: Final = range(0x7FFF)
 
 @dataclass(frozen=True)
 class Broader:
-    """A broader right, beside which a need asks for nothing: the operation on the cluster or, with
-    ``anywhere``, on any resource of that type (KIP-679).
+    """A broader right; a session that has it does not need the narrower one.
+
+    It is the operation on the cluster or, with ``anywhere``, on any resource of a type (KIP-679).
     """
 
     operation: AclOperation
@@ -61,47 +63,47 @@ class Broader:
     log_if_denied: ClassVar[bool] = False
 
     def __str__(self) -> str:
-        """Return it in the words of the documentation."""
+        """Return the right as docs/gate.md prints it."""
         place = "the Cluster" if self.anywhere is None else f"any {self.anywhere.name.title()}"
         return f"{self.operation.name} on {place}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """What all needs have in common."""
+    """The fields that all needs have."""
 
     operation: AclOperation
     types: tuple[ResourceType, ...]
     """The types that the resource may have."""
     name: str = ""
-    """The name by which an API's own function or its handler asks for it; "": the engine asks."""
+    """The name by which the API's own function or handler asks for it; the engine asks if ""."""
     versions: range = ALL_VERSIONS
     profile: Profile | None = None
-    """The profile to which the need belongs; None: both."""
+    """The only profile in which the need holds; None means both."""
     when: Callable[[Any], bool] | None = None
-    """Returns of a request whether the need applies; its docstring is what docs/gate.md prints."""
+    """Returns whether the need applies to a request; docs/gate.md prints its docstring."""
     unless: Broader | None = None
     log_if_denied: bool = True
-    """Whether the audit log shows a denial at its usual level, as in Kafka's AuthHelper."""
+    """Whether a denial is logged at its usual level: ``logIfDenied`` of Kafka's AuthHelper."""
 
     scope: ClassVar[str]
-    """What a missing right refuses, as docs/gate.md prints it."""
+    """What is refused if the right is missing, as docs/gate.md prints it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Whole(Need):
-    """Needed for the request as a whole."""
+    """A right that the whole request needs."""
 
     find: FindAll
     code: int | None = None
-    """What refuses, if it is not the resource type's own code."""
+    """The error code, if it is not the one of the resource type."""
 
     scope: ClassVar = "the request"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Each(Need):
-    """Needed for each entry of the array that the answer echoes."""
+    """A right that each entry needs, in the array of the request that the answer repeats."""
 
     find: FindOne
     counted: str = ""
@@ -109,24 +111,24 @@ class Each(Need):
     topic; "" counts the entry.
     """
     others: int | None = None
-    """What entries get that are allowed beside some that are not, where it is all or nothing."""
+    """The code of the allowed entries if others are refused, for APIs that do all or nothing."""
 
     scope: ClassVar = "the entry"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Keep(Need):
-    """Needed to see an entry of an answer's array, or a field; without it that is left out."""
+    """A right to see an entry or a field of the answer, which is left out without it."""
 
     shown: str
-    """The path of fields in the answer, down to the one that is shown or names the resource."""
+    """The path to the field of the answer that is shown, or that names the resource."""
     log_if_denied: bool = False
 
     scope: ClassVar = "nothing: it is left out of the answer"
 
 
 class Repeats(Enum):
-    """What becomes of entries that a request names more than once."""
+    """How entries are answered that a request names more than once."""
 
     ANSWERED = "each is answered"
     REFUSED = "each is refused with 42"
@@ -135,37 +137,39 @@ class Repeats(Enum):
 
 
 Refusal = Denial | Any
-"""Why a request is refused; or the whole response that refuses it."""
+"""The error that refuses a request, or the whole response that does."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """What one API key needs."""
+    """The rights that requests of one API key need, and what else the gate does with them."""
 
     key: ApiKey
     kafka: str
-    """The method of Kafka 4.3 that has the rule: of KafkaApis, if no other class is named."""
+    """The method of Kafka 4.3 that has the rule; it is in KafkaApis if no class is named."""
     needs: tuple[Need, ...] = ()
     exempt: str = ""
-    """Why the key needs no right, if it needs none."""
+    """The reason if the key needs no right, else ""."""
     note: str = ""
     early: Callable[[Any, RequestContext], Refusal | None] | None = None
-    """Refuses a request for what it is, before any right is asked for."""
+    """Refuses a request that is invalid, before any right is checked."""
     between: Callable[[Any, RequestContext], Refusal | None] | None = None
-    """The same between the rights of the whole request that come first and all others."""
+    """Refuses an invalid request after the first right of the whole request."""
     repeats: Repeats = Repeats.ANSWERED
     own: Callable[..., Any] | None = None
-    """The API's own function in place of the engine: takes the request, its `RequestRights` and
-    what is known of topics; returns a `Verdict`.
+    """The API's own function, which is called in place of the engine.
+
+    It takes the request, its `RequestRights` and what is known of topics, and returns a `Verdict`.
     """
     hides: bool = False
-    """Whether a standalone broker's answer passes through `showing`, which leaves out what the
-    session may not see; a gateway's always does.
+    """Whether `showing` filters the answer that a standalone broker makes itself.
+
+    Answers of another broker behind a gateway must always be filtered.
     """
     operations_of: tuple[ResourceType, ...] = ()
     """The types of resources whose authorized operations the answer shows (KIP-430)."""
     resolves: tuple[str, ...] = ()
-    """Where the request has topic ids that stand for names, and names whose existence matters."""
+    """Paths in the request to topic ids to resolve, and to names whose existence matters."""
     _applying: dict[tuple[int, Profile], tuple[Need, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -175,7 +179,7 @@ class Row:
     )
 
     def named(self, version: int, profile: Profile) -> dict[str, Need]:
-        """Return by their names the needs that hold in a version and a profile."""
+        """Return the needs with a name that hold in a version and a profile, by name."""
         key = version, profile
         if key not in self._named:
             applying = self.applying(version, profile)
@@ -195,7 +199,7 @@ class Row:
 
 
 def named(resource_type: ResourceType, field_name: str) -> FindOne:
-    """Find the resource in a field of an entry; "" is the entry itself."""
+    """Return a function that finds an entry's resource in a field; "" is the entry itself."""
 
     def find(entry: Any, _request: Any, _topics: Any) -> Target:
         return resource_type, getattr(entry, field_name) if field_name else entry
@@ -211,8 +215,10 @@ def whole(
     names: Callable[[Any], Iterable[str | None]] | None = None,
     **more: Any,
 ) -> Whole:
-    """Need an operation for the request as a whole: on the resource that a field names, on all of
-    several ``names``, or on the cluster.
+    """Declare a right that the whole request needs.
+
+    It is needed on the resource that a field names, on all resources that ``names`` returns or,
+    with neither, on the cluster.
     """
 
     def find(request: Any) -> Iterable[Target]:
@@ -224,56 +230,56 @@ def whole(
 
 
 def whole_by(operation: AclOperation, find: FindAll, *types: ResourceType, **more: Any) -> Whole:
-    """Need an operation for the request as a whole, on resources that a function finds."""
+    """Declare a right that the whole request needs, on the resources that a function finds."""
     return Whole(operation=operation, types=types, find=find, **more)
 
 
 def each(
     operation: AclOperation, resource_type: ResourceType, field_name: str = "", **more: Any
 ) -> Each:
-    """Need an operation for each entry, on the resource that a field of it names, or it itself."""
+    """Declare a right that each entry needs, on the resource in a field ("" is the entry)."""
     find = named(resource_type, field_name)
     return Each(operation=operation, types=(resource_type,), find=find, **more)
 
 
 def each_by(operation: AclOperation, find: FindOne, *types: ResourceType, **more: Any) -> Each:
-    """Need an operation for each entry, on the resource that a function finds."""
+    """Declare a right that each entry needs, on the resource that a function finds."""
     return Each(operation=operation, types=types, find=find, **more)
 
 
 def keep(operation: AclOperation, resource_type: ResourceType, shown: str, **more: Any) -> Keep:
-    """Need an operation to see what stands at a path of the answer, such as ``groups.group_id``."""
+    """Declare a right to see what is at a path of the answer, such as ``groups.group_id``."""
     return Keep(operation=operation, types=(resource_type,), shown=shown, **more)
 
 
 def on_cluster(operation: AclOperation) -> Broader:
-    """Name the broader right to do the operation on the cluster."""
+    """Return the broader right to do the operation on the cluster."""
     return Broader(operation)
 
 
 def anywhere(operation: AclOperation, resource_type: ResourceType) -> Broader:
-    """Name the broader right to do the operation on any resource of a type (KIP-679)."""
+    """Return the broader right to do the operation on any resource of a type (KIP-679)."""
     return Broader(operation, resource_type)
 
 
 def since(version: int) -> range:
-    """Name the versions from one on."""
+    """Return all versions from one on."""
     return range(version, ALL_VERSIONS.stop)
 
 
 def until(version: int) -> range:
-    """Name the versions up to one."""
+    """Return all versions up to one, with it."""
     return range(version + 1)
 
 
 def row(key: ApiKey, kafka: str, *needs: Need, **more: Any) -> Row:
-    """Write a row: the key, the method of Kafka that has the rule, and what is needed."""
+    """Declare a row: the key, the method of Kafka that has the rule, and the needs."""
     return Row(key, kafka, needs, **more)
 
 
 def exempt(key: ApiKey, kafka: str, why: str, *needs: Need, **more: Any) -> Row:
-    """Write the row of a key that is refused to nobody, and say why.
+    """Declare the row of a key that needs no right, with the reason.
 
-    Its needs are asked for by name: they decide what of the answer is shown.
+    Its needs have names, and decide only what the answer shows.
     """
     return Row(key, kafka, needs, exempt=why, **more)

@@ -1,4 +1,4 @@
-"""OffsetFetch and DescribeShareGroupOffsets: topics inside groups, each with a right of its own."""
+"""OffsetFetch and DescribeShareGroupOffsets, which need rights on groups and on their topics."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SHARE_OFFSETS: Final = echo(
 
 
 def check_offset_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Ask for the group or groups, then for the topics of each."""
+    """Check the rights on the groups (one before version 8), then on the topics of each."""
     if rights.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
         return _check_groups(request, rights, topics, _OFFSETS)
     if not rights.allowed("group", (request.group_id,)):
@@ -45,7 +45,7 @@ def check_offset_fetch(request: Any, rights: RequestRights, topics: Topics) -> V
 
 
 def check_share_group_offsets(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Ask for the groups, then for the topics of each."""
+    """Check the rights on the groups, then on the topics of each."""
     return _check_groups(request, rights, topics, _SHARE_OFFSETS)
 
 
@@ -57,7 +57,7 @@ def _group_denial(rights: RequestRights, group_id: str) -> Denial:
 
 @dataclass
 class _Owner:
-    """What has topics: a group, or a request that has one group."""
+    """A struct of the request with topics: a group, or the request itself if it has one group."""
 
     asked: Any
     rights: RequestRights
@@ -75,7 +75,7 @@ class _Owner:
         self.allowed = without(self.asked, "topics", self.denials) if self.denials else self.asked
 
     def complete(self, owner: Any) -> Callable[[Any], Any]:
-        """Return what puts the refused topics back into an answer of class ``owner``."""
+        """Return a function that puts the refused topics back into an answer of class ``owner``."""
 
         def put_back(answered: Any) -> Any:
             if answered.error_code:
@@ -93,7 +93,7 @@ class _Owner:
         return put_back
 
     def _seen(self, answered: Any) -> list[Any]:
-        """Return the topics that may be described, of all that the group has offsets of."""
+        """Return those of a group's topics that the session may describe."""
         name_field = self.echo.keys[0][0]
 
         def name_of(topic: Any) -> str | None:

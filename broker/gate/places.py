@@ -1,8 +1,9 @@
-"""Paths to fields of messages, and what stands there.
+"""Paths to fields of messages, and the values at a path.
 
-A path names fields and all that they stand in: ``topics.name|topic_id`` are two fields of which
-either tells what an entry is about, ``results.resource_type+resource_name`` two that tell it
-together, and ``group_ids[]`` is an array of bare values.
+A path has the names of the arrays and structs that lead to a field, and of the field. In
+``topics.name|topic_id`` either of two fields identifies an entry, and in
+``results.resource_type+resource_name`` both do together. ``group_ids[]`` is an array of bare
+values.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ _EMPTY: Final = frozenset((None, "", ZERO_UUID))
 
 
 class Place(NamedTuple):
-    """A path in parts: the way to the owners of an array, the array, the fields of its entries.
+    """A parsed path: the way to the owners of an array, the array, and the fields of its entries.
 
-    Without fields the entries are bare values. With ``joined`` the fields tell together what an
-    entry is about, without it each of them does.
+    Without fields the entries are bare values. If ``joined``, all fields together identify an
+    entry; otherwise each of them does.
     """
 
     owners: tuple[str, ...]
@@ -32,7 +33,7 @@ class Place(NamedTuple):
 
 
 def place(path: str) -> Place:
-    """Return the parts of a path."""
+    """Parse a path."""
     if path.endswith("[]"):
         *owners, array = path.removesuffix("[]").split(".")
         return Place(tuple(owners), array)
@@ -41,7 +42,7 @@ def place(path: str) -> Place:
 
 
 def fields_of(*paths: str) -> list[str]:
-    """Return the paths of single fields that some paths name."""
+    """Return the path of each single field in some paths."""
     found = []
     for path in paths:
         owner, dot, names = path.removesuffix("[]").rpartition(".")
@@ -50,7 +51,7 @@ def fields_of(*paths: str) -> list[str]:
 
 
 def owners_in(roots: Sequence[Any], place: Place) -> Sequence[Any]:
-    """Return the objects that have a place's array, from some that its path begins at."""
+    """Return the objects that own the array of a place, starting from ``roots``."""
     found = roots
     for name in place.owners:
         found = [inner for each in found for inner in values_of(getattr(each, name))]
@@ -58,7 +59,7 @@ def owners_in(roots: Sequence[Any], place: Place) -> Sequence[Any]:
 
 
 def entries_in(roots: Sequence[Any], place: Place) -> list[Any]:
-    """Return the entries of a place's arrays."""
+    """Return the entries of all arrays at a place, starting from ``roots``."""
     return [
         entry
         for owner in owners_in(roots, place)
@@ -67,7 +68,7 @@ def entries_in(roots: Sequence[Any], place: Place) -> list[Any]:
 
 
 def values_of(value: Any) -> Sequence[Any]:
-    """Return the entries of an array; a struct that is no array is its only one, null has none."""
+    """Return the entries of an array; a single struct is its only entry, and null has none."""
     if value is None:
         return ()
     return value if isinstance(value, list | tuple) else (value,)
@@ -75,8 +76,9 @@ def values_of(value: Any) -> Sequence[Any]:
 
 @cache
 def ids_in(place: Place) -> Callable[[Any], Collection[Any]]:
-    """Return what reads from an entry the values that tell it from others: its only field, or all
-    together, or those of several that are not empty.
+    """Return a function that reads the values that identify an entry.
+
+    They are its only field, all fields together if they are joined, else each that is not empty.
     """
     if not place.fields:
         return lambda entry: (entry,)

@@ -1,4 +1,4 @@
-"""Refusals of whole requests that no echo declares, since they gather what the request spreads."""
+"""Refusals whose entries repeat no single array of the request, so that no echo declares them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
 
 
 def refuse_alter_replica_log_dirs(request: Any, denial: Denial) -> AlterReplicaLogDirsResponse:
-    """Refuse the partitions of all directories in one list of topics."""
+    """Refuse all partitions; the request groups its topics by directory, the answer does not."""
     return AlterReplicaLogDirsResponse(
         results=[
             AlterReplicaLogDirTopicResult(
@@ -36,7 +36,10 @@ def refuse_alter_replica_log_dirs(request: Any, denial: Denial) -> AlterReplicaL
 def refuse_alter_scram_credentials(
     request: Any, denial: Denial
 ) -> AlterUserScramCredentialsResponse:
-    """Refuse each user once, in the order of their names, whatever was to be changed of them."""
+    """Refuse all changes, with one result for each user, sorted by name.
+
+    A user may have several changes in a request, and the answer still has one entry for each user.
+    """
     users = {change.name for change in (*request.deletions, *request.upsertions)}
     return AlterUserScramCredentialsResponse(
         results=[AlterUserScramCredentialsResult(user, *denial) for user in sorted(users)]

@@ -1,7 +1,7 @@
-"""The rights of one request's session: the only way to ask the authorizer, for what a row declares.
+"""The rights of a request's session: the gate's only access to the authorizer.
 
-The engine asks for the needs of the request's row. An API's own function and its handler ask for
-them by name. Nothing else can be asked, so that the table of needs is the whole of what is asked.
+The engine asks for the needs of the request's row; the API's own function and its handler ask for
+them by name. Nothing that the row does not declare can be asked, so the table of needs is complete.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from aclbroker.broker.gate.need import Broader, Need, Profile, Row
 
 
 class Observer(Protocol):
-    """Takes note of decisions: for the audit log, and for who asks why."""
+    """Records decisions, for the audit log or for an explanation."""
 
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
-        """Return which decisions to take note of: of the denied (False) and the allowed ones
-        (True). It is asked first, so that what nobody wants to know costs nothing.
+        """Return which decisions to record: False stands for denied and True for allowed ones.
+
+        It is called before `record`, so that decisions that nobody wants cost nothing.
         """
 
     def record(
@@ -32,15 +33,16 @@ class Observer(Protocol):
         *,
         log_if_denied: bool = True,
     ) -> None:
-        """Take note of decisions that are wanted, each with the resource's name and how often the
-        request names it.
+        """Record the wanted decisions.
+
+        ``decided`` has the name of each resource, how often the request names it, and the decision.
         """
 
 
 class RequestRights:
-    """What the session of one request may do of what the row of its API key declares.
+    """The rights of one request's session, limited to those that the row of its API key declares.
 
-    Without an ``authorizer`` everything is allowed. A null name is allowed to nobody.
+    Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
     """
 
     __slots__ = ("_authorizer", "_held", "_observer", "context", "profile", "row")
@@ -68,7 +70,7 @@ class RequestRights:
     ) -> set[str | None]:
         """Return the names on which the operation of a need is allowed.
 
-        ``counts`` has how often the request names each; the audit log tells it.
+        ``counts`` has how often the request names each resource, for the audit log.
         """
         if None in counts:
             counts = {name: count for name, count in counts.items() if name is not None}
@@ -80,7 +82,7 @@ class RequestRights:
         allowed = {name for name, each in zip(counts, decisions, strict=True) if each.allowed}
         loud = need.log_if_denied
         wanted = self._observer.wanted(log_if_denied=loud)
-        # Most requests are allowed whole, and most audit logs want denials alone.
+        # A shortcut: most requests are allowed as a whole, and most audit logs record only denials.
         if wanted and (True in wanted or len(allowed) < len(counts)):
             decided = [
                 (name, count, decision)
@@ -106,7 +108,7 @@ class RequestRights:
         return self.row.applying(self.context.api_version, self.profile)
 
     def need(self, name: str) -> Need | None:
-        """Return the row's need of a name, None if none applies to this version and profile.
+        """Return the row's need with a name, None if it does not hold in this version and profile.
 
         Raises KeyError for a name that the row does not declare.
         """
@@ -116,7 +118,7 @@ class RequestRights:
         return need
 
     def declared(self, name: str) -> Need:
-        """Return the first of the row's needs of a name, whether it applies or not.
+        """Return the row's first need with a name, whether or not it holds.
 
         Raises KeyError for a name that the row does not declare.
         """
@@ -128,13 +130,13 @@ class RequestRights:
     def allowed(
         self, name: str, resources: Mapping[str | None, int] | Iterable[str | None]
     ) -> set[str | None]:
-        """Return the resources that the row's need of a name allows, or a broader right.
+        """Return the resources on which the row's need with a name, or a broader right, is allowed.
 
-        All are allowed if the need does not apply to this version and profile. ``resources`` are
-        names, or how often the request names each. Raises KeyError as `need` does.
+        All are allowed if the need does not hold in this version and profile. ``resources`` has the
+        names, or maps them to how often the request has each. Raises KeyError as `need` does.
         """
         need = self.need(name)
-        # A dict first: to ask for the abstract type takes as long as to decide.
+        # dict is listed first, since isinstance of an abstract type takes as long as a decision.
         counts = (
             resources if isinstance(resources, (dict, Mapping)) else dict.fromkeys(resources, 1)
         )
@@ -143,11 +145,11 @@ class RequestRights:
         return self.ask(need, need.types[0], counts)
 
     def holds(self, name: str) -> bool:
-        """Return whether the row's need of a name holds on the cluster. Raises KeyError."""
+        """Return whether a need is allowed on the cluster. Raises KeyError as `need` does."""
         return bool(self.allowed(name, (CLUSTER_NAME,)))
 
     def is_moot(self, need: Need) -> bool:
-        """Return whether the session has a broader right, beside which a need asks for nothing.
+        """Return whether the session has the broader right that makes a need unnecessary.
 
         The authorizer is asked once for each broader right of a request.
         """
@@ -166,9 +168,9 @@ class RequestRights:
         return bool(self.ask(broader, ResourceType.CLUSTER, {CLUSTER_NAME: 1}))
 
     def operations(self, resource_type: ResourceType, name: str) -> int:
-        """Return what the session may do with a resource, as a bit field of operations (KIP-430).
+        """Return the operations that the session may do on a resource, as a bit field (KIP-430).
 
-        Raises KeyError if the row does not declare that its answer shows them.
+        Raises KeyError if the row does not list the resource type in ``operations_of``.
         """
         if resource_type not in self.row.operations_of:
             raise KeyError(f"{self.row.key.name} shows no operations of {resource_type.name}")
@@ -178,5 +180,5 @@ class RequestRights:
 
 
 def names_of(entries: Collection[object], field: str) -> dict[str | None, int]:
-    """Return the names in a field of entries, each once, to be asked for."""
+    """Return the different names in a field of entries, each with the count 1."""
     return dict.fromkeys((getattr(entry, field) for entry in entries), 1)

@@ -1,7 +1,7 @@
 """Takes out of a decoded answer what the session may not see, as `broker.gate.shown` declares it.
 
-The request is the one that was forwarded: what of it was refused is no longer in it, and is put
-back into the answer afterwards. Nothing here waits: who forwards resolves `unnamed` ids first.
+The request is the part that was allowed; the refused entries are put back into the answer
+afterwards. Nothing here waits for I/O, so a gateway has to resolve the ids of `unnamed` first.
 """
 
 from __future__ import annotations
@@ -37,15 +37,14 @@ _UNKNOWN_OPERATIONS: Final = -(1 << 31)
 _HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
 
 Visible = Callable[[Any], bool]
-"""Tells whether the session may see an entry."""
+"""Returns whether the session may see an entry."""
 
 
 def show(request: Any, response: Any, rights: RequestRights, topics: TopicNames) -> Any:
-    """Return the decoded response without what the session may not see; it is changed in place.
+    """Remove from a decoded response what the session may not see; changes and returns it.
 
-    Tagged fields that the declarations do not know go, too: whatever they tell, nobody has said
-    who may see it. Raises KeyError for a key that `SHOWN` does not have, and if it has a right
-    that the key's row does not need.
+    Unknown tagged fields are removed as well, since nothing declares who may see them. Raises
+    KeyError for a key that is not in `SHOWN`, and if `SHOWN` has a right that the key's row lacks.
     """
     view = View(request, rights, topics)
     lines = SHOWN[rights.row.key]
@@ -66,13 +65,13 @@ def show(request: Any, response: Any, rights: RequestRights, topics: TopicNames)
                 _set_operations(line, response, view)
             case Tokens():
                 _show_tokens(line, response, view)
-            case _:  # Nodes and what goes along with the rest.
+            case _:  # Nodes and Along hide nothing.
                 pass
     return response
 
 
 def unnamed(key: int, response: Any) -> set[bytes]:
-    """Return the topic ids of an answer whose names `show` needs to decide who may see them."""
+    """Return the topic ids in a response whose names `show` needs for its decisions."""
     found: set[bytes] = set()
     for line in SHOWN[key]:
         for roots, place in _places_of_topics(line, response):
@@ -84,7 +83,7 @@ def unnamed(key: int, response: Any) -> set[bytes]:
 
 
 def _places_of_topics(line: Line, root: Any) -> Iterator[tuple[Sequence[Any], Place]]:
-    """Yield where topics are that need a right, with the objects at which the places begin."""
+    """Yield the places of topics that need a right, each with the objects where its path begins."""
     match line:
         case Echoed(resource=ResourceType.TOPIC, all_to=AclOperation()):
             yield [root], line.place
@@ -129,7 +128,7 @@ def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
 
     def is_asked(entry: Any) -> bool:
         ids = ids_of(entry)
-        # An entry without a name and an id tells of nothing.
+        # An entry with neither a name nor an id discloses nothing.
         return not ids or not asked.isdisjoint(ids)
 
     return is_asked
@@ -171,7 +170,7 @@ def _keep(
     refusal: Refusal | None,
     view: View,
 ) -> None:
-    """Take out of each array what is not visible, or refuse it; a single struct becomes null."""
+    """Remove or refuse the entries of each array that are not visible; a struct becomes null."""
     for owner in owners_in(roots, place):
         hidden = [entry for entry in values_of(getattr(owner, place.array)) if not visible(entry)]
         if refusal is not None:
@@ -248,7 +247,7 @@ def _set_operations(line: Operations, response: Any, view: View) -> None:
 
 def _operations(line: Operations, owner: Any, view: View) -> int:
     name = getattr(owner, line.key) if line.key else CLUSTER_NAME
-    # Kafka tells them of topics that are missing, but not of groups.
+    # As in Kafka, an entry with an error has no operations, unless it is a topic.
     failed = line.resource is not ResourceType.TOPIC and owner.error_code
     if failed or name is None:
         return _UNKNOWN_OPERATIONS
@@ -282,7 +281,7 @@ def _show_tokens(line: Tokens, response: Any, view: View) -> None:
 
 
 def _concerned(token: Any) -> set[str]:
-    """Name those whom a token concerns: its owner, who asked for it, and its renewers."""
+    """Return the principals whom a token concerns: its owner, its requester and its renewers."""
     requester = f"{token.token_requester_principal_type}:{token.token_requester_principal_name}"
     return {_principal(token), requester, *(_principal(renewer) for renewer in token.renewers)}
 
@@ -301,7 +300,7 @@ def _drop_unknown_tags(message: Any) -> None:
 
 @cache
 def _structs(cls: Any) -> tuple[str, ...]:
-    """Name the fields of a class that have structs."""
+    """Return the names of the fields of a class that contain structs."""
     kinds = {
         each.name: each.metadata["spec"].kind
         for each in dataclasses.fields(cls)

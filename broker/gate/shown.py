@@ -1,12 +1,13 @@
-"""What answers show: for each API key, of which topics, groups and transactions, and to whom.
+"""What answers show: for each API key, which topics, groups and transactions, and to whom.
 
-It is the other side of `broker.gate.table`, for answers that know more than the session may: those
-of a cluster behind a gateway, asked with the gateway's rights. An entry that was not asked for is
-left out; where a request asks for all, the right decides that stands here. `broker.gate.showing`
-does it, and tests/gate/test_every_field.py holds that no field of an answer is forgotten.
+It completes `broker.gate.table` for answers that hold more than the session may see: those of a
+cluster behind a gateway, which were asked for with the gateway's rights. An entry that was not
+asked for is left out. Where a request asks for everything, the right that is declared here decides.
+`broker.gate.showing` applies the declarations, and tests/gate/test_every_field.py makes sure that
+no field of an answer is forgotten.
 
-A right that stands here is also a need of the key's row in `broker.gate.table`, which says beside
-what broader right it is not asked for, and whether a denial is logged.
+Each right here is also a need of the key's row in `broker.gate.table`, which says which broader
+right replaces it and whether a denial is logged.
 """
 
 from __future__ import annotations
@@ -86,9 +87,9 @@ def is_asked_by_id(request: Any) -> Callable[[Any], bool]:
 _LINES: Final[dict[int, tuple[Line, ...]]] = {
     ApiKey.PRODUCE: (
         echoed(TOPIC, "responses.name|topic_id", "topic_data.name|topic_id"), NODES),
-    # A request that continues a session (KIP-227) need name no topic. Kafka asks for READ on all
-    # topics of the session each time, and refuses those on which it is gone
-    # (KafkaApis.handleFetchRequest); to leave them out would say that nothing is new there.
+    # A request that continues a session (KIP-227) may name no topic. Each time Kafka checks READ
+    # on all topics of the session and refuses those on which it has been revoked
+    # (KafkaApis.handleFetchRequest). A topic that is left out would look as if it had no new data.
     ApiKey.FETCH: (
         echoed(TOPIC, "responses.topic|topic_id", "topics.topic|topic_id",
                all_to=READ, all_when=in_session,
@@ -102,12 +103,12 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         operations(CLUSTER, "cluster_authorized_operations", "",
                    "include_cluster_authorized_operations"),
         nodes("brokers.node_id|host|port")),
-    # Between brokers, who have CLUSTER_ACTION.
+    # Brokers send these to each other, and need CLUSTER_ACTION.
     ApiKey.LEADER_AND_ISR: (along("partition_errors.topic_name", "topics.topic_id"),),
     ApiKey.STOP_REPLICA: (along("partition_errors.topic_name"),),
     ApiKey.CONTROLLED_SHUTDOWN: (along("remaining_partitions.topic_name"),),
     ApiKey.OFFSET_COMMIT: (echoed(TOPIC, "topics.name|topic_id"),),
-    # From version 10 on the answer names topics by their ids alone.
+    # From version 10 on the answer has only the ids of topics.
     ApiKey.OFFSET_FETCH: (
         echoed(TOPIC, "topics.name", all_to=DESCRIBE),
         echoed(GROUP, "groups.group_id",
@@ -115,12 +116,13 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
     ApiKey.FIND_COORDINATOR: (
         echoed(None, "coordinators.key", "coordinator_keys[]"),
         nodes("node_id|host|port", "coordinators.node_id|host|port")),
-    # What members tell each other: their subscriptions go to the leader, its assignment to each.
+    # What the members of a group tell each other: their subscriptions go to the leader, and the
+    # leader's assignment goes to each member.
     ApiKey.JOIN_GROUP: (along("members.metadata"),),
     ApiKey.SYNC_GROUP: (along("assignment"),),
-    # What members of a classic group say and are given is bytes, in a form that their clients
-    # choose. Topics may stand in there, and as in Kafka (KafkaApis.handleDescribeGroupsRequest)
-    # DESCRIBE on the group shows them.
+    # Subscriptions and assignments of a classic group are bytes in a format of the clients' choice.
+    # They may contain topics, which DESCRIBE on the group shows, as in Kafka
+    # (KafkaApis.handleDescribeGroupsRequest).
     ApiKey.DESCRIBE_GROUPS: (
         echoed(GROUP, "groups.group_id", "groups[]"),
         along("groups.members.member_metadata|member_assignment"),
@@ -132,7 +134,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
                 replication_factor=-1, configs=None,
                 topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
         sensitive("topics.configs", "value")),
-    # Kafka names a deleted topic that was given by its id to who may not describe it, too.
+    # Kafka tells the name of a topic deleted by its id even to a session that may not describe it.
     ApiKey.DELETE_TOPICS: (
         echoed(TOPIC, "responses.name|topic_id", "topic_names[] topics.name|topic_id"),
         blanked(TOPIC, "responses.name|topic_id", DESCRIBE, is_asked_by_id, name=None)),
@@ -144,7 +146,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
                inside=echoed(TOPIC, "topic_results.name", "topics.name"))),
     ApiKey.WRITE_TXN_MARKERS: (echoed(TOPIC, "markers.topics.name"),),
     ApiKey.TXN_OFFSET_COMMIT: (echoed(TOPIC, "topics.name"),),
-    # DESCRIBE and ALTER on the Cluster are for all ACLs, whatever their resources.
+    # DESCRIBE and ALTER on the Cluster show all ACLs, whatever their resources.
     ApiKey.DESCRIBE_ACLS: (along("resources.resource_name", "resources.acls.principal|host"),),
     ApiKey.DELETE_ACLS: (along("filter_results.matching_acls.resource_name|principal|host"),),
     ApiKey.DESCRIBE_CONFIGS: (
@@ -152,8 +154,8 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         sensitive("results.configs", "value", "synonyms.value")),
     ApiKey.ALTER_CONFIGS: (echoed(None, f"responses.{CONFIGS}", f"resources.{CONFIGS}"),),
     ApiKey.ALTER_REPLICA_LOG_DIRS: (echoed(TOPIC, "results.topic_name", "dirs.topics.name"),),
-    # DESCRIBE on the Cluster shows all topics (KafkaApis.handleDescribeLogDirsRequest), and so do
-    # the rights on it that ELECT_LEADERS and LIST_PARTITION_REASSIGNMENTS need.
+    # DESCRIBE on the Cluster shows all topics here (KafkaApis.handleDescribeLogDirsRequest), as do
+    # the rights on the Cluster that ELECT_LEADERS and LIST_PARTITION_REASSIGNMENTS need.
     ApiKey.DESCRIBE_LOG_DIRS: (
         echoed(TOPIC, "results.topics.name", "topics.topic", all_to=Whoever.ASKS),
         along("results.log_dir")),
@@ -162,7 +164,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
     ApiKey.CREATE_DELEGATION_TOKEN: (
         along("principal_type|principal_name", "token_id|hmac",
               "token_requester_principal_type|token_requester_principal_name"),),
-    # KafkaApis.handleDescribeTokensRequest, DelegationTokenManager.filterToken.
+    # As KafkaApis.handleDescribeTokensRequest and DelegationTokenManager.filterToken.
     ApiKey.DESCRIBE_DELEGATION_TOKEN: (Tokens("tokens"),),
     ApiKey.DELETE_GROUPS: (echoed(GROUP, "results.group_id", "groups_names[]"),),
     ApiKey.ELECT_LEADERS: (
@@ -176,7 +178,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
     ApiKey.OFFSET_DELETE: (echoed(TOPIC, "topics.name"),),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: (along("entries.entity.entity_name"),),
     ApiKey.ALTER_CLIENT_QUOTAS: (along("entries.entity.entity_name"),),
-    # Neither salts nor keys are in an answer: mechanisms and iterations alone.
+    # The answer has mechanisms and iterations, but neither salts nor keys.
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: (
         echoed(USER, "results.user", "users.name", all_to=Whoever.ASKS, all_when=empty),),
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS: (
@@ -193,12 +195,12 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         listed(TOPIC, "transaction_states.topics.topic", DESCRIBE)),
     ApiKey.LIST_TRANSACTIONS: (
         listed(TXN_ID, "transaction_states.transactional_id", DESCRIBE),),
-    # A regular expression is resolved with the rights of who asks the coordinator
-    # (TopicRegexResolver): behind a gateway, with the gateway's.
+    # Kafka resolves a regular expression with the rights of the principal that sends the request
+    # (TopicRegexResolver), which is the gateway's if there is one in between.
     ApiKey.CONSUMER_GROUP_HEARTBEAT: (
         listed(TOPIC, "assignment.topic_partitions.topic_id", DESCRIBE),),
-    # Kafka looks at assigned topics alone (KafkaApis.handleConsumerGroupDescribe), and shows the
-    # names of others that members subscribe to; here they are left out.
+    # Kafka checks only assigned topics (KafkaApis.handleConsumerGroupDescribe) and shows the names
+    # of all others that members subscribe to. Here these are left out without DESCRIBE.
     ApiKey.CONSUMER_GROUP_DESCRIBE: (
         echoed(GROUP, "groups.group_id", "group_ids[]"),
         all_or_refused("groups", "group_id", DESCRIBE,
@@ -206,10 +208,11 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
               "members.target_assignment.topic_partitions.topic_name|topic_id"),
         listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
         GROUP_OPERATIONS),
-    # DESCRIBE_CONFIGS on the Cluster lists all topics and groups, too
+    # DESCRIBE_CONFIGS on the Cluster lists all resources, topics and groups included
     # (KafkaApis.handleListConfigResources).
     ApiKey.LIST_CONFIG_RESOURCES: (along("config_resources.resource_name"),),
-    # Without the cursor the list ends: who forwards must go on behind a hidden topic by itself.
+    # If the cursor's topic is hidden, so is the cursor, and the list ends. A gateway must then ask
+    # for the topics behind it itself.
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (
         echoed(TOPIC, "topics.name|topic_id", "topics.name", all_to=DESCRIBE, all_when=empty),
         echoed(TOPIC, "next_cursor.topic_name", "topics.name", all_to=DESCRIBE, all_when=empty),
@@ -222,7 +225,7 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
               "members.assignment.topic_partitions.topic_name|topic_id"),
         listed(TOPIC, "groups.members.subscribed_topic_names[]", DESCRIBE),
         GROUP_OPERATIONS),
-    # As FETCH: KafkaApis.handleFetchFromShareFetchRequest.
+    # Like FETCH (KafkaApis.handleFetchFromShareFetchRequest).
     ApiKey.SHARE_FETCH: (
         echoed(TOPIC, "responses.topic_id", "topics.topic_id", all_to=READ,
                all_when=in_share_session, refusal=refused("partitions", "partition_index")),
@@ -276,12 +279,12 @@ _NOTHING: Final = (
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
     ApiKey.PUSH_TELEMETRY,
 )
-"""Keys whose answers say how it went, and nothing of what there is."""
+"""Keys whose answers tell only whether the request succeeded."""
 
 SHOWN: Final[Mapping[int, tuple[Line, ...]]] = {**_LINES, **dict.fromkeys(_NOTHING, ())}
-"""What is declared of the answers of each API key."""
+"""The declarations about the answers of each API key."""
 
 
 def describe(key: int) -> list[str]:
-    """Say in plain words what the answers of a key show and do not show."""
+    """Return sentences for docs/gate.md on what the answers of a key show."""
     return list(dict.fromkeys(words for line in SHOWN[key] for words in line.words()))

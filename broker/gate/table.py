@@ -1,13 +1,14 @@
 """The gate: which operation on which resource each API key needs.
 
 It reads like the table "Protocol (API key) | Operation | Resource" of Kafka's documentation, in the
-order of the keys, with the method of Kafka 4.3 that each rule comes from. Codes follow from the
-resource: 29 topic, 30 group, 31 cluster, 53 transactional id. Where Kafka 4.3 and its documentation
-differ, both stand here, each under its profile. A key without a row is refused.
+order of the keys, with the method of Kafka 4.3 that each rule comes from. The error code follows
+from the resource: 29 topic, 30 group, 31 cluster, 53 transactional id. Where Kafka 4.3 and its
+documentation differ, the table has both rules, each under its profile. A key without a row is
+refused.
 
-``whole`` refuses the request, ``each`` an entry of the array that the answer echoes (`answers`),
-``keep`` leaves an entry out of the answer. A need with a ``name`` is asked for by that name, in the
-row's own function or in the handler; all others are asked for by the engine.
+Without the right, ``whole`` refuses the request, ``each`` refuses an entry of the array that the
+answer repeats (`answers`), and ``keep`` leaves an entry out of the answer. The row's own function
+or the handler asks for a need that has a ``name``; the engine asks for all others.
 """
 
 from __future__ import annotations
@@ -64,14 +65,15 @@ DOCUMENTED: Final = Profile.DOCUMENTED
 
 # fmt: off
 _ROWS: Final = (
-    # A transactional batch decides, not the field: without an id it is refused.
+    # What counts is a transactional batch, not the field transactional_id. A request with such a
+    # batch and without an id is refused.
     row(ApiKey.PRODUCE, "handleProduceRequest",
         whole(WRITE, TXN_ID, "transactional_id", when=c.has_transactional_records),
         whole(IDEMPOTENT_WRITE, CLUSTER, when=c.has_idempotent_records, profile=DOCUMENTED),
         each(WRITE, TOPIC, "name", versions=until(12), counted="partition_data"),
         each_by(WRITE, c.topic_by_id, TOPIC, versions=since(13), counted="partition_data"),
         resolves=("topic_data.topic_id",)),
-    # A follower is refused with the topics' code, in each partition.
+    # A follower without CLUSTER_ACTION gets the code of topics (29), in each partition.
     row(ApiKey.FETCH, "handleFetchRequest",
         whole(CLUSTER_ACTION, CLUSTER, when=c.is_follower,
               code=ErrorCode.TOPIC_AUTHORIZATION_FAILED),
@@ -80,7 +82,7 @@ _ROWS: Final = (
                 counted="partitions"),
         resolves=("topics.topic_id",), early=c.unknown_fetch_session),
     row(ApiKey.LIST_OFFSETS, "handleListOffsetRequest", each(DESCRIBE, TOPIC, "name")),
-    # CREATE is asked only for topics that are missing, and never decided by what exists.
+    # CREATE is asked only for missing topics. That a topic exists never grants anything.
     row(ApiKey.METADATA, "handleTopicMetadataRequest",
         each(DESCRIBE, TOPIC, "name", name="describe"),
         each(CREATE, TOPIC, "name", name="create", unless=on_cluster(CREATE), versions=until(3)),
@@ -131,7 +133,7 @@ _ROWS: Final = (
         each_by(CREATE, c.creatable_topic, TOPIC, unless=on_cluster(CREATE)),
         keep(DESCRIBE_CONFIGS, TOPIC, "topics.configs", name="show configs"),
         repeats=Repeats.REFUSED_ONCE),
-    # By name DESCRIBE comes first, and then whether there is such a topic; by id DELETE is enough.
+    # By name, DESCRIBE is checked first and then whether the topic exists. By id, DELETE is enough.
     row(ApiKey.DELETE_TOPICS, "ControllerApis.handleDeleteTopics",
         each_by(DESCRIBE, c.topic_to_delete, TOPIC, name="describe", unless=on_cluster(DELETE),
                 profile=KAFKA),
@@ -173,7 +175,7 @@ _ROWS: Final = (
     row(ApiKey.DESCRIBE_ACLS, "AclApis.handleDescribeAcls", whole(DESCRIBE, CLUSTER)),
     row(ApiKey.CREATE_ACLS, "AclApis.handleCreateAcls", whole(ALTER, CLUSTER)),
     row(ApiKey.DELETE_ACLS, "AclApis.handleDeleteAcls", whole(ALTER, CLUSTER)),
-    # A group's configuration needs the right on the group, even of who may do all on the cluster.
+    # A group's configuration needs the right on the group; rights on the cluster do not replace it.
     row(ApiKey.DESCRIBE_CONFIGS, "ConfigHelper.handleDescribeConfigsRequest",
         each_by(DESCRIBE_CONFIGS, c.config_resource, CLUSTER, TOPIC, GROUP),
         early=c.unknown_config_type),
@@ -247,7 +249,7 @@ _ROWS: Final = (
         keep(DESCRIBE, TOPIC, "groups.members", name="show", log_if_denied=True),
         hides=True, operations_of=(GROUP,),
         note="A group with a topic that may not be described is refused with 29."),
-    # Kafka advertises these two with a telemetry receiver alone, and answers without one, too.
+    # Kafka advertises these two only with a telemetry receiver, but answers them without one, too.
     exempt(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, "handleGetTelemetrySubscriptionsRequest",
            "Any client may ask."),
     exempt(ApiKey.PUSH_TELEMETRY, "handlePushTelemetryRequest", "Any client may push."),
@@ -285,7 +287,7 @@ _ROWS: Final = (
         whole(CLUSTER_ACTION, CLUSTER)),
     row(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, "handleReadShareGroupStateSummaryRequest",
         whole(CLUSTER_ACTION, CLUSTER)),
-    # The coordinator asks for the internal topics that it makes, and nothing makes any here.
+    # Kafka's coordinator checks CREATE for internal topics that it creates. Here none are created.
     row(ApiKey.STREAMS_GROUP_HEARTBEAT, "handleStreamsGroupHeartbeat",
         whole(READ, GROUP, "group_id"),
         whole_by(DESCRIBE, c.topology_resources, TOPIC),
@@ -310,7 +312,7 @@ _ROWS: Final = (
 # fmt: on
 
 GATE: Final[Mapping[int, Row]] = {each_row.key: each_row for each_row in _ROWS}
-"""The rows by API key."""
+"""The row of each API key."""
 
 for _row in _ROWS:
     require_enforceable(_row)

@@ -1,4 +1,4 @@
-"""Delegation tokens have rules of their own (KIP-48, KIP-373)."""
+"""The rules of delegation tokens (KIP-48, KIP-373), which also depend on how the user logged in."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ NO_TYPE: Final = Denial(
 
 
 def may_use_tokens(session: Session) -> bool:
-    """Tell whether a session may ask anything of tokens.
+    """Return whether a session may use the APIs of delegation tokens at all.
 
-    It must have authenticated itself, and not with a token: the rules of Kafka's
-    KafkaApis.allowTokenRequests.
+    It must have authenticated, and not with a token, as in Kafka's KafkaApis.allowTokenRequests.
     """
     is_anonymous = session.security_protocol == "PLAINTEXT" or (
         session.security_protocol == "SSL" and ANONYMOUS in session.principals
@@ -39,12 +38,12 @@ def may_use_tokens(session: Session) -> bool:
 
 
 def owner(request: Any) -> Iterable[str | None]:
-    """Name the user for whom a token is made."""
+    """Return the owner of the token that a request asks for."""
     return [token_owner(request)]
 
 
 def check_create(request: Any, rights: RequestRights, _topics: Topics) -> Verdict:
-    """Ask for CREATE_TOKENS on the owner, if that is somebody else (KIP-373)."""
+    """Check CREATE_TOKENS on the owner if the token is for another user (KIP-373)."""
     session = rights.context.session
     if not may_use_tokens(session):
         return refused(create_refusal(request, session, NOT_ALLOWED))
@@ -61,7 +60,7 @@ def check_create(request: Any, rights: RequestRights, _topics: Topics) -> Verdic
 def create_refusal(
     request: Any, session: Session, denial: Denial, timestamp: int = -1
 ) -> CreateDelegationTokenResponse:
-    """Refuse to create a token; as in Kafka the answer names its owner and who asked for it."""
+    """Refuse to create a token; as in Kafka, the answer names the owner and the requester."""
     requester_type, _, requester = session.principals[0].partition(":")
     owner_type, _, owner_name = (token_owner(request) or session.principals[0]).partition(":")
     return CreateDelegationTokenResponse(

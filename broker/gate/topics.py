@@ -1,4 +1,4 @@
-"""Metadata, DeleteTopics, DescribeTopicPartitions: what exists is told to who may describe it."""
+"""Metadata, DeleteTopics and DescribeTopicPartitions, which show topics only with DESCRIBE."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def creates_missing(request: MetadataRequest) -> bool:
 
 
 def check_metadata(request: MetadataRequest, rights: RequestRights, topics: Topics) -> Verdict:
-    """Take out the topics that may not be described or, where they would be, created.
+    """Refuse the topics that may not be described and the missing ones that may not be created.
 
-    What goes on asks for all topics with None alone, in version 0 too, where the wire has an empty
-    list for that.
+    The request that passes has None as its topics if it asks for all of them, also in version 0,
+    in which an empty list asks for all.
     """
     version = rights.context.api_version
     asked = request.topics
@@ -101,7 +101,7 @@ def _check_ids(
     rights: RequestRights,
     topics: Topics,
 ) -> Verdict:
-    # As in Kafka, one topic id makes the whole request one by ids: names in it are passed over.
+    # As in Kafka, a request with one topic id is taken as one by ids, and names in it are ignored.
     ids = dict.fromkeys(topic.topic_id for topic in asked if topic.topic_id != ZERO_UUID)
     names = {topic_id: topics.name_of(topic_id) for topic_id in ids}
     seen = rights.allowed("describe", list(filter(None, names.values())))
@@ -140,7 +140,8 @@ def _check_names(
         if missing:
             created = rights.allowed("create", missing)
             seen = (seen - missing) | created
-        # That a topic is said to exist must not let it be created: only these names may be.
+        # The topic that was said to exist may be gone by now. It must not be created without the
+        # right, so only ``created`` may be.
         request = _without_creation(request) if seen != created else request
     if len(seen) == len(names):
         return Verdict(request, None, unchanged, frozenset(created))
@@ -159,7 +160,7 @@ def _check_names(
 
 
 def _without_creation(request: MetadataRequest) -> MetadataRequest:
-    # A third of what dataclasses.replace takes, for every Metadata.
+    # Takes a third of the time of dataclasses.replace, which counts in every Metadata.
     return MetadataRequest(
         request.topics,
         False,
@@ -169,11 +170,11 @@ def _without_creation(request: MetadataRequest) -> MetadataRequest:
 
 
 def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Ask for DESCRIBE and DELETE of each topic, and delete what may be deleted.
+    """Check DESCRIBE and DELETE on each topic, and refuse the topics that may not be deleted.
 
-    The rules of Kafka's ControllerApis.deleteTopics. By name DESCRIBE decides whether it is told
-    that there is no such topic. By id DELETE is enough, and DESCRIBE shows the name of a topic that
-    is refused. That a topic exists only chooses between refusals.
+    The rules are those of Kafka's ControllerApis.deleteTopics. By name, the answer says that a
+    topic does not exist only with DESCRIBE on it. By id, DELETE is enough, and the name of a
+    refused topic is told only with DESCRIBE. Whether a topic exists only chooses between refusals.
     """
     form = form_of(rights.row.key, rights.context.api_version)
     request, denials = single_entries(form, request, rights)
@@ -229,9 +230,9 @@ def _name_topics(names: Mapping[bytes, str], response: Any) -> Any:
 def check_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, rights: RequestRights, _topics: Topics
 ) -> Verdict:
-    """Take out the topics that may not be described; an empty list asks for all topics.
+    """Refuse the topics that may not be described; an empty list asks for all topics.
 
-    Topics before the cursor's are left out, as in Kafka's DescribeTopicPartitionsRequestHandler.
+    Topics before the cursor are left out, as in Kafka's DescribeTopicPartitionsRequestHandler.
     """
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
@@ -251,7 +252,7 @@ def check_describe_topic_partitions(
     ]
     kept = [topic for topic in asked if topic.name in seen]
     if not kept:
-        # Not to go on with an empty list, which asks for all topics.
+        # The request must not pass with an empty list, which would ask for all topics.
         return refused(DescribeTopicPartitionsResponse(topics=refusals))
 
     def complete(response: Any) -> Any:
@@ -263,7 +264,7 @@ def check_describe_topic_partitions(
 
 
 def _is_before(name: str, other: str) -> bool:
-    """Compare names as Java does: by UTF-16 code units."""
+    """Return whether a name sorts before another in Java's order, by UTF-16 code units."""
     return name.encode("utf-16-be") < other.encode("utf-16-be")
 
 

@@ -1,8 +1,8 @@
-"""What the gate has to know of topics before it can check a request: names of ids, and existence.
+"""What the gate has to know of topics before it checks a request: names of ids, and existence.
 
-A request may name topics by their ids, and ACLs name them by their names. Who knows may have to
-ask another broker first, so it is asked before the check, which stays synchronous. What exists
-grants nothing: it only chooses between two refusals.
+A request may name topics by id, while ACLs have their names. A gateway may have to ask another
+broker for them, so they are resolved before the check, which stays synchronous. That a topic exists
+never grants anything; it only chooses between two refusals.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 
 class Topics(Protocol):
-    """What is known of the topics that a request names, and of the broker that it asks."""
+    """What is known of the topics that a request names, and of the broker that answers it."""
 
     @property
     def node_id(self) -> int:
@@ -23,7 +23,7 @@ class Topics(Protocol):
 
     @property
     def auto_creates(self) -> bool:
-        """Whether a topic that is asked for and missing is created."""
+        """Whether the broker creates a missing topic that a Metadata asks for."""
 
     def name_of(self, topic_id: bytes) -> str | None:
         """Return the name of a topic id, None if no topic has it."""
@@ -36,23 +36,24 @@ class Topics(Protocol):
 
 
 class TopicResolver(Protocol):
-    """Finds out what is known of topics."""
+    """Resolves what the gate has to know of topics."""
 
     def known(self, row: Row, request: Any) -> Topics | Awaitable[Topics]:
-        """Return what is known of the topics that a request of the row's names (`wanted`): at once,
-        or when another broker has answered.
+        """Return what is known of the topics in a request (see `wanted`).
+
+        Returns an awaitable if another broker has to be asked first.
         """
 
 
 def wanted(row: Row, request: Any) -> tuple[set[bytes], set[str]]:
-    """Return the topic ids, and the names whose existence matters, in a request of the row's."""
+    """Return the topic ids in a request, and the topic names whose existence matters."""
     found = {value for path in row.resolves for value in values_at(request, path.split("."))}
     ids = {value for value in found if isinstance(value, bytes) and value != ZERO_UUID}
     return ids, {value for value in found if isinstance(value, str)}
 
 
 def values_at(item: Any, path: Iterable[str]) -> Iterator[Any]:
-    """Yield the values at a path of fields through arrays: ``groups``, ``topics``, ``topic_id``."""
+    """Yield the values at a path through arrays, such as ``("groups", "topics", "topic_id")``."""
     field, *rest = path
     value = getattr(item, field)
     for entry in value if isinstance(value, list | tuple) else (value,):

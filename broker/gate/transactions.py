@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn is all or nothing: what is said of the partitions beside refused ones."""
+"""AddPartitionsToTxn: the codes of the partitions that are allowed beside refused ones."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _LAST_VERSION_OF_CLIENTS: Final = 3
 
 
 def check_add_partitions(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
-    """Tell of partitions that do not exist beside refused ones: they are not just spared.
+    """Check AddPartitionsToTxn, which adds all partitions or none.
 
-    As in Kafka, a topic that may be written and is missing gets 3, others 55.
+    As in Kafka, beside a refused partition an allowed one that does not exist gets
+    UNKNOWN_TOPIC_OR_PARTITION (3), and one that exists OPERATION_NOT_ATTEMPTED (55).
     """
     verdict = check_needs(request, rights, topics)
     if verdict.request is None and rights.context.api_version <= _LAST_VERSION_OF_CLIENTS:

@@ -1,7 +1,7 @@
-"""Who sees an answer: the rights that decide, asked as needs of the key's row.
+"""The session that sees an answer, and its rights, which are asked as needs of the key's row.
 
-A right that `broker.gate.shown` has must be a need of the row, whose broader right, profile and
-logging hold here, too. So the table of needs is the whole of what is asked.
+Each right in `broker.gate.shown` must be a need of the row, whose broader right, profile and
+logging apply here, too. So the table of needs stays complete.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 
 class TopicNames(Protocol):
-    """What is known of topics by their ids."""
+    """The known names of topic ids."""
 
     def name_of(self, topic_id: bytes) -> str | None:
         """Return the name of a topic id, None if no topic is known to have it."""
 
 
 class View(NamedTuple):
-    """Who sees an answer, and what was asked."""
+    """The request, the session's rights, and the names of the topic ids in the answer."""
 
     request: Any
     rights: RequestRights
@@ -44,9 +44,9 @@ class View(NamedTuple):
         *,
         logs: bool = False,
     ) -> set[str | None]:
-        """Return the names on which the session has a right; nobody has one on null.
+        """Return the names on which the session has a right; None is never among them.
 
-        ``logs`` tells whether a denial is logged, where the row's need is not one to `Keep`.
+        ``logs`` says whether a denial is logged if the row's need is not a `Keep`.
         """
         counts: dict[str | None, int] = dict.fromkeys(names, 1)
         counts.pop(None, None)
@@ -74,7 +74,7 @@ class View(NamedTuple):
         return [need for need in declared if need in applying]
 
     def name_of(self, entry: Any, place: Place) -> str | None:
-        """Return the name of what an entry is about, None if nothing tells it."""
+        """Return the name of what an entry is about, None if it has none and its id is unknown."""
         if not place.fields:
             return str(entry)
         name, topic_id = None, ZERO_UUID

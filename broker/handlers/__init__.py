@@ -1,7 +1,7 @@
-"""The handlers: for each API key, how a broker without data answers what the gate allows.
+"""The handlers: for each API key, how a broker without data answers what the gate has allowed.
 
-Nothing is answered as done that then is lost: what would have to be kept is refused with
-POLICY_VIOLATION, what needs a coordinator with COORDINATOR_NOT_AVAILABLE.
+No change is confirmed that the broker then loses. A request whose result would have to be stored
+is refused with POLICY_VIOLATION, one that needs a coordinator with COORDINATOR_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _deleted(services: Services, group_id: str) -> ErrorCode:
 
 
 def api_versions(_services: Services, rights: RequestRights, request: Any) -> Any:
-    """Answer ApiVersions of an authenticated session: with the keys of Kafka 4.3."""
+    """Answer the ApiVersions request of an authenticated session with the keys of Kafka 4.3."""
     return session.answer_api_versions(rights.context.api_version, request, ADVERTISED)
 
 
@@ -129,10 +129,10 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: groups.alter_share_group_offsets,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: groups.delete_share_group_offsets,
 }
-"""The answers by API key."""
+"""The handler of each API key."""
 
-# Kafka 4 has no brokers any more that would ask for the first four; the last two it tells only with
-# a telemetry receiver, and answers without one, too.
+# Only brokers before Kafka 4 send the first four. The last two are advertised by Kafka only if a
+# telemetry receiver is configured, but it answers them without one, too.
 _NOT_TOLD: Final = frozenset(
     (
         ApiKey.LEADER_AND_ISR,
@@ -145,4 +145,4 @@ _NOT_TOLD: Final = frozenset(
 )
 
 ADVERTISED: Final = tuple(key for key in HANDLERS if key not in _NOT_TOLD)
-"""The keys that ApiVersions lists: those of Kafka 4.3."""
+"""The keys that ApiVersions lists, which are those that Kafka 4.3 lists."""

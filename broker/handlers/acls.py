@@ -1,7 +1,7 @@
 """CreateAcls and DeleteAcls v0-v3 (KIP-140, KIP-290).
 
-Version 0 knows no pattern type: the message's default makes it LITERAL, in creations and filters,
-so that such a client neither sees nor deletes prefixed ACLs (KIP-290).
+Version 0 has no pattern type. The default of the message makes it LITERAL, in creations and in
+filters, so a client of that version neither sees nor deletes prefixed ACLs (KIP-290).
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from aclbroker.protocol.messages.delete_acls import (
 )
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 
-# A message repeats what the client sent, and a string has at most 32,767 bytes in old versions.
+# In characters. An error message repeats text of the client, and in old versions no string may have
+# more than 32,767 bytes.
 _MESSAGE_LIMIT: Final = 1024
 
-# Kafka 4.3 answers a success with the empty message, not null.
+# On success Kafka 4.3 sends an empty error message, although the protocol's default is null.
 _CREATED: Final = AclCreationResult(ErrorCode.NONE, "")
 
 DISABLED: Final = Denial(
@@ -51,7 +52,10 @@ DISABLED: Final = Denial(
 async def create_acls(
     services: Services, rights: RequestRights, request: CreateAclsRequest
 ) -> CreateAclsResponse:
-    """Create ACLs, each on its own: one result a creation, in the request's order."""
+    """Create ACLs and return one result for each creation, in the order of the request.
+
+    A creation that fails does not stop the others.
+    """
     if services.authorizer is None:
         return CreateAclsResponse(results=[AclCreationResult(*DISABLED) for _ in request.creations])
     bindings = [_binding(creation) for creation in request.creations]
@@ -62,7 +66,7 @@ async def create_acls(
 async def delete_acls(
     services: Services, rights: RequestRights, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
-    """Delete what each filter matches: one result a filter, listing what it matched."""
+    """Delete the ACLs that each filter matches; return one result for each, with those ACLs."""
     if services.authorizer is None:
         return DeleteAclsResponse(
             filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in request.filters]
@@ -73,7 +77,7 @@ async def delete_acls(
 
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
-    """Return a message's filter; what this broker does not know in it is UNKNOWN."""
+    """Return the filter in a message; a code that this broker does not know becomes UNKNOWN."""
     resource_type, pattern_type, operation, permission = _members(
         request.resource_type_filter,
         request.pattern_type_filter,
@@ -109,7 +113,8 @@ def _binding(creation: AclCreation) -> AclBinding:
     )
 
 
-# Kept, since making enum members would take longer than all else; 336 combinations are valid.
+# Cached, since looking up four enum members takes longer than the rest of the work on an ACL. Only
+# 336 combinations are valid.
 @lru_cache(maxsize=1024)
 def _members(
     resource_type: int, pattern_type: int, operation: int, permission: int

@@ -1,7 +1,7 @@
-"""Words for standalone answers: what a broker without data says of what it was asked.
+"""Makes the handlers of most API keys, whose answers repeat the request and add error codes.
 
-Most answers repeat their request with a code, and `gate.answers` says how an answer repeats its
-request. So an answer here is a code, or a code for each entry.
+How an answer repeats its request is declared in `broker.gate.answers`. A handler therefore needs
+only one code, or a function that returns the code of each entry.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STANDALONE: Final = (
     "This broker keeps ACLs and no data: it runs standalone. Gateway mode "
     "(aclbroker.upstream.bootstrap.servers) puts it in front of a cluster that does."
 )
-"""Why something cannot be kept, for error messages."""
+"""The error message that says why this broker cannot store something."""
 
 _MESSAGES: Final = {
     ErrorCode.POLICY_VIOLATION: STANDALONE,
@@ -32,12 +32,12 @@ _MESSAGES: Final = {
 
 
 def because(code: ErrorCode) -> Denial:
-    """Return a code with its message."""
+    """Return an error code together with its message."""
     return Denial(code, _MESSAGES.get(code, code.name))
 
 
 def with_code(code: ErrorCode) -> Handler:
-    """Answer each request with a code, in the places where a refusal has its own."""
+    """Return a handler that answers every request with one code, where a refusal has its code."""
 
     def answer(_services: Services, rights: RequestRights, request: Any) -> Any:
         key, version = rights.context.api_key, rights.context.api_version
@@ -47,7 +47,7 @@ def with_code(code: ErrorCode) -> Handler:
 
 
 def with_codes(code_of: Callable[[Services, Any], ErrorCode]) -> Handler:
-    """Answer each entry of a request with a code of its own."""
+    """Return a handler that answers each entry of a request with the code of ``code_of``."""
 
     def answer(services: Services, rights: RequestRights, request: Any) -> Any:
         key, version = rights.context.api_key, rights.context.api_version
@@ -66,7 +66,11 @@ def with_codes(code_of: Callable[[Services, Any], ErrorCode]) -> Handler:
 
 
 def by_topic(known: ErrorCode, field: str = "name") -> Handler:
-    """Answer each entry by its topic: ``known`` for a declared one, else that there is none."""
+    """Return a handler that answers each entry of a request according to its topic.
+
+    The entry of a declared topic gets the code ``known``, any other UNKNOWN_TOPIC_OR_PARTITION.
+    ``field`` is the field with the topic's name.
+    """
 
     def code_of(services: Services, entry: Any) -> ErrorCode:
         if services.catalog.exists(topic_name(services, entry, field)):
@@ -77,12 +81,15 @@ def by_topic(known: ErrorCode, field: str = "name") -> Handler:
 
 
 def empty(_services: Services, rights: RequestRights, _request: Any) -> Any:
-    """Answer that there is nothing."""
+    """Answer with a response whose fields all have their defaults: nothing was found."""
     return APIS[rights.context.api_key].response()
 
 
 def topic_name(services: Services, entry: Any, field: str = "name") -> str:
-    """Return the name of an entry's topic, given by name or by id."""
+    """Return the name of the topic that an entry names directly or by its id.
+
+    Returns "" for an id that no declared topic has.
+    """
     if isinstance(entry, str):
         return entry
     topic_id = getattr(entry, "topic_id", ZERO_UUID)

@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster and the like: this node and its declared topics."""
+"""Metadata, DescribeCluster and related keys, which show this node and the declared topics."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _FIRST_VERSION_WITH_KEYS: Final = 4
 def metadata(
     services: Services, rights: RequestRights, request: MetadataRequest
 ) -> MetadataResponse:
-    """Answer with this node and the declared topics; for others, why they are not there."""
+    """Answer with this node and the topics asked for; one that is not declared gets an error."""
     node, catalog = services.node(rights), services.catalog
     topics = [_topic(catalog, node.node_id, name) for name in _names(catalog, request)]
     response = MetadataResponse(0, _brokers(node), services.cluster_id, node.node_id, topics)
@@ -66,7 +66,7 @@ def metadata(
 def describe_cluster(
     services: Services, rights: RequestRights, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    """Answer with this node as the whole cluster (KIP-700); it has no controllers to tell of."""
+    """Answer with this node as the only broker (KIP-700); a request for controllers is refused."""
     if request.endpoint_type != _BROKERS:
         return DescribeClusterResponse(
             error_code=(
@@ -90,7 +90,7 @@ def describe_cluster(
 def describe_topic_partitions(
     services: Services, rights: RequestRights, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """Answer with the declared topics, all at once: the limit of partitions is not reached."""
+    """Answer with all topics at once, without regard to the request's limit of partitions."""
     names = [topic.name for topic in request.topics] or list(services.catalog.topics)
     topics = [_described_topic(services, rights, name) for name in dict.fromkeys(names)]
     if request.cursor is not None:
@@ -103,7 +103,10 @@ def describe_topic_partitions(
 def describe_log_dirs(
     _services: Services, _rights: RequestRights, _request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    """Answer with one empty directory: Java's AdminClient takes an empty list for a refusal."""
+    """Answer with one log directory that holds nothing.
+
+    The list is not empty, since Java's AdminClient takes an empty one for a refusal.
+    """
     return DescribeLogDirsResponse(
         results=[DescribeLogDirsResult(log_dir="none", total_bytes=-1, usable_bytes=-1)]
     )
@@ -112,7 +115,7 @@ def describe_log_dirs(
 def find_coordinator(
     services: Services, rights: RequestRights, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Answer with this node, which coordinates nothing: its own answers say so."""
+    """Name this node as every coordinator; it then answers with COORDINATOR_NOT_AVAILABLE."""
     node = services.node(rights)
     if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
@@ -122,7 +125,7 @@ def find_coordinator(
 
 
 def _names(catalog: Catalog, request: MetadataRequest) -> list[str]:
-    """Return the names of the topics to answer with; the gate lets only known ids through."""
+    """Return the names of the topics to answer with; the gate has refused unknown topic ids."""
     if request.topics is None:
         return list(catalog.topics)
     names = dict.fromkeys(
@@ -142,13 +145,13 @@ def _missing(name: str) -> ErrorCode:
 
 @lru_cache
 def _brokers(node: Node) -> Sequence[MetadataResponseBroker]:
-    """List this node as the only broker; one list for all answers."""
+    """Return the list of brokers, which is this node alone; all answers share it."""
     return SharedList([MetadataResponseBroker(*node)])
 
 
 @lru_cache
 def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]:
-    """List so many partitions of a topic; one list for all topics and answers."""
+    """Return a topic's ``count`` partitions; all such topics and all answers share the list."""
     return SharedList(
         MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
         for number in range(count)
@@ -179,7 +182,7 @@ def _described_topic(
                 leader_epoch=partition.leader_epoch,
                 replica_nodes=partition.replica_nodes,
                 isr_nodes=partition.isr_nodes,
-                # Not null: the protocol allows it, but Java's AdminClient fails.
+                # The protocol allows null here, but Java's AdminClient fails on it.
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )

@@ -1,4 +1,4 @@
-"""DescribeConfigs and ListConfigResources: the broker's own settings, the only ones there are."""
+"""DescribeConfigs and ListConfigResources; only the broker itself has settings to show."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _STRING: Final = 2
 def describe_configs(
     services: Services, rights: RequestRights, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Answer with the settings of this node, read-only and without secrets."""
+    """Answer with the settings of this node, all marked as read-only and without secrets."""
     return DescribeConfigsResponse(
         results=[_described(services, rights, resource) for resource in request.resources]
     )
@@ -75,7 +75,7 @@ def _settings(
 def list_config_resources(
     services: Services, rights: RequestRights, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """Answer with this node and the declared topics and groups; there are no client metrics."""
+    """List this node and the declared topics and groups; there are no client metrics resources."""
     node = [str(services.node(rights).node_id)]
     named: dict[int, list[str]] = {
         BROKER_CONFIG: node,
@@ -84,7 +84,7 @@ def list_config_resources(
         TOPIC_CONFIG: list(services.catalog.topics),
         GROUP_CONFIG: list(services.catalog.groups),
     }
-    # Version 0 asks for client metrics alone.
+    # Version 0 (KIP-714) asks for client metrics resources only.
     supported = named if rights.context.api_version else {CLIENT_METRICS_CONFIG: []}
     types = dict.fromkeys(request.resource_types or supported)
     if not types.keys() <= supported.keys():

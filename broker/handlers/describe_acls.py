@@ -1,7 +1,8 @@
-"""DescribeAcls v0-v3 (KIP-140, KIP-290): lists of ACLs, put together of bytes that are kept.
+"""DescribeAcls v0-v3 (KIP-140, KIP-290), answered from cached bytes.
 
-The bytes of a resource pattern are made when it is first described, and stay in its memo until its
-ACLs change. When many have to be made, other connections get their turns in between.
+The ACLs of a resource pattern are encoded when they are first described, and the bytes are cached
+in the pattern's ``memo`` until its ACLs change. If many patterns have to be encoded, other
+connections are served in between.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from aclbroker.protocol.messages.describe_acls import (
 )
 
 _KEPT_SINCE: Final = 2
-"""Versions from this one on have the same bytes. Those of older versions are not kept."""
+"""The first version whose bytes are cached: all versions from it on encode a pattern alike."""
 
 _SLICE: Final = 500
-"""How many patterns are encoded before other connections get their turn: some milliseconds."""
+"""How many patterns are encoded, in a few milliseconds, before other connections are served."""
 
 
 def describe_acls(
@@ -45,7 +46,7 @@ def describe_acls(
     version = rights.context.api_version
     listing = services.authorizer.acls(acl_filter)
     if not isinstance(listing, AclListing):
-        # An authorizer of one's own has single ACLs, and no place to keep bytes.
+        # A custom authorizer returns single ACLs, which have no place to cache bytes.
         return _response([_encoded(acls, version) for acls in by_pattern(listing)], version)
     found = list(listing.patterns)
     if version < _KEPT_SINCE:
@@ -59,7 +60,10 @@ def describe_acls(
 async def _in_turns(
     authorizer: Authorizer, acl_filter: AclFilter, missing: list[PatternAcls], version: int
 ) -> bytes:
-    """Encode what is missing slice by slice; then list what is there at the end, all at once."""
+    """Encode the missing patterns slice by slice, then answer with the ACLs as they are by then.
+
+    The final list is made without a pause, so that it shows the ACLs of one moment.
+    """
     for start in range(0, len(missing), _SLICE):
         _keep(missing[start : start + _SLICE], version)
         await asyncio.sleep(0)

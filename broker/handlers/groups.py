@@ -1,4 +1,4 @@
-"""Groups: the declared ones, which are empty."""
+"""The keys about groups; a declared group exists and has no members and no offsets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP: Final = 6
 def list_groups(
     services: Services, _rights: RequestRights, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    """Answer with the declared groups, if the filters leave them in."""
+    """List the declared groups, unless the filters exclude their state (empty) or their type."""
     states = {state.lower() for state in request.states_filter} or {_STATE.lower()}
     types = {group_type.lower() for group_type in request.types_filter} or {_TYPE}
     if _STATE.lower() not in states or _TYPE not in types:
@@ -70,7 +70,10 @@ def list_groups(
 def offset_fetch(
     services: Services, rights: RequestRights, request: OffsetFetchRequest
 ) -> OffsetFetchResponse:
-    """Answer that nothing is committed, for each partition asked for; for all of them with none."""
+    """Answer offset -1 (nothing is committed) for each partition asked for.
+
+    A request for all partitions of a group gets an empty list.
+    """
     if rights.context.api_version >= _FIRST_VERSION_WITH_GROUPS:
         return OffsetFetchResponse(
             groups=[
@@ -108,7 +111,7 @@ def offset_fetch(
 def share_group_offsets(
     services: Services, _rights: RequestRights, request: DescribeShareGroupOffsetsRequest
 ) -> DescribeShareGroupOffsetsResponse:
-    """Answer that no share group has begun to read anything."""
+    """Answer start offset -1 for each partition: no share group has begun to read it."""
     return DescribeShareGroupOffsetsResponse(
         groups=[
             DescribeShareGroupOffsetsResponseGroup(
@@ -133,7 +136,7 @@ def share_group_offsets(
 def alter_share_group_offsets(
     services: Services, rights: RequestRights, request: AlterShareGroupOffsetsRequest
 ) -> Any:
-    """Answer for each topic why its offsets cannot be set; an empty group id has its own code."""
+    """Refuse to set offsets, topic by topic; an empty group id gets INVALID_GROUP_ID at the top."""
     if not request.group_id:
         return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     response: Any = by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, rights, request)
@@ -146,7 +149,11 @@ def alter_share_group_offsets(
 def delete_share_group_offsets(
     services: Services, rights: RequestRights, request: DeleteShareGroupOffsetsRequest
 ) -> Any:
-    """Answer that there is no such share group: declared groups are consumer groups."""
+    """Answer that there is no such share group, since declared groups are consumer groups.
+
+    As in Kafka, the error is at the top if a group of another type has the id, and else in the
+    entry of each topic.
+    """
     if not request.group_id:
         return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     if request.group_id in services.catalog.groups:
@@ -155,7 +162,10 @@ def delete_share_group_offsets(
 
 
 def share_fetch(services: Services, rights: RequestRights, request: ShareFetchRequest) -> Any:
-    """Answer that there is no coordinator: to a new session topic by topic, else at the top."""
+    """Answer COORDINATOR_NOT_AVAILABLE.
+
+    The code is in the entry of each topic for a new share session (epoch 0), else at the top.
+    """
     no_coordinator = ErrorCode.COORDINATOR_NOT_AVAILABLE
     if request.share_session_epoch:
         return with_code(no_coordinator)(services, rights, request)
@@ -165,7 +175,7 @@ def share_fetch(services: Services, rights: RequestRights, request: ShareFetchRe
 def offset_delete(
     services: Services, _rights: RequestRights, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse:
-    """Answer that a declared group has committed nothing that could be deleted."""
+    """Confirm the deletion for each partition that exists; a declared group has no offsets."""
     if not request.group_id:
         return OffsetDeleteResponse(ErrorCode.INVALID_GROUP_ID)
     if request.group_id not in services.catalog.groups:
@@ -190,7 +200,10 @@ def offset_delete(
 def describe_groups(
     services: Services, rights: RequestRights, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    """Answer that a declared group is empty, and that another is dead or (from 6 on) unknown."""
+    """Describe each declared group as empty and any other as dead.
+
+    From version 6 on, a group that is not declared also gets GROUP_ID_NOT_FOUND.
+    """
     tells = rights.context.api_version >= _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP
     groups = []
     for group_id in request.groups:

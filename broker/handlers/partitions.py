@@ -1,4 +1,4 @@
-"""Produce, Fetch and the offset APIs of topics that are declared and empty."""
+"""Produce, Fetch, the offset APIs and producer ids; declared topics are empty and stay so."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ _LONGEST_WAIT_MS = 30_000
 
 
 def produce(services: Services, _rights: RequestRights, request: ProduceRequest) -> ProduceResponse:
-    """Refuse records at once: a declared topic cannot keep them, another does not exist."""
+    """Refuse the records of every partition at once.
+
+    A declared topic cannot store them (POLICY_VIOLATION); any other topic does not exist.
+    """
 
     def partition(name: str, index: int) -> PartitionProduceResponse:
         if services.catalog.has_partition(name, index):
@@ -71,9 +74,10 @@ def produce(services: Services, _rights: RequestRights, request: ProduceRequest)
 def fetch(
     services: Services, _rights: RequestRights, request: FetchRequest
 ) -> FetchResponse | Awaitable[FetchResponse]:
-    """Answer that declared topics are empty, after the time that the client is ready to wait.
+    """Answer that declared topics are empty, after the request's ``max_wait_ms``.
 
-    The answer begins no fetch session (KIP-227), so that the client goes on with full requests.
+    An error is answered at once. The answer never opens a fetch session (KIP-227), so the client
+    keeps sending full requests.
     """
     response = FetchResponse(
         responses=[
@@ -101,8 +105,8 @@ async def _after(wait_ms: int, response: FetchResponse) -> FetchResponse:
 
 def _fetched(services: Services, name: str, asked: Any) -> PartitionData:
     if not services.catalog.has_partition(name, asked.partition):
-        # Without a name the request gave an id, and no topic has it: of a follower, since the gate
-        # has refused a consumer.
+        # No name means that the request has a topic id that no topic has. Only a follower gets here
+        # with one: the gate has refused a consumer.
         missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if name else ErrorCode.UNKNOWN_TOPIC_ID
         return PartitionData(asked.partition, missing, high_watermark=-1, records=b"")
     code = ErrorCode.OFFSET_OUT_OF_RANGE if asked.fetch_offset else ErrorCode.NONE
@@ -114,7 +118,7 @@ def _fetched(services: Services, name: str, asked: Any) -> PartitionData:
 def list_offsets(
     services: Services, _rights: RequestRights, request: ListOffsetsRequest
 ) -> ListOffsetsResponse:
-    """Answer that a declared topic begins and ends at offset 0."""
+    """Answer offset 0 for each partition of a declared topic: it begins and ends there."""
 
     def partition(name: str, index: int) -> ListOffsetsPartitionResponse:
         if not services.catalog.has_partition(name, index):
@@ -135,7 +139,7 @@ def list_offsets(
 def offset_for_leader_epoch(
     services: Services, _rights: RequestRights, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    """Answer that the only epoch of a declared topic ends at offset 0."""
+    """Answer that leader epoch 0, the only one of a declared topic, ends at offset 0."""
 
     def partition(name: str, index: int) -> EpochEndOffset:
         if not services.catalog.has_partition(name, index):
@@ -156,9 +160,9 @@ def offset_for_leader_epoch(
 def init_producer_id(
     services: Services, _rights: RequestRights, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
-    """Give out a producer id, as idempotent producers ask for before they send anything.
+    """Return a new producer id, which an idempotent producer needs before it sends anything.
 
-    A transaction needs a coordinator, and there is none.
+    A request with a transactional id gets COORDINATOR_NOT_AVAILABLE.
     """
     if request.transactional_id is not None:
         return InitProducerIdResponse(
@@ -170,9 +174,10 @@ def init_producer_id(
 def add_partitions_to_txn(
     services: Services, rights: RequestRights, request: AddPartitionsToTxnRequest
 ) -> Any:
-    """Answer that there is no coordinator; or, of partitions that do not exist, just that.
+    """Answer COORDINATOR_NOT_AVAILABLE, unless the request names partitions that do not exist.
 
-    All partitions are added or none, so that then the others were not attempted.
+    Kafka adds all partitions or none. So if some get UNKNOWN_TOPIC_OR_PARTITION, the others get
+    OPERATION_NOT_ATTEMPTED.
     """
     answer: Any = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)(services, rights, request)
     asked = [

@@ -25,7 +25,7 @@ from aclbroker.protocol.messages.describe_user_scram_credentials import (
 
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: "
 _MISSING: Final = "Attempt to describe a user credential that does not exist: "
-# Kafka answers a success with the empty message, not null.
+# On success Kafka sends an empty error message, not null.
 _NO_ERROR: Final = ""
 _NOT_KEPT: Final = Denial(
     ErrorCode.POLICY_VIOLATION,
@@ -37,7 +37,7 @@ _NOT_KEPT: Final = Denial(
 def describe(
     services: Services, _rights: RequestRights, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
-    """Tell the mechanisms and iterations of the users asked for, or of all; never the keys."""
+    """Answer with the mechanisms and iterations of the users asked for, or of all; no keys."""
     users = services.credentials.users if services.credentials else None
     asked = Counter(user.name for user in request.users or ())
     names = asked or Counter(users.users() if users else ())
@@ -64,7 +64,7 @@ def _described(
 async def alter(
     services: Services, _rights: RequestRights, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
-    """Change credentials: one result a user, durable when it is answered."""
+    """Change credentials and return one result for each user, once the changes are on disk."""
     if services.credentials is None:
         return refuse_alter_scram_credentials(request, _NOT_KEPT)
     outcomes = await services.credentials.users.alter(request.deletions, request.upsertions)

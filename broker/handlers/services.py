@@ -1,4 +1,4 @@
-"""What all handlers use: the authorizer, this node, and what it has."""
+"""The services that all handlers share: the authorizer, this node, its topics and credentials."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from aclbroker.broker.gate.topics_known import TopicResolver
 from aclbroker.broker.observability.audit import Audit
 
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
-"""Answers what the gate let through of a request: with the response, or a coroutine of it.
+"""Takes the part of a request that the gate allowed; returns the response or a coroutine of it.
 
-Where the gate adds nothing to the response it may also be bytes: the message, encoded at the
-request's version, without a header.
+If the gate adds nothing to the response, it may also be bytes: the message without its header,
+encoded at the version of the request.
 """
 
 _PRODUCER_IDS = 1 << 62
 
 
 class Node(NamedTuple):
-    """This broker, as clients of one listener reach it."""
+    """The id and the advertised address of this broker on one listener."""
 
     node_id: int
     host: str
@@ -37,12 +37,12 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts of a running broker that requests are answered from.
+    """The parts of a running broker that the handlers need.
 
     ``authorizer`` is None when no authorizer is configured: then everything is allowed, and the ACL
-    APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps a listener's name to this node,
-    ``settings`` has the broker's configuration as it may be shown. ``credentials`` is None when
-    there is no store to keep them in.
+    APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps the name of a
+    listener to this node, and ``settings`` is the configuration that may be shown to clients.
+    ``credentials`` is None when there is no store for them.
     """
 
     cluster_id: str
@@ -57,20 +57,20 @@ class Services:
 
     @property
     def topics(self) -> TopicResolver:
-        """Who knows the names of topic ids, and which topics there are."""
+        """The resolver of topic ids, which also knows which topics exist."""
         return self.catalog
 
     def rights(self, row: Row, context: RequestContext) -> RequestRights:
-        """Return the rights of a request's session; each decision is recorded."""
+        """Return the rights of the session that sent a request; the audit records each decision."""
         return RequestRights(row, context, self.authorizer, self.audit, self.profile)
 
     def node(self, rights: RequestRights) -> Node:
-        """Return this node as the session reaches it."""
+        """Return this node as it is advertised on the listener of the session."""
         return self.advertised[rights.context.session.listener]
 
 
 def cluster_operations(rights: RequestRights) -> int:
-    """Return the cluster's authorized operations; none without the right to describe it."""
+    """Return the session's operations on the cluster (KIP-430); 0 without DESCRIBE on it."""
     if not rights.holds("show cluster"):
         return 0
     return rights.operations(ResourceType.CLUSTER, CLUSTER_NAME)

@@ -1,4 +1,4 @@
-"""ApiVersions, and SASL requests of a session that cannot authenticate again."""
+"""ApiVersions, and the refusal of SASL requests from a session that may not authenticate now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 @lru_cache
 def _ranges(*keys: int) -> Sequence[ApiVersion]:
-    """List the versions of keys; one list for all answers, since every client begins with it."""
+    """Return the version ranges of keys; all answers share the list, as each client asks first."""
     versions = ((key, APIS[key].versions) for key in keys)
     return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
@@ -37,11 +37,12 @@ def _ranges(*keys: int) -> Sequence[ApiVersion]:
 def answer_api_versions(
     version: int, request: ApiVersionsRequest | None, keys: Iterable[int]
 ) -> ApiVersionsResponse:
-    """Answer ApiVersions with the ``keys`` that are answered, and their versions.
+    """Answer ApiVersions with ``keys`` and the versions of each.
 
-    ``request`` is None when its version is unknown: the answer, to be encoded as version 0, then
-    has error 35 and the range of ApiVersions itself, for the client to try again (KIP-511). From
-    version 3 on the client's software name and version must have their form, or the code is 42.
+    ``request`` is None if its version is unknown. The answer, which the caller encodes at version
+    0, then has UNSUPPORTED_VERSION and the range of ApiVersions itself, so that the client can try
+    again (KIP-511). From version 3 on, a malformed name or version of the client's software is
+    refused with INVALID_REQUEST.
     """
     if request is None:
         return ApiVersionsResponse(ErrorCode.UNSUPPORTED_VERSION, _ranges(ApiKey.API_VERSIONS))
@@ -56,13 +57,13 @@ def answer_api_versions(
 def sasl_handshake(
     _services: Services, _rights: RequestRights, _request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse:
-    """Refuse a handshake: the listener has no SASL, or the session is authenticated."""
+    """Refuse a handshake, since the listener has no SASL or the session is authenticated."""
     return SaslHandshakeResponse(ErrorCode.ILLEGAL_SASL_STATE)
 
 
 def sasl_authenticate(
     _services: Services, _rights: RequestRights, _request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse:
-    """Refuse a token outside the exchange that began with a handshake."""
+    """Refuse a SASL token that does not follow a handshake."""
     message = "SaslAuthenticate is answered only between a SaslHandshake and the login."
     return SaslAuthenticateResponse(ErrorCode.ILLEGAL_SASL_STATE, message)

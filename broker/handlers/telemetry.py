@@ -1,10 +1,10 @@
-"""Client metrics (KIP-714), as a Kafka without a telemetry receiver answers about them.
+"""Client metrics (KIP-714), answered like a Kafka broker without a telemetry receiver.
 
-Such a Kafka does not advertise the two keys, and answers whoever asks all the same: there is
-nothing that a client should push, and what it pushes goes nowhere. Kafka also remembers clients:
-it answers 89 to one that asks or pushes too early, and 42 to a push after the last one; and it
-decompresses what it drops, with 87 for what it cannot. Here nothing is kept of clients, and what
-they push is not looked at.
+Such a broker does not advertise the two keys, but it answers them: it subscribes to no metrics and
+drops whatever a client pushes. Some checks of Kafka are left out, because this broker keeps no
+state of clients and does not look into their metrics: Kafka answers 89 to a client that asks or
+pushes too early, 42 to a push after the terminating one, and 87 if it cannot decompress the
+metrics.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from aclbroker.protocol.primitives import ZERO_UUID
 
 _ONE_UUID: Final = bytes(15) + b"\1"
 _NO_CLIENT: Final = frozenset((ZERO_UUID, _ONE_UUID))
-"""The ids that Kafka keeps for itself (Uuid.RESERVED)."""
+"""The ids that Kafka reserves for itself (Uuid.RESERVED)."""
 _PUSH_INTERVAL_MS: Final = 300_000
 _MAX_BYTES: Final = 1 << 20
 _ZSTD, _LZ4, _GZIP, _SNAPPY = 4, 3, 1, 2
 _COMPRESSIONS: Final = range(5)
 _NO_METRICS_CRC: Final = -725132322
-"""CRC32C of "[]300000": no metrics, and the interval."""
+"""CRC32C of the text "[]300000": no metrics, and the push interval in milliseconds."""
 
 
 def get_subscriptions(
     _services: Services, _rights: RequestRights, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
-    """Answer that no metrics are wanted; a client that names no id gets a random one."""
+    """Answer with a subscription to no metrics; a client without an id gets a random one."""
     client_id = request.client_instance_id
     if client_id == ZERO_UUID:
         client_id = uuid.uuid4().bytes
@@ -54,7 +54,7 @@ def get_subscriptions(
 def push(
     _services: Services, _rights: RequestRights, request: PushTelemetryRequest
 ) -> PushTelemetryResponse:
-    """Drop the metrics; refuse what Kafka's ClientMetricsManager does, in its order."""
+    """Drop the metrics, after the checks of Kafka's ClientMetricsManager in the same order."""
     return PushTelemetryResponse(error_code=_push_error(request))
 
 
@@ -71,7 +71,10 @@ def _push_error(request: PushTelemetryRequest) -> ErrorCode:
 
 
 def _subscription_id(client_id: bytes) -> int:
-    """Return the id of the empty subscription of a client, as Kafka computes it: with its hash."""
+    """Return the id of a client's subscription to no metrics, computed as Kafka does.
+
+    It is the checksum of the subscription XOR Java's hash code of the client's UUID.
+    """
     number = _NO_METRICS_CRC
     for start in range(0, 16, 4):
         number ^= int.from_bytes(client_id[start : start + 4], signed=True)

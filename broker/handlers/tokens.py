@@ -1,4 +1,4 @@
-"""Delegation tokens (KIP-48, KIP-373), as Kafka 4.3 answers."""
+"""The four keys about delegation tokens (KIP-48, KIP-373), answered as by Kafka 4.3."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _USER: Final = "User"
 _DISABLED: Final = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 _NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 _NOT_ALLOWED_AT: Final = -1
-"""The time in the answer to a session that may not ask; in other refusals it is 0, as in Kafka."""
+"""The timestamp for a session that may not use tokens; in other refusals it is 0, as in Kafka."""
 
 Answer = TypeVar("Answer", RenewDelegationTokenResponse, ExpireDelegationTokenResponse)
 
@@ -44,7 +44,7 @@ Answer = TypeVar("Answer", RenewDelegationTokenResponse, ExpireDelegationTokenRe
 async def create(
     services: Services, rights: RequestRights, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
-    """Create a token for who asks, or for the owner whom the gate has allowed."""
+    """Create a token for the requester, or for another owner if the gate has allowed that."""
     session = rights.context.session
     if any(renewer.principal_type != _USER for renewer in request.renewers):
         return create_refusal(request, session, because(ErrorCode.INVALID_PRINCIPAL_TYPE))
@@ -76,7 +76,7 @@ async def create(
 async def renew(
     services: Services, rights: RequestRights, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    """Let a token expire later, for its owner or a renewer."""
+    """Extend the life of a token; only its owner and its renewers may."""
     principals = rights.context.session.principals
     return await _changed(
         services,
@@ -89,7 +89,7 @@ async def renew(
 async def expire(
     services: Services, rights: RequestRights, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
-    """Let a token expire sooner or at once, for its owner or a renewer."""
+    """Shorten the life of a token or end it at once; only its owner and its renewers may."""
     principals = rights.context.session.principals
     return await _changed(
         services,
@@ -121,7 +121,7 @@ async def _changed(
 def describe(
     services: Services, rights: RequestRights, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
-    """Show the tokens that the session may see: of all owners, of some, or of none."""
+    """Show the tokens that the session may see, of the requested owners or of all."""
     if not may_use_tokens(rights.context.session):
         return DescribeDelegationTokenResponse(_NOT_ALLOWED)
     tokens = _tokens(services)
@@ -137,7 +137,11 @@ def describe(
 
 
 def _visible(rights: RequestRights, tokens: Sequence[DelegationToken]) -> list[DelegationToken]:
-    """Return the tokens that concern the session, that it may describe, or whose owner's it may."""
+    """Return the tokens that the session may see.
+
+    It sees those that concern its principals, those on which it has DESCRIBE, and those of owners
+    on whom it has DESCRIBE_TOKENS.
+    """
     principals = rights.context.session.principals
     own = {token.token_id for token in tokens if token.information.concerns(principals)}
     others: Counter[str | None] = Counter(

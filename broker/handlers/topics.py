@@ -1,4 +1,4 @@
-"""CreateTopics: topics cannot be created here, but requests can be validated."""
+"""CreateTopics: no topic can be created here, but a request can be validated."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from aclbroker.protocol.messages.create_topics import (
 def create_topics(
     services: Services, rights: RequestRights, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    """Answer why a topic cannot be created or, with validate_only, that it could be.
+    """Refuse each topic or, with ``validate_only``, confirm that it could be created.
 
-    A session that may not describe the topic's configuration is told so beside the success.
+    A session without DESCRIBE_CONFIGS on the topic gets TOPIC_AUTHORIZATION_FAILED in place of the
+    configuration, beside the success, as from Kafka.
     """
     shown = rights.allowed("show configs", [topic.name for topic in request.topics])
     results = []

@@ -1,4 +1,4 @@
-"""The ids of declared topics: random, and kept in the store so that a restart changes none."""
+"""The ids of declared topics, which are random and kept in the store across restarts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ _BYTES: Final = 16
 
 
 async def load_topic_ids(store: AclStore, topics: Collection[str]) -> dict[str, bytes]:
-    """Return the id of each topic, made and stored now if it has none yet.
+    """Return the id of each topic; make and store one for each topic that has none.
 
-    The ids of topics that are declared no more are removed: as in Kafka, a topic that comes back
-    under the same name is another one. Raises `StoreError`, also for an id that cannot be read.
+    The ids of topics that are no longer declared are removed: as in Kafka, a topic that is created
+    again under its old name gets a new id. Raises `StoreError` if the store fails or holds an id
+    that is malformed.
     """
     stored = await store.load_records(KIND)
     ids = {name: _parsed(name, text) for name, text in stored.items() if name in topics}
@@ -31,7 +32,7 @@ async def load_topic_ids(store: AclStore, topics: Collection[str]) -> dict[str, 
 
 
 def _text(topic_id: bytes) -> str:
-    """Return an id in the form that Kafka's tools show: URL-safe base64 without padding."""
+    """Return an id as Kafka's tools print it, in URL-safe base64 without padding."""
     return urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 

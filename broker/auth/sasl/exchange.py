@@ -1,9 +1,10 @@
-"""The SASL exchange on one connection, without I/O: from frames to answers and an identity.
+"""The SASL exchange on one connection, without I/O: takes frames, returns answers and an identity.
 
-It follows Kafka's order of requests: ApiVersions (at most one answered), SaslHandshake, then tokens
-of the mechanism, inside SaslAuthenticate requests after a handshake of version 1 (KIP-152), bare
-after one of version 0. Any other request ends the connection: in place of a SaslAuthenticate with
-an answer of its own that has ILLEGAL_SASL_STATE, if it is short; elsewhere before it is decoded.
+Requests come in Kafka's order: ApiVersions (at most one that succeeds), SaslHandshake, then the
+tokens of the mechanism. After a handshake of version 1 the tokens are inside SaslAuthenticate
+requests (KIP-152), after one of version 0 they are bare frames. Any other request ends the
+connection. In place of a SaslAuthenticate a short one is first answered with ILLEGAL_SASL_STATE, as
+in Kafka; everywhere else the connection is closed before the request is decoded.
 """
 
 from __future__ import annotations
@@ -25,34 +26,37 @@ from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, framed, response_frame
 
 _LARGEST_OUT_OF_ORDER: Final = 8192
-"""Bytes of a request that is answered in place of a SaslAuthenticate.
+"""The largest request, in bytes, that is answered in place of a SaslAuthenticate.
 
-Kafka has no such limit. Who has not logged in could have a third of a second of work done for each
-100 KiB, and would get an answer several times as long.
+Kafka has no such limit. Without it, a client that has not logged in could cause a third of a second
+of work with each 100 KiB, and would get an answer several times as long.
 """
 
 _ANSWERED = (ApiKey.API_VERSIONS, ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE)
 
 
 class ApiVersionsAnswer(NamedTuple):
-    """The answer to an ApiVersions request, and whether it tells the versions or an error."""
+    """The answer to an ApiVersions request; ``accepted`` is False if it is an error."""
 
     frame: bytes
     accepted: bool
 
 
 class Answers(NamedTuple):
-    """How requests are answered that are no part of SASL."""
+    """The answers to requests that are not part of SASL."""
 
     api_versions: Callable[[Request], ApiVersionsAnswer]
     out_of_order: Callable[[Request], bytes]
-    """Returns the frame with ILLEGAL_SASL_STATE; raises `ProtocolError` where there is none."""
+    """Returns the response frame with ILLEGAL_SASL_STATE.
+
+    Raises `ProtocolError` for a request whose response cannot say so.
+    """
 
 
 class Reply(NamedTuple):
-    """What to write, and whether to close the connection after it.
+    """The bytes to write, and whether to close the connection after them.
 
-    ``failure`` is for the log: why the client is refused, once that is known.
+    ``failure`` is the reason for the log in the reply that first refuses the client, else None.
     """
 
     frame: bytes
@@ -69,7 +73,7 @@ class _State(Enum):
 
 
 class _Refusing:
-    """The mechanism of a client that has failed: it refuses whatever comes."""
+    """Takes the place of the mechanism once the client has failed; it refuses every token."""
 
     def __init__(self, text: str) -> None:
         self.identity: Identity | None = None
@@ -80,14 +84,15 @@ class _Refusing:
 
 
 class SaslExchange:
-    """One authentication: ``receive`` its frames until it is ``complete`` or a failure comes.
+    """One authentication: pass each frame to ``receive`` until it is ``complete`` or has failed.
 
-    ``mechanisms`` makes a fresh mechanism by its name; ``answers`` has those of other requests.
-    ``accept`` takes a mechanism's name and the identity that it proved. It returns for how many
-    milliseconds the session is valid, 0 if it does not expire, and raises `AuthenticationFailed` if
-    the identity may not log in. With ``again``, the mechanism used before, a session authenticates
-    again (KIP-368): the exchange begins with the handshake, and the mechanism must be the same.
-    ``mechanism`` is the enabled one that the peer asked for, "" before that.
+    ``mechanisms`` has a factory for each enabled mechanism, by name. ``answers`` makes the answers
+    to requests that are not part of SASL. ``accept`` takes the name of the mechanism and the
+    identity that it proved, and returns the lifetime of the session in milliseconds, 0 if it does
+    not expire; it raises `AuthenticationFailed` if the identity may not log in. ``again`` is the
+    mechanism of the first authentication if a session authenticates again (KIP-368): the exchange
+    then begins with the handshake, and any other mechanism is refused. The attribute ``mechanism``
+    is the enabled mechanism that the client asked for, "" until it has.
     """
 
     def __init__(
@@ -108,7 +113,7 @@ class SaslExchange:
         self.mechanism = ""
 
     def receive(self, frame: bytes) -> Reply:
-        """Answer one frame; raises `ProtocolError` for what cannot be answered."""
+        """Answer one frame; raises `ProtocolError` if it is malformed or out of order."""
         if self._state is _State.BARE_TOKENS:
             return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
         key, _ = api_of(frame)

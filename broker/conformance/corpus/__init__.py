@@ -1,4 +1,4 @@
-"""The requests: for every API key one or more cases, in the order in which they are sent."""
+"""The requests of the suite: at least one case for every API key, in the order of sending."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aclbroker.broker.conformance.resources import TopicIds
 
 
 def corpus(ids: TopicIds) -> list[Case]:
-    """Return all cases; `ids` are the topics' on the broker that they are for."""
+    """Return all cases; ``ids`` has the topic ids of the broker that they are sent to."""
     return [
         *data.cases(ids),
         *topics.cases(ids),

@@ -1,4 +1,4 @@
-"""The cluster itself: brokers, log directories, the quorum, features."""
+"""Cases about the cluster itself: brokers, log directories, the quorum, features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configurations of topics, brokers, groups and clients: described, altered, listed."""
+"""Cases that describe, alter and list configurations of topics, brokers, groups and clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNKNOWN, _TOPIC, _BROKER, _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 0, 2, 4, 8,
 _SET, _DELETE = 0, 1
 _NO_BROKER: Final = "2147483647"
 
-# Null configs and a broker that is not there keep answers short and alter nothing.
+# One setting of each resource keeps the answers short. Changes are only validated.
 _RESOURCES: Final = (
     *((_TOPIC, name, "retention.ms", "1000") for name in (*TOPICS, *ABSENT_TOPICS)),
     *((_GROUP, name, "consumer.session.timeout.ms", "45000") for name in GROUPS),
@@ -28,7 +28,7 @@ _RESOURCES: Final = (
     (_BROKER_LOGGER, _NO_BROKER, "kafka", "INFO"),
     (_CLIENT_METRICS, "conformance", "interval.ms", "1000"),
 )
-"""Type, name, a configuration and its value."""
+"""The type and name of a resource, one of its settings and a value for it."""
 
 _SOME_NAMES: Final = (
     topic("closed"),
@@ -103,7 +103,7 @@ def _altered(
 
 
 def _malformed() -> Iterator[Case]:
-    """Yield what Kafka refuses for its form, before it asks for any right."""
+    """Yield requests that Kafka refuses for their form, before it asks for any right."""
     some = [each for each in _RESOURCES if each[1] in _SOME_NAMES]
     null = [(kind, name, ((key, None),)) for kind, name, key, _ in some]
     twice = [(kind, name, ((key, value),) * 2) for kind, name, key, value in some]
@@ -114,7 +114,7 @@ def _malformed() -> Iterator[Case]:
     yield _altered("with null values to delete", *topics, operation=_DELETE)
     setting = (("retention.ms", "1"),)
     read, closed = ((_TOPIC, topic(right), setting) for right in ("read", "closed"))
-    # Kafka never answers an AlterConfigs like this one.
+    # Only an IncrementalAlterConfigs: Kafka never answers an AlterConfigs like this one.
     yield _altered("of a resource twice", closed, read, closed, wrong=True)
     loggers = [(_BROKER_LOGGER, name, (("kafka", "INFO"),)) for name in ("", "1", _NO_BROKER)]
     yield _replaced("of loggers", *loggers, closed, wrong=True)

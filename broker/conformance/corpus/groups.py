@@ -1,4 +1,4 @@
-"""The classic group protocol, committed offsets, and the keys that find and list groups."""
+"""Cases of the classic group protocol, of committed offsets, and of finding and listing groups."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from aclbroker.protocol.primitives import ZERO_UUID
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _NO_GROUP: Final = ""
 _MEMBER: Final = "nobody"
-"""A member id that the coordinator does not know, so that it answers at once."""
+"""A member id that no coordinator knows, so that it answers at once and does not wait."""
 _GROUP_KEY, _TRANSACTION_KEY, _SHARE_KEY, _UNKNOWN_KEY = 0, 1, 2, 9
 
 
@@ -212,7 +212,7 @@ def _offset_fetch_of_groups(ids: TopicIds) -> Iterator[Case]:
 
 
 def _offset_delete(name: str) -> Case:
-    # Partition 9 has no committed offset, so that nothing is lost.
+    # Partition 9 has no committed offset, so deleting it changes nothing.
     partition = offset_delete.OffsetDeleteRequestPartition(partition_index=9)
     return Case(
         ApiKey.OFFSET_DELETE,

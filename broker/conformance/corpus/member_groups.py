@@ -1,4 +1,4 @@
-"""The group protocols of KIP-848 (consumer) and KIP-1071 (streams)."""
+"""Cases of the group protocols of KIP-848 (consumer) and KIP-1071 (streams)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aclbroker.protocol.messages import (
 _EVERY_GROUP: Final = (*GROUPS, *ABSENT_GROUPS)
 _MEMBER: Final = "nobody"
 _EPOCH: Final = 7
-"""A member epoch of a member that has joined; none has."""
+"""The epoch of a member that has joined; none has, so the coordinator knows no such member."""
 
 SUBSCRIPTIONS: Final[dict[str, Sequence[str] | None]] = {
     "nothing": None,
@@ -26,7 +26,7 @@ SUBSCRIPTIONS: Final[dict[str, Sequence[str] | None]] = {
     "allowed topics": (topic("read"), topic("describe"), topic("prefixed")),
     "a closed topic": (topic("read"), topic("closed"), topic("prefixed")),
 }
-"""Topics that a member subscribes to, by what they are."""
+"""The topics that a member subscribes to, by a description of them."""
 
 
 def cases() -> Iterator[Case]:

@@ -1,4 +1,4 @@
-"""Record batches for Produce requests: real ones of format v2, with a correct CRC."""
+"""Makes valid record batches of format v2, with a correct CRC, for Produce requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TIMESTAMP_MS: Final = 1_700_000_000_000
 
 
 def batch(*, producer_id: int = _NO_PRODUCER, transactional: bool = False) -> bytes:
-    """Return a batch of one small record; with a producer id it is idempotent."""
+    """Return a batch with one small record; a producer id makes it an idempotent one."""
     first = 0 if producer_id != _NO_PRODUCER else -1
     builder = DefaultRecordBatchBuilder(
         _MAGIC, _NO_COMPRESSION, int(transactional), producer_id, first, first, 1024

@@ -1,4 +1,4 @@
-"""ACLs, delegation tokens, client quotas, SCRAM credentials, and the session's own keys."""
+"""Cases of ACLs, delegation tokens, client quotas, SCRAM credentials, SASL and ApiVersions."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _scram() -> Iterator[Case]:
         "of an empty list",
         described.DescribeUserScramCredentialsRequest([]),
     )
-    # Too few iterations, and a user without credentials: nothing is altered.
+    # Neither change takes effect: one has too few iterations, the other deletes what is not there.
     upsertion = altered.ScramCredentialUpsertion(NOBODY, _SCRAM_SHA_256, 1, b"salt", b"password")
     deletion = altered.ScramCredentialDeletion(f"{NOBODY}-2", _SCRAM_SHA_256)
     yield Case(

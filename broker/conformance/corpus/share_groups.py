@@ -1,4 +1,4 @@
-"""Share groups (KIP-932): members, fetching, offsets, and the state that brokers keep of them."""
+"""Cases of share groups (KIP-932): members, fetching, offsets, and their state on brokers."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _members(name: str) -> Iterator[Case]:
 
 
 def _invalid_members(ids: TopicIds, name: str) -> Iterator[Case]:
-    """Yield requests of members whose ids Kafka takes for none (KafkaApis.isMemberIdValid)."""
+    """Yield requests with member ids that Kafka takes for invalid (KafkaApis.isMemberIdValid)."""
     for label, member in (("an empty member id", ""), ("a member id of 37 letters", "x" * 37)):
         heartbeat = share_group_heartbeat.ShareGroupHeartbeatRequest(
             name, member, _EPOCH, None, (topic("closed"),)
@@ -88,9 +88,10 @@ def _invalid_members(ids: TopicIds, name: str) -> Iterator[Case]:
 
 
 def _session(ids: TopicIds, name: str) -> Iterator[Case]:
-    """Yield requests that follow each other in a share session, whose epoch each raises by one.
+    """Yield the successive requests of one share session; each raises the session epoch by one.
 
-    No topic in them is absent: its id makes Kafka 4.3 fail with -1 before it looks at rights.
+    All topics in them exist, since an unknown topic id makes Kafka 4.3 fail with -1 before it looks
+    at rights.
     """
     yield _fetch(ids, f"in a new session of {name!r}", name, 0, "1")
     yield _fetch(ids, f"in a session of {name!r}", name, 1, "1", acknowledge=True)
@@ -180,7 +181,7 @@ def _described_offsets(label: str, groups: Sequence[str], topics: Sequence[str] 
 
 
 def _state(ids: TopicIds) -> Iterator[Case]:
-    """Yield the requests of brokers to the share coordinator."""
+    """Yield the requests that brokers send to the share coordinator."""
     topic_id = ids.id_of(ABSENT_TOPICS[0])
 
     def case(key: ApiKey, request: Any, data: Any, *partition: Any) -> Case:

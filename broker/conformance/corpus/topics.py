@@ -1,4 +1,4 @@
-"""Metadata and the keys that create, change, describe and delete topics."""
+"""Cases of Metadata and of the keys that create, change, describe and delete topics."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PARTITION_LIMIT: Final = 2000
 _NOT_DELETED: Final = tuple(
     topic(right) for right in ("read", "describe", "alter-configs", "prefixed-denied", "closed")
 )
-"""Topics that are there and that no role but the super user and `wildcards` may delete."""
+"""Existing topics that only the super user and the role ``wildcards`` may delete."""
 
 
 def cases(ids: TopicIds) -> Iterator[Case]:
@@ -193,7 +193,7 @@ def _delete_topics(ids: TopicIds) -> Iterator[Case]:
         "by the id of one that may be deleted and not described",
         request(by_id(DELETED_TOPIC)),
         "6+",
-        # In a real broker the role `resources` has deleted it.
+        # On a broker with data, the role ``resources`` has deleted the topic by now.
         without=(*DELETERS, "cluster-1", "cluster-2", "cluster-4"),
     )
     yield Case(
@@ -247,7 +247,7 @@ def _elect_leaders() -> Iterator[Case]:
 
 def _reassignments() -> Iterator[Case]:
     alter, listed = alter_partition_reassignments, list_partition_reassignments
-    # Null replicas cancel a reassignment; there is none.
+    # Null replicas cancel a reassignment, and none is running.
     partition = alter.ReassignablePartition(partition_index=0, replicas=None)
     yield Case(
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,

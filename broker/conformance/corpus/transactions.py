@@ -1,4 +1,4 @@
-"""Producer ids, transactions, and what is told of them."""
+"""Cases of producer ids, of transactions, and of the keys that describe them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from aclbroker.protocol.messages import (
 
 _ALL_TOPICS: Final = (*TOPICS, *ABSENT_TOPICS)
 _PRODUCER: Final = {"producer_id": 4_000_000, "producer_epoch": 0}
-"""A producer that no broker knows."""
+"""A producer id and epoch that no broker knows."""
 
 _WITH_GROUPS: Final = (
     ("write", "read"),
@@ -44,7 +44,7 @@ _WITH_GROUPS: Final = (
     ("closed", "read"),
     ("closed", "closed"),
 )
-"""Rights on the transactional id and on the group."""
+"""Pairs of rights on the transactional id and on the group."""
 
 
 def cases() -> Iterator[Case]:
@@ -91,7 +91,7 @@ def _add_partitions(name: str) -> Iterator[Case]:
             v3_and_below_producer_epoch=_PRODUCER["producer_epoch"],
             v3_and_below_topics=topics,
         )
-        # The topics have one partition, so that each request has some that are not there.
+        # The topics have one partition, so each request names some partitions that do not exist.
         codes = (WRONG_PARTITION, NOT_ATTEMPTED)
         label = f"{name!r} with {which}"
         yield Case(ApiKey.ADD_PARTITIONS_TO_TXN, label, request, "0-3", codes=codes)
