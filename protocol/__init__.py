@@ -1,1 +1,1 @@
-"""The Kafka wire protocol: bytes to typed messages and back; no I/O, no meaning."""
+"""The Kafka wire protocol: turns bytes into typed messages and back, without I/O."""

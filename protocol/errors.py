@@ -1,4 +1,4 @@
-"""Kafka's error codes, by Kafka's names: those that this program answers with."""
+"""The error codes that this program answers with, by Kafka's names."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _CORRELATION_ID_NO_TAGS: Final = struct.Struct(">ib")
 
 
 class RequestHeader(NamedTuple):
-    """A request's header; ``body`` is where the message begins in the frame."""
+    """The header of a request; ``body`` is the position in the frame where the message begins."""
 
     api_key: int
     api_version: int
@@ -34,7 +34,7 @@ class RequestHeader(NamedTuple):
 
 
 def api_of(frame: bytes) -> tuple[int, int]:
-    """Return the API key and version that every request begins with; raises `ProtocolError`."""
+    """Return the API key and version at the beginning of a request; raises `ProtocolError`."""
     if len(frame) < _FIXED.size:
         raise ProtocolError(f"a request of {len(frame)} bytes is shorter than its header")
     api_key, api_version, _ = _FIXED.unpack_from(frame)
@@ -42,15 +42,15 @@ def api_of(frame: bytes) -> tuple[int, int]:
 
 
 def request_header_version(api: Api, version: int) -> int:
-    """Return the version of the header before a request of an API, known version or not."""
-    # Not `api.is_flexible`: every request and response comes by here, and a call costs more.
+    """Return the version of a request's header, also for an unknown version of the request."""
+    # `api.is_flexible` would cost a call, and every request and response gets here.
     if api.flexible is not None and version >= api.flexible:
         return 2
     return 0 if (api.key, version) == (CONTROLLED_SHUTDOWN, 0) else 1
 
 
 def response_header_version(api: Api, version: int) -> int:
-    """Return the version of the header before a response."""
+    """Return the version of a response's header."""
     is_flexible = api.flexible is not None and version >= api.flexible
     return 1 if is_flexible and api.key != ApiKey.API_VERSIONS else 0
 
@@ -76,7 +76,7 @@ def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
                 tags, pos = read_tags(frame, pos)
             else:
                 pos += 1
-        # As RequestHeader(...), whose __new__ is Python code and takes twice as long.
+        # The same as RequestHeader(...), whose __new__ is Python code and takes twice as long.
         header = (api_key, api_version, correlation_id, client_id, tags, pos)
         return tuple.__new__(RequestHeader, header)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
@@ -84,7 +84,7 @@ def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
 
 
 def encode_request_header(api: Api, header: RequestHeader) -> bytes:
-    """Return a request's header as bytes (``header.body`` plays no part)."""
+    """Return the bytes of a request's header; ``header.body`` is ignored."""
     raw = _FIXED.pack(header.api_key, header.api_version, header.correlation_id)
     header_version = request_header_version(api, header.api_version)
     if header_version:
@@ -94,7 +94,7 @@ def encode_request_header(api: Api, header: RequestHeader) -> bytes:
 
 
 def decode_response_header(api: Api, version: int, frame: bytes) -> tuple[int, int]:
-    """Return the correlation id of a response and where its message begins.
+    """Return the correlation id of a response and the position where its message begins.
 
     Raises `ProtocolError`.
     """
@@ -109,7 +109,7 @@ def decode_response_header(api: Api, version: int, frame: bytes) -> tuple[int, i
 
 
 def encode_response_header(api: Api, version: int, correlation_id: int) -> bytes:
-    """Return the header of a response: the correlation id, and where it may have tags, none."""
+    """Return the bytes of a response's header, without any tagged fields."""
     if response_header_version(api, version):
         return _CORRELATION_ID_NO_TAGS.pack(correlation_id, 0)
     return _CORRELATION_ID.pack(correlation_id)

@@ -3,10 +3,10 @@
 A *wire type* reads one value from a ``BytesIO`` and returns a value's bytes. Integers, floats and
 booleans are aiokafka's own. Replaced are those of aiokafka 0.14 that are wrong on the wire:
 
-- strings, bytes and arrays took null where the protocol has none, and arrays took any negative
-  length for an empty one;
-- varints ended in ``struct.error`` on a short buffer and let a fifth byte overflow 32 bits;
-- tagged fields were written without their size, refused tag 0 and accepted a short value;
+- strings, bytes and arrays accepted null where the protocol has none, and arrays took any negative
+  length for an empty array;
+- varints raised ``struct.error`` on a short buffer and let a fifth byte overflow 32 bits;
+- tagged fields were written without their size, and tag 0 was refused and a short value accepted;
 - UUIDs, unsigned 16-bit integers and nullable structs did not exist.
 
 Every wire type raises `ProtocolError` (or `ValueError` from aiokafka's own) on bytes it cannot
@@ -34,19 +34,22 @@ from aiokafka.protocol.types import UnsignedVarInt32 as _Varint
 
 ZERO_UUID: Final = bytes(16)
 LONGEST_STRING: Final = 0x7FFF
-"""The most bytes of a string; Kafka takes no more in compact strings, either, whose length has room
-for them, so that each message can be written at every version."""
+"""The longest string in bytes.
+
+A compact string could be longer, but Kafka does not accept that either. So every message can be
+encoded at every version.
+"""
 
 Tags = Sequence[tuple[int, bytes]]
-"""Tagged fields of which only the number and the bytes are known."""
+"""Unknown tagged fields: the number and the bytes of each."""
 
 
 class ProtocolError(ValueError):
-    """Bytes that are no valid message; whoever sent them cannot be answered."""
+    """The bytes are not a valid message, so that there is no answer to them."""
 
 
 class WireType(Protocol):
-    """One value on the wire."""
+    """The encoding of one kind of value."""
 
     def encode(self, value: Any) -> bytes:
         """Return the value's bytes."""
@@ -110,7 +113,7 @@ class Uuid:
 
 
 class _Sized:
-    """A value behind its length: a plain length, or (compact) a varint of the length plus one."""
+    """A value behind its length: an integer or, if compact, a varint of the length plus one."""
 
     length: Any = Int32
 
@@ -125,7 +128,7 @@ class _Sized:
         return UnsignedVarint.encode(size + 1) if self.compact else bytes(self.length.encode(size))
 
     def decode_length(self, data: BytesIO) -> int | None:
-        """Return the length, or None for null; any negative length means null, as in Kafka."""
+        """Read a length; any negative one means null, as in Kafka, and is returned as None."""
         size = UnsignedVarint.decode(data) - 1 if self.compact else self.length.decode(data)
         if size >= 0:
             return int(size)
@@ -135,7 +138,7 @@ class _Sized:
 
 
 class Bytes(_Sized):
-    """Bytes, also records, which stay one opaque slice."""
+    """Bytes; records are read as bytes, too, and not decoded."""
 
     def encode(self, value: bytes | None) -> bytes:
         return self.encode_length(value) + (value or b"")
@@ -146,7 +149,7 @@ class Bytes(_Sized):
 
 
 class String(_Sized):
-    """Text in UTF-8; other bytes are refused, and more than `LONGEST_STRING` of them, too."""
+    """Text in UTF-8; reading other bytes, or more than `LONGEST_STRING`, raises `ValueError`."""
 
     length = Int16
 
@@ -181,7 +184,7 @@ class Array(_Sized):
 
 
 class Nullable:
-    """A struct behind one byte: -1 for null, else 1."""
+    """A struct behind one byte, which is -1 for null and 1 for a struct."""
 
     def __init__(self, struct: WireType) -> None:
         self.struct = struct
@@ -194,10 +197,10 @@ class Nullable:
 
 
 class TaggedFields:
-    """Tagged fields (KIP-482), all unknown: pairs of tag number and bytes.
+    """Unknown tagged fields (KIP-482), as pairs of tag number and bytes.
 
-    Written in ascending order of the numbers, as the protocol demands; read in any order, as Kafka
-    reads them.
+    They are written in ascending order of the numbers, as the protocol demands, and read in any
+    order, as in Kafka.
     """
 
     @staticmethod
@@ -227,10 +230,10 @@ FIXED: Final[dict[str, Any]] = {
     "float64": Float64,
     "uuid": Uuid,
 }
-"""The wire types of one size, by the names of Kafka's message specifications."""
+"""The wire types of fixed size, by their names in Kafka's message specifications."""
 
 SIZED: Final[dict[str, Any]] = {"bytes": Bytes, "records": Bytes, "string": String}
-"""The wire types that carry their length, by the same names."""
+"""The wire types with a length, by their names in Kafka's message specifications."""
 
 __all__ = [
     "FIXED",

@@ -1,13 +1,13 @@
-"""Declarations of messages, each once for all versions, and the Schema of each version.
+"""Declares each message once for all versions, and makes the Schema of each version.
 
-A message or a struct inside one is a class under `message`, a field is declared with `of`::
+A message, or a struct inside one, is a class under `message`. Its fields are made by `of`::
 
     @message(key=30, versions="0-3", flexible="2+")
     class CreateAclsRequest:
         creations: Sequence[AclCreation] = of([AclCreation])
 
 Version ranges are written as Kafka's message specifications write them: ``0+``, ``1-3``, ``2``.
-`struct_of` makes of a class and a version the `Struct` that `protocol.compile` turns into code.
+`struct_of` makes the `Struct` of a class at a version, which `protocol.compile` turns into code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from aclbroker.protocol.primitives import (
 )
 
 Kind = str | type | list[Any]
-"""A wire type's name, a struct's class, or a list of one of them: an array of it."""
+"""The name of a wire type or the class of a struct; a list with one of them means an array."""
 
 _LAST = 0x7FFF
 _EMPTY: dict[str, Any] = {"string": "", "bytes": b"", "records": b"", "uuid": ZERO_UUID} | {
@@ -45,11 +45,11 @@ _T = TypeVar("_T")
 
 
 class UnsupportedVersion(ValueError):
-    """A version that the message does not have."""
+    """The message does not have this version."""
 
 
 class FieldSpec(NamedTuple):
-    """What a field is, and in which versions it is what."""
+    """The declaration of a field: its kind, and the versions in which it has which form."""
 
     kind: Kind
     versions: range
@@ -59,7 +59,7 @@ class FieldSpec(NamedTuple):
 
 
 def versions_in(text: str) -> range:
-    """Return the versions of a range such as ``0+``, ``1-3``, ``2`` or ``none``."""
+    """Parse a version range such as ``0+``, ``1-3``, ``2`` or ``none``."""
     if text == "none":
         return range(0)
     first, dash, last = text.removesuffix("+").partition("-")
@@ -80,9 +80,9 @@ def of(
     """Declare a field.
 
     ``versions`` are those that have the field, ``nullable`` those in which it may be null, and
-    ``tagged`` those in which it travels as the tagged field number ``tag``. Without a ``default``
-    a field that a version lacks is zero, empty or a struct of defaults, as in Kafka; records that
-    may be null are null.
+    ``tagged`` those in which it is the tagged field with the number ``tag``. Without a ``default``,
+    a field that a version lacks is zero, empty or a struct of defaults, as in Kafka; nullable
+    records are null.
     """
     spec = FieldSpec(kind, versions_in(versions), versions_in(nullable), tag, versions_in(tagged))
     if default is ... and isinstance(kind, type):
@@ -98,18 +98,18 @@ def of(
 def message(
     cls: type[_T] | None = None, *, key: int = -1, versions: str = "0+", flexible: str = "none"
 ) -> Any:
-    """Make a message, or a struct inside one, of a class of declared fields.
+    """Make a message, or a struct inside one, from a class of declared fields.
 
-    ``key`` is the API key, ``versions`` those that the message has, ``flexible`` those in the
-    compact form with tagged fields (KIP-482). The class gets ``__slots__`` and, behind its own
-    fields, ``unknown_tags``: tagged fields that the declaration does not know, kept as bytes.
+    ``key`` is the API key, ``versions`` are those of the message, and ``flexible`` those that use
+    the compact encoding with tagged fields (KIP-482). The class gets ``__slots__`` and a last field
+    ``unknown_tags``, with the bytes of tagged fields that are not declared.
     """
 
     def declare(declared: type[_T]) -> Any:
         declared.__annotations__["unknown_tags"] = "Tags"
         declared.unknown_tags = ()  # type: ignore[attr-defined] # becomes the last field's default
-        # All share __eq__ and __repr__: a dataclass compiles its own, which for 200 classes takes
-        # longer than everything else that is done to them.
+        # All classes share __eq__ and __repr__. A dataclass would compile its own, which for 200
+        # classes takes longer than everything else that happens here.
         made: Any = dataclasses.dataclass(slots=True, eq=False, repr=False)(declared)
         made.__eq__, made.__hash__, made.__repr__ = _equals, None, _shown
         made.KEY = key
@@ -132,19 +132,19 @@ def _shown(self: Any) -> str:
 
 
 class TaggedField(NamedTuple):
-    """A known field among a struct's tagged ones."""
+    """A tagged field that is declared."""
 
     name: str
     wire_type: WireType
     default: Callable[[], Any]
 
     def is_default(self, value: Any) -> bool:
-        """Say whether the field has its default, and so is left out."""
+        """Return whether a value is the field's default, which is not encoded."""
         return bool((tuple(value) if isinstance(value, list) else value) == self.default())
 
 
 class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
-    """One declared class at one version: an aiokafka Schema whose items are the class's objects."""
+    """The layout of a class at one version: an aiokafka Schema for objects of the class."""
 
     def __init__(self, cls: type, version: int, *, flexible: bool) -> None:
         self.cls = cls
@@ -164,7 +164,7 @@ class Struct(Schema):  # type: ignore[misc] # aiokafka is not typed
         super().__init__(*plain)
 
     def encode(self, item: Any) -> bytes:
-        """Return the object's bytes; raises `ValueError` where a value does not fit its field."""
+        """Return the object's bytes; raises `ValueError` if a value does not fit its field."""
         body: bytes = super().encode([getattr(item, name) for name in self.names])
         return body + TaggedFields.encode(self._tags_of(item)) if self.flexible else body
 
@@ -219,7 +219,7 @@ def _wire_type(kind: Kind, version: int, flexible: bool, *, nullable: bool) -> W
 
 @cache
 def struct_of(cls: Any, version: int) -> Struct:
-    """Return the message's layout at a version; raises `UnsupportedVersion`."""
+    """Return the layout of a class at a version; raises `UnsupportedVersion`."""
     if version not in cls.VERSIONS:
         raise UnsupportedVersion(f"{cls.__name__} has no version {version}")
     return Struct(cls, version, flexible=version in cls.FLEXIBLE)

@@ -1,7 +1,7 @@
-"""The stream of a connection, without I/O: bytes and frames, requests and responses.
+"""The byte stream of a connection, without I/O: frames, requests and responses.
 
-A frame is four bytes of length and that many bytes. Memory follows what has arrived, never what a
-length claims.
+A frame is a length in four bytes and that many bytes. Memory is used only for bytes that have
+arrived, never for what a length claims.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from aclbroker.protocol.primitives import ProtocolError
 
 _LENGTH: Final = struct.Struct(">i")
 _TLS_HANDSHAKE: Final = 0x1603
-"""The first two bytes of a TLS connection, where a length is expected."""
+"""The first two bytes that a TLS client sends, where a length is expected."""
 
 
 class FrameReader:
-    """Cuts the bytes of one connection into frames.
+    """Divides the bytes of one connection into frames.
 
-    ``limit`` is the largest frame accepted, in bytes; it may change between two frames, as it does
+    ``limit`` is the largest frame accepted, in bytes. It may change between two frames, as it does
     when a client has authenticated.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        # Bytes as they arrived, or where a frame arrives in parts, what has arrived of it.
+        # The bytes as they arrived, without a copy; a bytearray once a frame arrives in parts.
         self._data: bytes | bytearray = b""
         self._start = 0
 
     @property
     def buffered(self) -> int:
-        """The number of bytes that wait to be taken as frames."""
+        """The number of bytes that no frame has been made of yet."""
         return len(self._data) - self._start
 
     def feed(self, data: bytes) -> None:
-        """Take in bytes as they arrive."""
+        """Add bytes that have arrived."""
         if not self._data:
             self._data = data
             return
@@ -61,8 +61,8 @@ class FrameReader:
     def next_frame(self) -> bytes | None:
         """Return the next whole frame without its length, or None until more bytes arrive.
 
-        Raises `ProtocolError` on a negative length and on one beyond ``limit``, as soon as the
-        length itself is there.
+        Raises `ProtocolError` for a length that is negative or beyond ``limit``, as soon as the
+        length itself has arrived.
         """
         data = self._data
         begin = self._start + _LENGTH.size
@@ -97,8 +97,9 @@ class Request(NamedTuple):
 def decode_request(frame: bytes) -> Request:
     """Read a frame as a request.
 
-    Raises `ProtocolError` for a key or version that is not answered and for malformed bytes. Only
-    ApiVersions may have any version: its sender asks just that (KIP-511).
+    Raises `ProtocolError` for malformed bytes and for a key or version that is not answered. Only
+    ApiVersions may have an unknown version, since its sender does not know the versions yet
+    (KIP-511).
     """
     key, version = api_of(frame)
     api = APIS.get(key)
@@ -107,7 +108,7 @@ def decode_request(frame: bytes) -> Request:
     header = decode_request_header(api, frame)
     if version in api.versions:
         message = _decoder(key, version)(frame, header.body)[0]
-        # As Request(...), whose __new__ is Python code and takes twice as long.
+        # The same as Request(...), whose __new__ is Python code and takes twice as long.
         return tuple.__new__(Request, (api, header, message))
     if key == ApiKey.API_VERSIONS:
         return Request(api, header, None)
@@ -138,12 +139,12 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
 
 
 def framed(payload: bytes) -> bytes:
-    """Return a payload behind its length."""
+    """Return a payload with its length in front."""
     return _LENGTH.pack(len(payload)) + payload
 
 
 def response_frame(api: Api, version: int, correlation_id: int, response: Any) -> bytes:
-    """Return a response as the frame that answers the request of that correlation id.
+    """Return the frame of a response to the request with this correlation id.
 
     ``response`` is a message, or the bytes of one that is already encoded at ``version``.
     """

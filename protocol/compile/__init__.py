@@ -1,8 +1,8 @@
-"""Straight-line Python for each message and version, generated from its Schema at first use.
+"""Straight-line Python code for each message and version, generated from its Schema at first use.
 
-A nested walk over objects of wire types costs tens of microseconds a message; the generated
-functions do the same in one function body without a call a field. The Schemas stay the readable
-reference that the tests hold the generated code to.
+Walking the nested wire types costs tens of microseconds for each message. A generated function does
+the same work in one body, without a call for each field. The Schemas remain as the readable
+reference that the tests compare the generated code with.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from aclbroker.protocol.schema import struct_of
 
 
 class Codec(NamedTuple):
-    """The two directions of one message at one version.
+    """The decoder and the encoder of one message at one version.
 
     ``decode(data, pos)`` reads the message that begins at ``data[pos]`` and returns it with the
-    position behind it; it raises `ProtocolError` on anything else than a valid message.
-    ``encode(message)`` returns the bytes.
+    position behind it. It raises `ProtocolError` if there is no valid message. ``encode(message)``
+    returns the bytes of a message.
     """
 
     decode: Callable[[bytes, int], tuple[Any, int]]
@@ -38,7 +38,10 @@ def codec(cls: Any, version: int) -> Codec:
 
 
 def decode(cls: Any, version: int, data: bytes) -> Any:
-    """Decode a whole message; bytes behind it are ignored, as Kafka ignores them."""
+    """Decode a message; bytes behind it are ignored, as in Kafka.
+
+    Raises `ProtocolError` and `UnsupportedVersion`.
+    """
     return codec(cls, version).decode(data, 0)[0]
 
 

@@ -1,7 +1,8 @@
 """The generated decoder: ``function(data, pos) -> (message, position behind it)``.
 
-It trusts no length: each is compared with what is left before anything is allocated or sliced.
-Running off the end otherwise shows as IndexError or struct.error, which become `ProtocolError`.
+It trusts no length: each one is compared with the number of bytes left before anything is allocated
+or sliced. All other reads beyond the end raise IndexError or struct.error, which are turned into
+`ProtocolError`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
 
 
 def decoder_source(layout: Struct) -> Source:
-    """Write the decoder of a message at one version."""
+    """Generate the decoder of a message at one version."""
     source = Source("def function(data, pos):")
     source.names |= {
         "CAUGHT": _CAUGHT,
@@ -64,7 +65,7 @@ def minimum_size(wire_type: WireType) -> int:
 
 
 def _value(source: Source, wire_type: WireType, target: str, where: str) -> None:
-    """Write the lines that read one value into the variable ``target``."""
+    """Generate the lines that read one value into the variable ``target``."""
     match wire_type:
         case Struct():
             _struct(source, wire_type, target)
@@ -83,7 +84,7 @@ def _value(source: Source, wire_type: WireType, target: str, where: str) -> None
 
 
 def _fixed(source: Source, *formats: str) -> list[str]:
-    """Read values of fixed size in one step; returns the variables."""
+    """Generate one step that reads values of fixed size; return the names of their variables."""
     targets = [source.fresh("v") for _ in formats]
     unpack = source.layout("".join(formats), "unpack_from")
     source.line(f"{', '.join(targets)}, = {unpack}(data, pos)")
@@ -92,7 +93,7 @@ def _fixed(source: Source, *formats: str) -> list[str]:
 
 
 def _length(source: Source, wire_type: String | Bytes | Array, where: str) -> str:
-    """Read a length; negative means null."""
+    """Generate the lines that read a length, negative for null; return its variable."""
     n = source.fresh("n")
     if wire_type.compact:
         source.line(f"{n} = data[pos] - 1")
@@ -165,7 +166,7 @@ def _struct(source: Source, layout: Struct, target: str) -> None:
     flush()
     if layout.flexible:
         _tags(source, layout, values)
-    # Field by field, since a call of the class costs half as much again.
+    # The fields are set one by one, since calling the class takes half as long again.
     source.line(f"{target} = new({source.constant(layout.cls, 'C')})")
     for field in _fields(layout):
         source.line(f"{target}.{field.name} = {values.get(field.name) or source.default(field)}")

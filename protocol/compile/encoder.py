@@ -15,7 +15,7 @@ from aclbroker.protocol.schema import Struct
 
 
 def encoder_source(struct: Struct) -> Source:
-    """Write the encoder of a message at one version."""
+    """Generate the encoder of a message at one version."""
     source = _begun()
     _struct(source, struct, "message", "write")
     source.line("return b''.join(parts)")
@@ -36,12 +36,12 @@ def _begun() -> Source:
 
 
 def _array_encoder(array: Array) -> Callable[[Any], bytes]:
-    """Return the encoder of one array alone, compiled when it is first asked."""
+    """Return a function that encodes a single array; it is compiled at its first call."""
 
     @cache
     def compiled() -> Callable[[Any], bytes]:
         source = _begun()
-        # A slice is a plain list: the shared one would ask for its bytes again.
+        # The slice of a SharedList is a plain list, which has no cached bytes.
         source.line("entries = message[:]")
         _entries(source, array, "entries", "write")
         source.line("return b''.join(parts)")
@@ -51,7 +51,7 @@ def _array_encoder(array: Array) -> Callable[[Any], bytes]:
 
 
 def _value(source: Source, wire_type: WireType, value: str, write: str) -> None:
-    """Write the lines that append the bytes of the expression ``value``."""
+    """Generate the lines that append the bytes of the expression ``value``."""
     match wire_type:
         case Struct():
             _struct(source, wire_type, value, write)
@@ -94,7 +94,7 @@ def _bytes(source: Source, wire_type: String | Bytes, value: str, write: str) ->
 
 
 def _array(source: Source, wire_type: Array, value: str, write: str) -> None:
-    """Write the lines for an array: most are empty, and cost a comparison."""
+    """Generate the lines for an array; an empty one, as most are, costs only a comparison."""
     if isinstance(wire_type.entry, Struct):
         with source.block(f"if {value}.__class__ is SharedList:"):
             encode = source.constant(_array_encoder(wire_type), "A")
@@ -159,7 +159,7 @@ def _tags(source: Source, struct: Struct, value: str, write: str) -> None:
         held, parts, inner = source.fresh("v"), source.fresh("parts"), source.fresh("write")
         source.line(f"{held} = {value}.{known.name}")
         default = source.default(fields[known.name])
-        # A list is not equal to the empty tuple, which is the default of arrays.
+        # The default of arrays is the empty tuple, which an empty list is not equal to.
         empty = f" and {held} != []" if default == "()" else ""
         with source.block(f"if {held} != {default}{empty}:"):
             source.line(f"{parts} = []")

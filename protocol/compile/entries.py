@@ -1,6 +1,6 @@
-"""Messages whose entries are encoded one by one, so that they can be kept and put together again.
+"""Encodes the entries of a message one by one, so that a caller can cache and combine them.
 
-The entries are those of the message's last field, an array of structs.
+The entries are those of the message's last field, which must be an array of structs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aclbroker.protocol.schema import Struct, struct_of
 def entry_encoder(cls: Any, version: int) -> Callable[[Any], bytes]:
     """Return the function that encodes one entry of a message class at a version.
 
-    Raises `UnsupportedVersion`, and TypeError if the class has no such last field.
+    Raises `UnsupportedVersion`, and TypeError if the last field is not an array of structs.
     """
     array = struct_of(cls, version).fields[-1]
     if not isinstance(array, Array) or not isinstance(array.entry, Struct):
@@ -30,13 +30,14 @@ def entry_encoder(cls: Any, version: int) -> Callable[[Any], bytes]:
 
 
 def encode_with_entries(message: Any, version: int, entries: Collection[bytes]) -> bytes:
-    """Encode a message with these entries, encoded by `entry_encoder` already, in its last field.
+    """Encode a message whose last field gets entries that `entry_encoder` has encoded.
 
-    The message itself must have none there, and no tagged fields. Raises `UnsupportedVersion`.
+    The field must be empty in ``message``, which must have no tagged fields either. Raises
+    `UnsupportedVersion`.
     """
     empty = encode(message, version)
     cls: Any = type(message)
     if struct_of(cls, version).flexible:
-        # At the end there are the array's length plus one, which is 1, and the number of tags.
+        # The last two bytes are the array's length plus one, which is 1, and the number of tags.
         return b"".join((empty[:-2], varint(len(entries) + 1), *entries, b"\0"))
     return b"".join((empty[:-4], pack(">i", len(entries)), *entries))

@@ -1,4 +1,4 @@
-"""What the generated code calls: long varints, and tagged fields that nobody knows."""
+"""The functions that generated code calls: errors, long varints and unknown tagged fields."""
 
 from __future__ import annotations
 
@@ -8,27 +8,30 @@ from aclbroker.protocol.primitives import LONGEST_STRING, ProtocolError, Tags
 
 
 def null(where: str) -> NoReturn:
-    """Refuse a null."""
+    """Raise `ProtocolError` for a null in a field that must not be null."""
     raise ProtocolError(f"{where} is null, which the protocol does not allow")
 
 
 def missing() -> NoReturn:
-    """Refuse to write a null."""
+    """Raise ValueError for a null to be encoded where the protocol has none."""
     raise ValueError("null where the protocol allows none")
 
 
 def short(where: str) -> NoReturn:
-    """Refuse a length or count that goes beyond the message."""
+    """Raise `ProtocolError` for a length or count that goes beyond the message."""
     raise ProtocolError(f"{where} is longer than the message that holds it")
 
 
 def long(where: str) -> NoReturn:
-    """Refuse a string of more bytes than a string may have."""
+    """Raise `ProtocolError` for a string that has too many bytes."""
     raise ProtocolError(f"{where} has more than {LONGEST_STRING} bytes")
 
 
 def read_varint(data: bytes, pos: int) -> tuple[int, int]:
-    """Return the unsigned varint at ``pos`` and the position behind it."""
+    """Return the unsigned varint at ``pos`` and the position behind it.
+
+    Raises `ProtocolError` if it exceeds 32 bits, and IndexError if it does not end.
+    """
     value = shift = 0
     while True:
         byte = data[pos]
@@ -57,7 +60,7 @@ _LONGER_THAN_TWO_BYTES: Final = 0x3FFF
 
 
 class _CompactLengths(dict[int, bytes]):
-    """Makes those that it does not have, and keeps those of one and two bytes."""
+    """Computes a missing length, and caches those whose varint has one or two bytes."""
 
     def __missing__(self, length: int) -> bytes:
         made = varint(length + 1)
@@ -67,11 +70,11 @@ class _CompactLengths(dict[int, bytes]):
 
 
 COMPACT_LENGTH: Final = _CompactLengths()
-"""What is written for a length in the compact form: mostly looked up without a call."""
+"""The bytes of a length in the compact form; most are looked up without a call."""
 
 
 def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
-    """Return all tagged fields at ``pos`` as bytes, and the position behind them."""
+    """Return all tagged fields at ``pos``, undecoded, and the position behind them."""
     count, pos = read_varint(data, pos)
     tags = []
     for _ in range(count):
@@ -86,7 +89,7 @@ def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
 
 
 def write_tags(tags: Tags) -> bytes:
-    """Return tagged fields in ascending order of their numbers."""
+    """Return the bytes of tagged fields, in ascending order of their numbers."""
     parts = [varint(len(tags))]
     for tag, raw in sorted(tags):
         parts += varint(tag), varint(len(raw)), raw

@@ -1,4 +1,4 @@
-"""Arrays that many messages hold, and nobody changes: their bytes are made once a version."""
+"""Arrays that many messages share and nobody changes; they are encoded once for each version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class SharedList(list[T]):
-    """A list that stays as it is, with its entries, once it has been encoded."""
+    """A list that must not change, nor its entries, once it has been encoded."""
 
     __slots__ = ("_encoded",)
 
@@ -18,7 +18,7 @@ class SharedList(list[T]):
         self._encoded: dict[Callable[[Any], bytes], bytes] = {}
 
     def encoded(self, encode: Callable[[Any], bytes]) -> bytes:
-        """Return what the encoder of an array makes of the list."""
+        """Return the bytes that an array's encoder makes from the list; they are cached."""
         found = self._encoded.get(encode)
         if found is None:
             found = self._encoded[encode] = encode(self)

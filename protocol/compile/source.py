@@ -1,4 +1,4 @@
-"""A function being written: its lines, fresh names, and the objects that the lines name."""
+"""The source of a generated function: its lines, unused names, and the objects it refers to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMATS: Final[dict[Any, str]] = {
     UInt32: "I",
     Uuid: "16s",
 }
-"""The wire types of one size, as `struct` writes them."""
+"""The format characters of the `struct` module for wire types of fixed size."""
 
 
 class Source:
@@ -37,7 +37,7 @@ class Source:
         self._count = count(1)
 
     def line(self, text: str) -> None:
-        """Add a line at the present depth."""
+        """Add a line at the current indentation."""
         self.lines.append("    " * self.depth + text)
 
     @contextmanager
@@ -49,11 +49,11 @@ class Source:
         self.depth -= 1
 
     def fresh(self, prefix: str) -> str:
-        """Return a name not used so far in the function."""
+        """Return a name that the function does not use yet."""
         return f"{prefix}{next(self._count)}"
 
     def constant(self, value: Any, prefix: str) -> str:
-        """Return the name under which the function sees an object, the same for the same object."""
+        """Return the name by which the function refers to an object; each object has one name."""
         for name, known in self.names.items():
             if known is value:
                 return name
@@ -62,20 +62,20 @@ class Source:
         return name
 
     def default(self, field: dataclasses.Field[Any]) -> str:
-        """Return the expression of a declared field's default."""
+        """Return the expression for the default of a declared field."""
         if field.default_factory is not dataclasses.MISSING:
             return f"{self.constant(field.default_factory, 'C')}()"
         return repr(field.default)
 
     def layout(self, formats: str, method: str) -> str:
-        """Return the name of a big-endian struct's bound method, one a format and function."""
+        """Return the name of a bound method of a big-endian `struct.Struct` with these formats."""
         name = f"{method}_{formats.replace('?', 'o')}"
         if name not in self.names:
             self.names[name] = getattr(struct.Struct(">" + formats), method)
         return name
 
     def function(self, where: str) -> Callable[..., Any]:
-        """Compile the text; ``where`` names it in tracebacks."""
+        """Compile the source and return the function; ``where`` names it in tracebacks."""
         code = compile("\n".join(self.lines), f"<{where}>", "exec")
         exec(code, self.names)  # noqa: S102 # the text comes from declarations in this repository
         function: Callable[..., Any] = self.names["function"]

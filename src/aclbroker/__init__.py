@@ -1,8 +1,8 @@
-"""Kafka's authorization plane: who may do what, decided and kept without a JVM.
+"""Kafka's authorization plane: stores ACLs and decides by them, without a JVM.
 
-These names are the public interface; they keep their meaning from release to release. Whatever
-else the package holds is private. examples/ has an authorizer and a principal builder
-of one's own. Nothing is imported until it is asked for.
+The names in ``__all__`` are the public interface and stay compatible from release to release; all
+other names are private. examples/ has a custom authorizer and a custom principal builder. A name's
+module is imported when the name is first used.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Workers of a Spark cluster import the pipeline through this package with pyarrow alone, and
-    # the command line starts faster, if a name's module is loaded when the name is first used.
+    # Modules are loaded late for two reasons: the command line starts faster, and the workers of a
+    # Spark cluster import the pipeline through this package with only pyarrow installed.
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'aclbroker' has no attribute {name!r}")

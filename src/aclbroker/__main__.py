@@ -1,4 +1,4 @@
-"""`python -m aclbroker` is the command `aclbroker`."""
+"""Makes `python -m aclbroker` the same as the command `aclbroker`."""
 
 from aclbroker.cli import main
 

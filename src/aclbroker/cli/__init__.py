@@ -13,7 +13,7 @@ from aclbroker.cli.arguments import ServeCommand, parse_arguments
 
 
 def main() -> None:
-    """Run the command that the process's arguments name; ends the process with its status."""
+    """Run the command that the arguments name; end the process with its exit status."""
     command = parse_arguments()
     if not isinstance(command, ServeCommand):
         sys.exit(command.run())

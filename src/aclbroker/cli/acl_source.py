@@ -1,4 +1,4 @@
-"""Asks a broker for its ACLs, as the super user of a Kafka client's properties file."""
+"""Reads the ACLs of a broker, logged in as the user of a Kafka client's properties file."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _ANY: Final = 1
 
 
 def described(address: str, command_config: str | None) -> Policy:
-    """Return all ACLs of the cluster at HOST:PORT, and the cluster's id.
+    """Return all ACLs of the cluster at HOST:PORT, and the id of the cluster.
 
-    Raises InputError if they cannot be had, with the reason.
+    Raises InputError with the reason if they cannot be read.
     """
     try:
         login = read_login(address, command_config)

@@ -1,4 +1,4 @@
-"""The command line: `aclbroker serve [FILE] [--override name=value ...]`, and other commands."""
+"""Parses the command line: `aclbroker serve [FILE] [--override name=value ...]` and the others."""
 
 import argparse
 import sys
@@ -16,17 +16,17 @@ Command = AuditCommand | ConformanceCommand | ScramCommand
 
 @dataclass(frozen=True, slots=True)
 class ServeCommand:
-    """Run the broker with a properties file, if there is one, and settings that win over it."""
+    """Run the broker with a properties file, if one is given, and overrides of its settings."""
 
     file: str | None
     overrides: dict[str, str]
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Command:
-    """The command that the arguments, by default those of the process, ask for.
+    """Return the command that the arguments describe, by default those of the process.
 
-    Ends the process (SystemExit) after --help and --version, and with status 2 and a message that
-    says what is allowed if the arguments are wrong.
+    Raises SystemExit after --help and --version, and, with status 2 and a message that says what is
+    allowed, if the arguments are wrong.
     """
     words = sys.argv[1:] if arguments is None else arguments
     options = _parser(words).parse_args(words)
@@ -69,7 +69,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     )
     add_scram(commands)
     add_conformance(commands)
-    # It has ten jobs with forty options each, which nothing but the command itself needs to know.
+    # It has ten jobs with forty options each, which no other command should spend time on.
     add_audit(commands, with_options="audit" in words[:1])
     return parser
 
@@ -77,6 +77,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
 def _override(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        # The text is not shown, because it may hold a password.
+        # The message leaves out the text, because it may contain a password.
         raise argparse.ArgumentTypeError("expected NAME=VALUE, such as node.id=7")
     return name.strip(), value

@@ -1,7 +1,6 @@
 """The arguments of `aclbroker audit JOB`.
 
-The pipeline and Spark are imported when it runs and not before, so that the server starts as fast
-without them.
+The pipeline and Spark are imported only when the command runs, so that the server starts fast.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ class AuditCommand:
     options: AuditOptions
 
     def run(self) -> int:
-        """Return the exit status, one of `pipeline.command.run`'s."""
+        """Run the job and return an exit status of `pipeline.command.run`."""
         from aclbroker.cli.acl_source import described
         from aclbroker.pipeline.command.run import run
 
@@ -30,7 +29,7 @@ class AuditCommand:
 
 
 def add_audit(commands: Any, *, with_options: bool) -> None:
-    """Add the command to the subparsers of `aclbroker`; its options only if it is asked for."""
+    """Add the command to the subparsers of `aclbroker`, with its options only if asked for."""
     audit = commands.add_parser(
         "audit",
         help="analyse who used which rights, and which are not needed",
@@ -44,7 +43,7 @@ def add_audit(commands: Any, *, with_options: bool) -> None:
 
 
 def audit_command(options: argparse.Namespace, words: Sequence[str]) -> AuditCommand:
-    """The command that parsed arguments ask for; ``words`` are the process's."""
+    """Return the command that parsed arguments describe; ``words`` are all arguments, unparsed."""
     from aclbroker.pipeline.command.arguments import audit_options
 
     return AuditCommand(audit_options(options, ["aclbroker", *words]))

@@ -1,6 +1,6 @@
 """The arguments of `aclbroker conformance record|compare`.
 
-The suite is imported when it runs and not before, so that the server starts as fast without it.
+The suite is imported only when the command runs, so that the server starts fast.
 """
 
 import argparse
@@ -10,13 +10,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ConformanceCommand:
-    """Play the conformance suite to a broker and record, or compare, what it answers."""
+    """Send the conformance suite to a broker; record its answers, or compare them."""
 
     options: dict[str, Any]
-    """The fields of `broker.conformance.command.ConformanceOptions` by their names."""
+    """The fields of `broker.conformance.command.ConformanceOptions`, by name."""
 
     def run(self) -> int:
-        """Return the exit status: 0 if recorded or equal, 1 if different, 2 if it failed."""
+        """Run the command; return 0 if recorded or equal, 1 if different, 2 if it failed."""
         from aclbroker.broker.conformance.command import ConformanceOptions, run
 
         return run(ConformanceOptions(**self.options))
@@ -50,7 +50,7 @@ def add_conformance(commands: Any) -> None:
 
 
 def conformance_command(options: argparse.Namespace) -> ConformanceCommand:
-    """The command that parsed arguments ask for."""
+    """Return the command that parsed arguments describe."""
     given = vars(options)
     return ConformanceCommand({name: given[name] for name in given if name != "command"})
 

@@ -1,7 +1,8 @@
 """The arguments of `aclbroker scram add`, which gives a user a password while no broker runs.
 
-It is for the first administrator, as `kafka-storage.sh format --add-scram` is in Kafka; later ones
-are made with kafka-configs.sh. What it needs is imported when it runs, not when a server starts.
+It is meant for the first administrator, like `kafka-storage.sh format --add-scram` in Kafka. Later
+users are added with kafka-configs.sh. Its imports take place only when the command runs, so that
+the server starts fast.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ class ScramCommand:
     iterations: int
 
     def run(self) -> int:
-        """Return the exit status: 0 if stored, 1 if not, which standard error explains."""
+        """Store the credential; return 0, or 1 and the reason on standard error if it failed."""
         try:
             config = load(self.file)
         except ConfigError as error:
@@ -46,7 +47,7 @@ class ScramCommand:
         return 0
 
     async def _add(self, url: str, password: str) -> str | None:
-        """Return why it cannot be done, None if it was."""
+        """Store the credential; return None, or the reason if it cannot be stored."""
         from aclbroker.broker.credentials.scram_users import load_users, upsertion_of
         from aclbroker.broker.stores import StoreError, open_store
 
@@ -92,7 +93,7 @@ def add_scram(commands: Any) -> None:
 
 
 def scram_command(options: argparse.Namespace) -> ScramCommand:
-    """The command that parsed arguments ask for."""
+    """Return the command that parsed arguments describe."""
     return ScramCommand(options.file, options.user, options.mechanism, options.iterations)
 
 
