@@ -43,7 +43,6 @@ def api_of(frame: bytes) -> tuple[int, int]:
 
 def request_header_version(api: Api, version: int) -> int:
     """Return the version of a request's header, also for an unknown version of the request."""
-    # `api.is_flexible` would cost a call, and every request and response gets here.
     if api.flexible is not None and version >= api.flexible:
         return 2
     return 0 if (api.key, version) == (CONTROLLED_SHUTDOWN, 0) else 1

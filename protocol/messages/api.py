@@ -18,10 +18,6 @@ class Api(NamedTuple):
     flexible: int | None
     """The first version in the compact form with tagged fields (KIP-482), or None."""
 
-    def is_flexible(self, version: int) -> bool:
-        """Say whether a version, known or not, is in the compact form."""
-        return self.flexible is not None and version >= self.flexible
-
     @property
     def request(self) -> Any:
         """The request's class; its module is imported at first use, to start fast."""
