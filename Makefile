@@ -58,12 +58,16 @@ check: setup-dev
 # Processes among which the tests are divided, by tests/support/scheduling.py.
 WORKERS ?= 2
 
-# The whole run measures branch coverage and prints it above pytest's last line.
+# Branch coverage is measured in CI, and with `make test MEASURE=1`; it is printed above pytest's last
+# line.
+MEASURE ?= $(CI)
+COVERAGE := $(if $(MEASURE),--cov --cov-report=json:build/coverage.json)
+
 # `make test ARGS="tests/acl -x"` runs some tests, and measures nothing.
 test: check setup-spark setup-gssapi
-	$(BIN)/pytest -n $(WORKERS) $(or $(ARGS),--cov --cov-report=json:build/coverage.json)
+	$(BIN)/pytest -n $(WORKERS) $(or $(ARGS),$(COVERAGE))
 
-# What waits for no broker, JVM or client, in less than a minute.
+# What waits for no broker, JVM or client, in about two minutes.
 test-fast: setup-spark
 	$(BIN)/pytest -n $(WORKERS) -m "not peer" $(ARGS)
 

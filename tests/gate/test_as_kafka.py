@@ -629,3 +629,13 @@ def test_partitions_are_counted_where_kafka_asks_for_each() -> None:
 
 def test_nobody_is_asked_about_a_null_name() -> None:
     assert recorded(ApiKey.PRODUCE, 9, produced(batch(0x10, 7)), everything) == []
+
+
+async def test_who_may_write_any_topic_may_have_a_producer_id() -> None:
+    def writer(operation: AclOperation, kind: ResourceType, _name: str | None) -> bool:
+        return (operation, kind) == (WRITE, TOPIC)
+
+    request = init_producer_id.InitProducerIdRequest(None)
+    for rights, code in ((writer, 0), (nothing, 31)):
+        response = await ask(ApiKey.INIT_PRODUCER_ID, 5, request, rights, CATALOG)
+        assert response.error_code == code
