@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .PHONY: setup setup-dev setup-spark setup-gssapi serve test test-fast check audit-demo \
-	bench bench-quick bench-audit messages lock release clean
+	bench bench-quick attack bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
 
@@ -56,7 +56,8 @@ check: setup-dev
 	$(BIN)/lint-imports
 
 # Processes among which the tests are divided, by tests/support/scheduling.py.
-WORKERS ?= 2
+# They wait for other programs half of the time, so that two would leave two cores idle.
+WORKERS ?= 3
 
 # Branch coverage is measured in CI, and with `make test MEASURE=1`; it is printed above pytest's last
 # line.
@@ -67,9 +68,9 @@ COVERAGE := $(if $(MEASURE),--cov --cov-report=json:build/coverage.json)
 test: check setup-spark setup-gssapi
 	$(BIN)/pytest -n $(WORKERS) $(or $(ARGS),$(COVERAGE))
 
-# What waits for no broker, JVM or client, in about two minutes.
+# What waits for no broker, JVM or client and does not go through thousands of cases, in a minute.
 test-fast: setup-spark
-	$(BIN)/pytest -n $(WORKERS) -m "not peer" $(ARGS)
+	$(BIN)/pytest -n $(WORKERS) -m "not peer and not exhaustive" $(ARGS)
 
 # This broker beside Kafka and kfake, in about 20 minutes; writes benchmarks/RESULTS.md and a plot.
 # `make bench ARGS="--only describe"` measures some rows, and prints alone.
@@ -79,6 +80,10 @@ bench: setup-dev
 # The same with fewer rounds and sizes, in three minutes; prints alone.
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
+
+# How long a client waits while others do their worst, beside Kafka, in about five minutes.
+attack: setup-dev
+	$(BIN)/python -m benchmarks --only attacked $(ARGS)
 
 # The audit pipeline beside Spark's own scan and DuckDB, in about half an hour; 30 GB of build/.
 bench-audit: setup-spark

@@ -12,11 +12,13 @@ from functools import partial
 from typing import Final
 
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
 from benchmarks import requests
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, OURS, Row, Work, one
 from benchmarks.running import Options, play, tell
 from benchmarks.servers import Server, prepared
+from benchmarks.unkind import UNKIND
 from tests.support.client import request_frame
 
 SECTION: Final = "Under attack"
@@ -30,12 +32,18 @@ KINDS: Final = {
 }
 SECONDS: Final = 3.0
 WARM_UP: Final = 1.0
+NOTE_OF_WAITS: Final = (
+    "The attacker sends its request over and over from a process of its own, which shares the two "
+    "cores; the client asks every 5 ms for 3 s."
+)
+_BETWEEN: Final = 0.005
+_SMALLEST: Final = request_frame(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
 _SMALL: Final = request_frame(ApiKey.METADATA, requests.METADATA_VERSION, requests.SMALL_METADATA)
 
 
 def works() -> list[Work[Server]]:
     """Return what is measured."""
-    return [
+    quantiles = [
         one(
             Row(
                 f"attacked-{kind or 'not'}",
@@ -50,6 +58,21 @@ def works() -> list[Work[Server]]:
         )
         for kind, meanwhile in KINDS.items()
     ]
+    longest = [
+        one(
+            Row(
+                f"attacked-by-{kind}",
+                SECTION,
+                f"ApiVersions of one client, longest wait, while {unkind.title}",
+                "ms",
+                note=NOTE_OF_WAITS if kind == "tags" else "",
+            ),
+            partial(_longest_wait, kind=kind),
+            sides=(OURS, KAFKA),
+        )
+        for kind, unkind in UNKIND.items()
+    ]
+    return quantiles + longest
 
 
 def rows() -> list[Row]:
@@ -79,6 +102,18 @@ def _p99(server: Server, kind: str) -> float:
             while time.perf_counter() < end:
                 taken.append(client.seconds(_SMALL))
         return 1000 * statistics.quantiles(taken, n=100)[-1]
+
+
+def _longest_wait(server: Server, kind: str) -> float:
+    """Return the milliseconds that the slowest of a client's requests waited for its answer."""
+    with server.connect() as client, _attacked(server, kind):
+        longest = 0.0
+        for seconds in (WARM_UP, SECONDS):
+            longest, end = 0.0, time.perf_counter() + seconds
+            while time.perf_counter() < end:
+                longest = max(longest, client.seconds(_SMALLEST))
+                time.sleep(_BETWEEN)
+        return 1000 * longest
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aclbroker.pipeline.acls.policy import read_policy
+from aclbroker.broker.policy import read_policy
 from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.log_content import content
 from aclbroker.pipeline.command.log_tables import load

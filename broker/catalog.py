@@ -22,6 +22,11 @@ def is_topic_name(name: str) -> bool:
     return _TOPIC_NAME.fullmatch(name) is not None
 
 
+def java_order(name: str) -> bytes:
+    """Return a key by which names sort as in Java, where UTF-16 code units are compared."""
+    return name.encode("utf-16-be")
+
+
 def new_topic_id() -> bytes:
     """Return a random UUID of 16 bytes.
 
@@ -36,6 +41,9 @@ class Catalog:
     ``node_id`` is the one broker's. With ``auto_creates``, who may not create a missing topic that
     is asked for is refused as in Kafka; it is not created all the same.
     """
+
+    knows_at_once = True
+    """Whether `known` never returns an awaitable."""
 
     def __init__(
         self,

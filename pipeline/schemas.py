@@ -19,7 +19,7 @@ _ASKED: Final = {
 
 
 def events() -> StructType:
-    """One decision of an authorizer a row.
+    """One line of a log a row: a decision of an authorizer, or the equal ones of a period.
 
     - ``cluster``: the id from our own log, or the name that the user gave a Kafka's log
     - ``day``: of ``timestamp``, in UTC
@@ -33,6 +33,9 @@ def events() -> StructType:
     - ``listener``, ``client_id``: null in Kafka's log, which does not have them
     - ``rule``: the value of a `broker.acl.authorizer.RuleKind`; null before Kafka 3.3
     - ``quiet``: whether the decision only filtered an answer, or filled one in (level TRACE)
+    - ``events``: how many decisions the line stands for; ``timestamp`` is that of the first,
+      ``last_timestamp`` of the last of them; ``client_id`` is of the first, and ``reference_count``
+      of all
     - ``source``: see `pipeline.ingest.kafka_line.Dialect`, or ``jsonl``
     """
     return _struct(
@@ -43,6 +46,8 @@ def events() -> StructType:
         reference_count="long",
         client_id="string",
         source="string",
+        events="long",
+        last_timestamp="timestamp",
     )
 
 

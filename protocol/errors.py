@@ -1,8 +1,24 @@
-"""The error codes that this program answers with, by Kafka's names."""
+"""The error codes that this program answers with, by Kafka's names, and names in messages."""
 
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
+
+_LONGEST_SHOWN: Final = 256
+"""The names of topics have at most 249 characters."""
+
+
+def shown_name(name: object) -> str:
+    """Return a client's text for an error message: shortened, with its length, if it is long.
+
+    A message with a name of 32,767 bytes, which is all that a string of the protocol holds, could
+    not be sent.
+    """
+    text = str(name)
+    if len(text) <= _LONGEST_SHOWN:
+        return text
+    return f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
 
 
 class ErrorCode(IntEnum):
@@ -23,6 +39,7 @@ class ErrorCode(IntEnum):
     ILLEGAL_SASL_STATE = 34
     UNSUPPORTED_VERSION = 35
     TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
@@ -38,6 +55,7 @@ class ErrorCode(IntEnum):
     INVALID_PRINCIPAL_TYPE = 67
     GROUP_ID_NOT_FOUND = 69
     FETCH_SESSION_ID_NOT_FOUND = 70
+    TOPIC_DELETION_DISABLED = 73
     UNSUPPORTED_COMPRESSION_TYPE = 76
     ELECTION_NOT_NEEDED = 84
     RESOURCE_NOT_FOUND = 91

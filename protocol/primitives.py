@@ -40,6 +40,16 @@ A compact string could be longer, but Kafka does not accept that either. So ever
 encoded at every version.
 """
 
+MOST_ENTRIES: Final = 100_000
+"""How many entries all arrays of a request may have together; numbers are not counted.
+
+An entry can be one byte long and takes a few hundred when it is decoded and answered. Kafka has no
+such limit; a request of a client that exists is far below it.
+"""
+
+MOST_TAGS: Final = 1000
+"""How many tagged fields a struct may have, for the same reason."""
+
 Tags = Sequence[tuple[int, bytes]]
 """Unknown tagged fields: the number and the bytes of each."""
 

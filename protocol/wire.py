@@ -18,12 +18,15 @@ from aclbroker.protocol.header import (
     decode_request_header,
     decode_response_header,
     encode_request_header,
-    encode_response_header,
+    response_header_version,
 )
 from aclbroker.protocol.messages import APIS, Api, ApiKey
 from aclbroker.protocol.primitives import ProtocolError
 
 _LENGTH: Final = struct.Struct(">i")
+_RESPONSE_HEADS: Final = (struct.Struct(">ii"), struct.Struct(">iix"))
+"""The length and the header of a response, by the header's version; v1 has no tagged fields."""
+
 _TLS_HANDSHAKE: Final = 0x1603
 """The first two bytes that a TLS client sends, where a length is expected."""
 
@@ -45,6 +48,17 @@ class FrameReader:
     def buffered(self) -> int:
         """The number of bytes that no frame has been made of yet."""
         return len(self._data) - self._start
+
+    @property
+    def announced(self) -> int:
+        """The size of the frame that is arriving, in bytes; 0 if that is not known, or too large.
+
+        To be asked after `next_frame` has returned None.
+        """
+        if len(self._data) - self._start < _LENGTH.size:
+            return 0
+        (size,) = _LENGTH.unpack_from(self._data, self._start)
+        return size if 0 < size <= self.limit else 0
 
     def feed(self, data: bytes) -> None:
         """Add bytes that have arrived."""
@@ -150,5 +164,5 @@ def response_frame(api: Api, version: int, correlation_id: int, response: Any) -
     """
     cls: Any = type(response)
     body: bytes = response if cls is bytes else codec(cls, version).encode(response)
-    header = encode_response_header(api, version, correlation_id)
-    return b"".join((_LENGTH.pack(len(header) + len(body)), header, body))
+    head = _RESPONSE_HEADS[response_header_version(api, version)]
+    return head.pack(head.size - _LENGTH.size + len(body), correlation_id) + body

@@ -47,10 +47,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests that wait for peers; where several processes run tests, order the groups."""
+    """Mark the tests that take long; where several processes run tests, order the groups."""
     for item in items:
         if scheduling.waits_for_a_peer(item):
             item.add_marker("peer")
+        if scheduling.is_exhaustive(item):
+            item.add_marker("exhaustive")
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: scheduling.place(item.nodeid))
 

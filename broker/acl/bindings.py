@@ -21,6 +21,9 @@ WILDCARD_PRINCIPAL: Final = "User:*"
 
 
 class _WireEnum(IntEnum):
+    # Enum's own is Python code, which would run several times in each decision.
+    __hash__ = int.__hash__
+
     @classmethod
     def from_code(cls, code: int) -> Self:
         """Return the member of a wire code; UNKNOWN (0) for a code that has none."""

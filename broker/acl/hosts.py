@@ -15,6 +15,8 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
 from typing import NamedTuple
 
+from aclbroker.broker.acl.bindings import WILDCARD
+
 
 class SubnetSize(NamedTuple):
     """The IP version (4 or 6) and the prefix length in bits of a subnet."""
@@ -61,6 +63,14 @@ def subnet(host: str) -> Subnet | None:
     if isinstance(first, IPv6Address) and first.ipv4_mapped:
         network = IPv4Network((first.ipv4_mapped, network.prefixlen - 96))
     return _subnet(network.network_address, SubnetSize(network.version, network.prefixlen))
+
+
+def matches_nobody(host: str) -> bool:
+    """Return whether an ACL's host is no address, subnet or ``*``, so that no peer ever has it.
+
+    Kafka accepts such hosts: a name, an address with a blank, a prefix that is too long.
+    """
+    return host != WILDCARD and _address(host) is None and subnet(host) is None
 
 
 def enclosing_subnets(host: str, sizes: Iterable[SubnetSize]) -> list[Subnet]:

@@ -12,8 +12,15 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from aclbroker.broker.acl.authorizer import Peer
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, ResourceType
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    PatternType,
+    ResourceType,
+)
 from aclbroker.broker.acl.listing import AclListing, listed
+from aclbroker.broker.acl.near_misses import near_misses
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
 from aclbroker.broker.acl.permissions import Principals
@@ -50,6 +57,7 @@ class AclIndex:
     def __init__(self, bindings: Iterable[AclBinding] = (), *, cidr: bool = False) -> None:
         self._types = [_OfType(resource_type, cidr) for resource_type in ResourceType]
         self._size = 0
+        self._changes = 0
         for binding in bindings:
             self.add(binding)
 
@@ -85,6 +93,7 @@ class AclIndex:
         pattern.memo = None
         of_type.rights.changed(principal)
         self._size += 1
+        self._changes += 1
         return True
 
     def remove(self, binding: AclBinding) -> bool:
@@ -107,11 +116,17 @@ class AclIndex:
                 of_type.principals.discard(permissions)
         of_type.rights.changed(principal)
         self._size -= 1
+        self._changes += 1
         return True
 
     def rights(self, peer: Peer, resource_type: ResourceType) -> PeerRights:
         """Return what the ACLs of a type say to a peer; to be asked anew after each change."""
         return self._types[resource_type].rights[peer]
+
+    def forget_answers(self) -> None:
+        """Forget what callers have worked out from the rights of peers and kept with them."""
+        for of_type in self._types:
+            of_type.rights.forget_all()
 
     def has_match(self, resource_type: ResourceType, name: str) -> bool:
         """Tell whether any ACL, for whomever, has a pattern that matches the resource."""
@@ -135,16 +150,26 @@ class AclIndex:
                     who = permissions.principal, permissions.host
                     yield AclBinding(resource_type, each, pattern_type, *who, *pair)
 
+    def near_misses(
+        self, peer: Peer, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> list[AclBinding]:
+        """Return the ACLs that nearly allow an operation: see `broker.acl.near_misses`."""
+        of_type = self._types[resource_type]
+        lengths = of_type.patterns.lengths
+        return near_misses(of_type.principals, peer, lengths, operation, (resource_type, name))
+
     def find(self, acl_filter: AclFilter) -> AclListing:
         """Return all bindings that a filter selects, those of one resource pattern together."""
         asked = acl_filter.resource_type
         types = self._types if asked == ResourceType.ANY else (self._types[asked],)
+        changes = self._changes
         return AclListing(
             chain.from_iterable(
                 listed(of_type.patterns, of_type.principals, acl_filter)
                 for of_type in types
                 if of_type.principals
-            )
+            ),
+            lambda: changes == self._changes,
         )
 
     def hosts(self) -> set[str]:

@@ -7,7 +7,7 @@ permission that names neither principal nor resource looks at every ACL of the t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Protocol
 
 from aclbroker.broker.acl.bindings import (
@@ -21,6 +21,7 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.operations import bits, pairs
 from aclbroker.broker.acl.patterns import Entry, Pattern, Patterns
 from aclbroker.broker.acl.permissions import Permissions, Principals
+from aclbroker.turns import in_turns
 
 
 class PatternAcls(Protocol):
@@ -46,21 +47,25 @@ class PatternAcls(Protocol):
 
 
 class AclListing:
-    """The ACLs that a filter selects, to be used up before they change.
+    """The ACLs that a filter selects.
+
+    Where they change while the caller goes through them (`in_turns`), what was added or removed
+    meanwhile may be among them or not: ``is_current`` tells whether that is so.
 
     ``patterns`` has them by resource pattern, each pattern once. Where the filter selects all ACLs
     of a pattern, that is mostly the index's own, with its memo.
     """
 
-    __slots__ = ("patterns",)
+    __slots__ = ("is_current", "patterns")
 
-    def __init__(self, patterns: Iterator[PatternAcls]) -> None:
+    def __init__(self, patterns: Iterator[PatternAcls], is_current: Callable[[], bool]) -> None:
         self.patterns = patterns
+        self.is_current = is_current
 
     def __iter__(self) -> Iterator[AclBinding]:
         for acls in self.patterns:
             resource_type, pattern_type, name = acls.resource_type, acls.pattern_type, acls.name
-            for entry in acls.entries:
+            for entry in in_turns(acls.entries):
                 yield AclBinding(resource_type, name, pattern_type, *entry)
 
 
@@ -115,7 +120,7 @@ def listed(
 
 def _permissions(principals: Principals, principal: str, host: str | None) -> Iterable[Permissions]:
     if host is None:
-        return principals.of_principal(principal)
+        return in_turns(list(principals.of_principal(principal)))
     permissions = principals.get(principal, host)
     return () if permissions is None else (permissions,)
 
@@ -123,7 +128,7 @@ def _permissions(principals: Principals, principal: str, host: str | None) -> It
 def _of_patterns(patterns: Patterns, acl_filter: AclFilter, mask: int) -> Iterator[PatternAcls]:
     for pattern in patterns.selected(acl_filter.pattern_type, acl_filter.resource_name):
         some = _nothing_of(pattern)
-        for permissions in pattern.permissions:
+        for permissions in in_turns(list(pattern.permissions)):
             if acl_filter.host in (None, permissions.host):
                 some.add(permissions, mask)
         if some.entries:
@@ -143,7 +148,7 @@ def _of_permissions(
             if some is None:
                 some = found[pattern] = _nothing_of(pattern)
             some.add(permissions, mask)
-    yield from (some for some in found.values() if some.entries)
+    yield from (some for some in in_turns(found.values()) if some.entries)
 
 
 def _nothing_of(pattern: Pattern) -> SomeAcls:
@@ -163,4 +168,7 @@ def _candidates(
     for kind in (PatternType.LITERAL, PatternType.PREFIXED):
         if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
             named = patterns.of_type(kind)
-            yield from (named[each] for each in permissions.of_type(kind))
+            for each in in_turns(list(permissions.of_type(kind))):
+                # None if the last ACL of the pattern was removed since.
+                if (found := named.get(each)) is not None:
+                    yield found

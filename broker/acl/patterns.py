@@ -20,6 +20,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.operations import pairs
 from aclbroker.broker.acl.permissions import Permissions
+from aclbroker.turns import in_turns
 
 Entry = tuple[str, str, AclOperation, AclPermission]
 """An ACL of a pattern that is known: principal, host, operation, permission."""
@@ -56,8 +57,8 @@ class Pattern:
         pattern_type, name = self.pattern_type, self.name
         return [
             (permissions.principal, permissions.host, operation, permission)
-            for permissions in self.permissions
-            for operation, permission in pairs(permissions.of_type(pattern_type)[name])
+            for permissions in in_turns(list(self.permissions))
+            for operation, permission in pairs(permissions.of_type(pattern_type).get(name, 0))
         ]
 
     def add(self, permissions: Permissions) -> None:
@@ -125,10 +126,13 @@ class Patterns:
         return next(self.selected(PatternType.MATCH, name), None) is not None
 
     def selected(self, pattern_type: PatternType, name: str | None) -> Iterator[Pattern]:
-        """Return the patterns that a filter's pattern type and name select, most specific first."""
+        """Return the patterns that a filter's pattern type and name select, most specific first.
+
+        They may change while the caller goes through them; those that are new may be left out.
+        """
         if name is None:
             return chain.from_iterable(
-                self.of_type(kind).values()
+                in_turns(list(self.of_type(kind).values()))
                 for kind in (PatternType.LITERAL, PatternType.PREFIXED)
                 if pattern_type in (PatternType.ANY, PatternType.MATCH, kind)
             )

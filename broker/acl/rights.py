@@ -100,7 +100,7 @@ class RightsByPeer(dict[Peer, PeerRights]):
 
     def __missing__(self, peer: Peer) -> PeerRights:
         if len(self) >= _MOST_PEERS:
-            self._forget_all()
+            self.forget_all()
         rights = self[peer] = PeerRights(
             self._principals.matching(*peer), self._lengths, self._remembered
         )
@@ -112,19 +112,20 @@ class RightsByPeer(dict[Peer, PeerRights]):
         """Count one more answer, and forget all when there are too many."""
         self._room -= 1
         if self._room < 0:
-            self._forget_all()
+            self.forget_all()
 
     def changed(self, principal: str) -> None:
         """Forget what depends on a principal, after one of its ACLs was added or removed."""
         if not self:
             return
         if principal == WILDCARD_PRINCIPAL:
-            self._forget_all()
+            self.forget_all()
             return
         for peer in self._peers.pop(principal, ()):
             self.pop(peer, None)
 
-    def _forget_all(self) -> None:
+    def forget_all(self) -> None:
+        """Forget the rights of all peers, and so what callers have worked out from them."""
         self.clear()
         self._peers.clear()
         self._room = _MOST_ANSWERS

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.exchange import Answers, Reply, SaslExchange
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+from aclbroker.protocol.errors import shown_name
 from aclbroker.protocol.messages import ApiKey
 
 _SASL_HANDSHAKE: Final = struct.pack(">h", ApiKey.SASL_HANDSHAKE)
@@ -109,7 +110,7 @@ class Authentication:
         if self.session is not None and self.session.principals != session.principals:
             raise AuthenticationFailed(
                 "Cannot change principals during re-authentication from "
-                f"{', '.join(self.session.principals)}: {', '.join(session.principals)}"
+                f"{_shown(self.session.principals)}: {_shown(session.principals)}"
             )
         lifetime = self._login.lifetime_ms(mechanism, identity)
         self._expires_at = (
@@ -126,3 +127,7 @@ class Authentication:
             identity=identity,
             peer_certificate=self._peer_certificate,
         )
+
+
+def _shown(principals: Sequence[str]) -> str:
+    return shown_name(", ".join(principals))

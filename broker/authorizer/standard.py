@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NoReturn
+from itertools import islice
+from typing import Final, NoReturn
 
 import structlog
 
@@ -16,13 +17,22 @@ from aclbroker.broker.acl.authorizer import (
 )
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.hosts import subnet
+from aclbroker.broker.acl.hosts import matches_nobody, subnet
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
+from aclbroker.broker.authorizer.seed import SETTING, seed
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.stores import AclStore, open_store
+from aclbroker.protocol.errors import shown_name
 
 log = structlog.get_logger()
+
+_HOSTS_SHOWN: Final = 10
+_HOSTS_LOOKED_AT: Final = 5_000
+"""So many take ten milliseconds, in which the broker does nothing else."""
+
+RECONFIGURABLE: Final = ("super.users", "broker.users", "allow.everyone.if.no.acl.found")
+"""The properties that `StandardAuthorizer.reconfigure` takes."""
 
 
 class StandardAuthorizer:
@@ -36,6 +46,7 @@ class StandardAuthorizer:
         self.store = store
         self._settings = authorizer_settings({})
         self._limit: int | None = None
+        self._first_acls = ""
         self._data: StandardAuthorizerData | None = None
         self._writer: AclWriter | None = None
 
@@ -47,8 +58,24 @@ class StandardAuthorizer:
         """
         self._settings = authorizer_settings(properties)
         self._limit = acl_limit(properties)
+        self._first_acls = properties.get(SETTING, "").strip()
         if self.store is None:
             self.store = open_store(properties.get("aclbroker.store", "sqlite:///aclbroker.db"))
+
+    def reconfigure(self, properties: Mapping[str, str]) -> None:
+        """Take the properties of `RECONFIGURABLE` anew, for decisions from now on.
+
+        Raises ValueError for a bad value; then nothing has changed.
+        """
+        new = authorizer_settings(properties)
+        listener = self._settings.broker_users.listener
+        self._settings = new._replace(
+            broker_users=new.broker_users._replace(listener=listener), cidr=self._settings.cidr
+        )
+        if self._data is not None:
+            index = self._data.index
+            index.forget_answers()
+            self._data = self._decider(index)
 
     async def start(self) -> None:
         """Open the store and load all ACLs. Raises `StoreError`."""
@@ -60,16 +87,13 @@ class StandardAuthorizer:
             async for bindings in self.store.load():
                 for binding in bindings:
                     index.add(binding)
+            if self._first_acls:
+                await seed(self.store, index, self._first_acls, self._limit)
         except BaseException:
             await self.store.close()
             raise
-        self._warn_of_subnets(index.hosts())
-        self._data = StandardAuthorizerData(
-            index,
-            self._settings.super_users,
-            self._settings.allow_everyone_if_no_acl_found,
-            self._settings.broker_users,
-        )
+        self._warn_of_hosts(index.hosts())
+        self._data = self._decider(index)
         self._writer = AclWriter(self.store, index, self._limit)
 
     async def close(self) -> None:
@@ -78,6 +102,11 @@ class StandardAuthorizer:
             await self._writer.close()
         if self.store is not None:
             await self.store.close()
+
+    @property
+    def acl_count(self) -> int:
+        """How many ACLs there are, once it is started."""
+        return len((self._data or _not_started()).index)
 
     def authorize(
         self,
@@ -105,6 +134,18 @@ class StandardAuthorizer:
         data = self._data or _not_started()
         return data.authorized_operations(context.session, resource_type, resource_name)
 
+    def near_misses(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        name: str | None,
+    ) -> list[AclBinding]:
+        """Return up to three ACLs that allow something near what is denied; see `near_misses`."""
+        data = self._data or _not_started()
+        peer = context.session.peer
+        return data.index.near_misses(peer, operation, resource_type, name or "")
+
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
         # Being an `AclListing`, it also has them by resource pattern, which DescribeAcls uses.
@@ -115,7 +156,7 @@ class StandardAuthorizer:
     ) -> list[AclCreateResult]:
         """Create ACLs, each on its own; the results are in order. A refused one says why."""
         results = await (self._writer or _not_started()).create(bindings)
-        self._warn_of_subnets(
+        self._warn_of_hosts(
             {
                 binding.host
                 for binding, result in zip(bindings, results, strict=True)
@@ -130,16 +171,35 @@ class StandardAuthorizer:
         """Delete what any filter matches; each result lists all that its own filter matched."""
         return await (self._writer or _not_started()).delete(filters)
 
-    def _warn_of_subnets(self, hosts: Collection[str]) -> None:
-        if self._settings.cidr:
-            return
+    def _decider(self, index: AclIndex) -> StandardAuthorizerData:
+        return StandardAuthorizerData(
+            index,
+            self._settings.super_users,
+            self._settings.allow_everyone_if_no_acl_found,
+            self._settings.broker_users,
+        )
+
+    def _warn_of_hosts(self, hosts: Collection[str]) -> None:
+        """Warn of hosts of ACLs by which nobody can come; of many, some are looked at."""
+        hosts = list(islice(hosts, _HOSTS_LOOKED_AT))
+        nobody = sorted(filter(matches_nobody, hosts))
+        if nobody:
+            log.warning(
+                "ACLs match nobody: their hosts are no addresses",
+                count=len(nobody),
+                hosts=_shown(nobody),
+            )
         subnets = sorted(host for host in hosts if "/" in host and subnet(host))
-        if subnets:
+        if subnets and not self._settings.cidr:
             log.warning(
                 "ACLs of subnets match nobody: aclbroker.acl.host.cidr is false",
                 count=len(subnets),
-                hosts=subnets[:10],
+                hosts=_shown(subnets),
             )
+
+
+def _shown(hosts: Sequence[str]) -> list[str]:
+    return [shown_name(host) for host in hosts[:_HOSTS_SHOWN]]
 
 
 def _not_started() -> NoReturn:

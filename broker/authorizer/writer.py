@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -19,12 +19,14 @@ from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, Ac
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, invalid_reason
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.stores.store import AclStore, StoreError
+from aclbroker.broker.turns import Turns
+from aclbroker.turns import in_turns
 
 log = structlog.get_logger()
 T = TypeVar("T")
 
-_SLICE: Final = 250
-"""How many ACLs are handled before other tasks get their turn: about half a millisecond."""
+_LEAST_LISTED: Final = 100_000
+"""How many ACLs the answer to a deletion may list, even if there are fewer."""
 
 _STAYING: Final = 10_000
 """After how many new ACLs the garbage collector is told to ignore the objects that exist.
@@ -37,6 +39,10 @@ nothing in the index refers to itself.
 _CREATED: Final = AclCreateResult()
 _NOT_STORED: Final = (
     "The ACL store could not save the change, so nothing was changed. The broker's log says why."
+)
+_TOO_LONG: Final = (
+    "The filters of this request together match more ACLs than one answer may list. Nothing was "
+    "deleted for this filter; ask for it in a request of its own."
 )
 _CLOSED: Final = "The broker is shutting down; nothing was changed."
 
@@ -54,10 +60,17 @@ class _Deletion(NamedTuple):
 class AclWriter:
     """Changes an open store and the index of its ACLs; nobody else may change either.
 
-    ``limit`` is how many ACLs there may be, None for any number. It must be made in a running loop.
+    ``limit`` is how many ACLs there may be, None for any number. Long changes take ``turns``. It
+    must be made in a running loop.
     """
 
-    def __init__(self, store: AclStore, index: AclIndex, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        store: AclStore,
+        index: AclIndex,
+        limit: int | None = None,
+        turns: Turns | None = None,
+    ) -> None:
         self._store = store
         self._index = index
         self._limit = limit
@@ -65,6 +78,7 @@ class AclWriter:
         self._changed = asyncio.Event()
         self._closing = False
         self._unfrozen = 0
+        self._turns = turns or Turns()
         self._task = asyncio.create_task(self._work())
 
     async def create(self, bindings: Sequence[AclBinding]) -> list[AclCreateResult]:
@@ -126,15 +140,17 @@ class AclWriter:
         new: dict[AclBinding, None] = {}
         outcomes: list[list[AclCreateResult | None]] = []
         for creation in creations:
-            outcome: list[AclCreateResult | None] = []
-            async for some in _sliced(creation.bindings):
-                outcome += [self._admit(binding, new) for binding in some]
-            outcomes.append(outcome)
+            outcomes.append(await self._run(self._admit_all, creation.bindings, new))
         result = _CREATED
         if not await self._apply(added=new):
             result = AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
         for creation, outcome in zip(creations, outcomes, strict=True):
             _answer(creation.answer, [result if each is None else each for each in outcome])
+
+    def _admit_all(
+        self, bindings: Sequence[AclBinding], new: dict[AclBinding, None]
+    ) -> list[AclCreateResult | None]:
+        return [self._admit(binding, new) for binding in in_turns(bindings)]
 
     def _admit(self, binding: AclBinding, new: dict[AclBinding, None]) -> AclCreateResult | None:
         """Return the result of a creation, or put it among the new ones and return None."""
@@ -152,24 +168,39 @@ class AclWriter:
 
     async def _delete(self, deletion: _Deletion) -> None:
         gone: dict[AclBinding, None] = {}
-        results = []
-        for acl_filter in deletion.filters:
-            results.append(await self._select(acl_filter, gone))
-            await asyncio.sleep(0)
+        results = await self._run(self._select_all, deletion.filters, gone)
         if not await self._apply(removed=gone):
             failure = AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
             results = [failure if result.bindings else result for result in results]
         _answer(deletion.answer, results)
 
-    async def _select(self, acl_filter: AclFilter, gone: dict[AclBinding, None]) -> AclDeleteResult:
+    def _select_all(
+        self, filters: Sequence[AclFilter], gone: dict[AclBinding, None]
+    ) -> list[AclDeleteResult]:
+        """Return what each filter matches, and put it among what is ``gone``.
+
+        One filter may match all ACLs. Of many that do, those are refused with which the answer
+        would list more ACLs than there are: it would be a large multiple of the request.
+        """
+        room = max(len(self._index), _LEAST_LISTED)
+        results = []
+        for acl_filter in in_turns(filters):
+            result = self._select(acl_filter, gone, room)
+            room -= len(result.bindings)
+            results.append(result)
+        return results
+
+    def _select(
+        self, acl_filter: AclFilter, gone: dict[AclBinding, None], room: int
+    ) -> AclDeleteResult:
         if acl_filter.has_unknown:
             text = "A field of the filter has a value that this broker does not know."
             return AclDeleteResult(AclError.UNSUPPORTED_VERSION, text)
-        found: list[AclBinding] = []
-        # Nobody else changes the index, so the iterator stays valid while other tasks run.
-        async for some in _sliced(self._index.find(acl_filter)):
-            found += some
-            gone.update(dict.fromkeys(some))
+        # Nobody else changes the index, so this stays valid while other tasks run.
+        found = list(islice(self._index.find(acl_filter), room + 1))
+        if len(found) > room:
+            return AclDeleteResult(AclError.INVALID_REQUEST, _TOO_LONG)
+        gone.update(dict.fromkeys(in_turns(found)))
         return AclDeleteResult(bindings=found)
 
     async def _apply(
@@ -185,17 +216,23 @@ class AclWriter:
             return False
         # Between two slices other tasks decide, and must not be allowed what is allowed neither
         # before nor after the change. So denials are added first, and removed last.
-        async for some in _sliced(_by_permission(added, AclPermission.DENY, AclPermission.ALLOW)):
-            for binding in some:
-                self._index.add(binding)
-        async for some in _sliced(_by_permission(removed, AclPermission.ALLOW, AclPermission.DENY)):
-            for binding in some:
-                self._index.remove(binding)
+        await self._run(self._change_index, added, removed)
         self._unfrozen += len(added)
         if self._unfrozen >= _STAYING:
             self._unfrozen = 0
             gc.freeze()
         return True
+
+    def _change_index(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
+        for binding in _by_permission(added, AclPermission.DENY, AclPermission.ALLOW):
+            self._index.add(binding)
+        for binding in _by_permission(removed, AclPermission.ALLOW, AclPermission.DENY):
+            self._index.remove(binding)
+
+    async def _run(self, function: Callable[..., T], *args: Any) -> T:
+        """Return what a function returns that may take long; others have their turns meanwhile."""
+        result: T | Awaitable[T] = self._turns.run("", function, *args)
+        return await result if isinstance(result, Awaitable) else result
 
 
 def _answer(future: asyncio.Future[Any], result: Any) -> None:
@@ -204,18 +241,8 @@ def _answer(future: asyncio.Future[Any], result: Any) -> None:
         future.set_result(result)
 
 
-async def _sliced(items: Iterable[T]) -> AsyncIterator[list[T]]:
-    """Return the items in lists; between two lists other tasks run."""
-    iterator = iter(items)
-    while some := list(islice(iterator, _SLICE)):
-        yield some
-        if len(some) < _SLICE:
-            return
-        await asyncio.sleep(0)
-
-
 def _by_permission(bindings: Collection[AclBinding], *order: AclPermission) -> Iterable[AclBinding]:
     return chain.from_iterable(
-        (binding for binding in bindings if binding.permission == permission)
+        (binding for binding in in_turns(bindings) if binding.permission == permission)
         for permission in order
     )

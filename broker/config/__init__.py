@@ -9,6 +9,7 @@ from aclbroker.broker.config.model import (
     ConfigError,
     Listener,
 )
+from aclbroker.broker.config.names import concerns_us
 from aclbroker.broker.config.reader import listener_prefix
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Listener",
+    "concerns_us",
     "listener_prefix",
     "load",
     "shown_settings",

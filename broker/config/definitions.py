@@ -98,6 +98,12 @@ _CONNECTIONS = (
         "The longest request, in bytes. A longer one closes its connection.",
     ),
     Definition(
+        "aclbroker.max.request.bytes.per.principal", "max_request_bytes_per_principal", integer(1),
+        "104857600", "How many bytes of large requests that are not answered yet, and of large "
+        "answers that are not read yet, a principal may have on all its connections. Beyond that "
+        "its next requests wait.",
+    ),
+    Definition(
         "sasl.server.max.receive.size", "sasl_server_max_receive_size", integer(1), "524288",
         "The longest request before authentication is complete, in bytes.",
     ),
@@ -107,7 +113,10 @@ _CONNECTIONS = (
     ),
     Definition(
         "max.connections", "max_connections", integer(0), str(INT_MAX),
-        "How many connections may be open; with the prefix, on that listener.", Scope.EITHER,
+        "How many connections may be open; with the prefix, on that listener. For one more the "
+        "oldest that has not authenticated is closed; where all have, it waits until one ends. The "
+        "hard limit of file descriptors is a limit, too.",
+        Scope.EITHER,
     ),
     Definition(
         "max.connections.per.ip", "max_connections_per_ip", integer(0), str(INT_MAX),
@@ -131,6 +140,11 @@ _OWN = (
         "aclbroker.store", "store", values.STORE, "sqlite:///aclbroker.db",
         "Where ACLs, SCRAM credentials and delegation tokens are kept. A relative path starts at "
         "the working directory.",
+    ),
+    Definition(
+        "aclbroker.acls.file", "", values.PATH, "",
+        "A policy file (policy.md) with the ACLs that a store begins with. A store is given them "
+        "at its first start with this setting, unless it has ACLs, and never again.",
     ),
     Definition(
         "aclbroker.acl.host.cidr", "", values.BOOLEAN, "false",
@@ -184,6 +198,33 @@ _OWN = (
         "stderr with the log.",
     ),
     Definition(
+        "aclbroker.audit.rollup.seconds", "audit_rollup_seconds", integer(0, 86_400), "60",
+        "How long equal decisions are put together into one record with their number; the first "
+        "denial is recorded at once. 0: a record for each decision, as always in the form kafka.",
+    ),
+    Definition(
+        "aclbroker.audit.max.bytes.per.second", "audit_max_bytes_per_second",
+        integer(1024, LONG_MAX, never=0), "1048576",
+        "How many bytes of decisions are recorded a second, over ten seconds; of what is left out "
+        "the number is recorded. 0 is no limit.",
+    ),
+    Definition(
+        "aclbroker.audit.file.max.bytes", "audit_file_max_bytes",
+        integer(1_048_576, LONG_MAX, never=0), "0",
+        "How large the audit file gets before it is rotated: kept under its name with the time "
+        "behind it.",
+    ),
+    Definition(
+        "aclbroker.audit.file.max.seconds", "audit_file_max_seconds", integer(60, never=0), "0",
+        "After which time the audit file is rotated; 86400 is at midnight in UTC.",
+    ),
+    Definition(
+        "aclbroker.audit.files.max.total.bytes", "audit_files_max_total_bytes",
+        integer(1_048_576, LONG_MAX, never=0), "0",
+        "How large the audit file and those that were rotated may be together; the oldest are "
+        "deleted.",
+    ),
+    Definition(
         "aclbroker.sasl.timeout.ms", "sasl_timeout_ms", integer(1, never=-1), "30000",
         "How long a client may take to authenticate, with its TLS handshake.",
     ),
@@ -195,11 +236,21 @@ _OWN = (
     ),
     Definition(
         "aclbroker.metrics.address", "metrics_address", values.ADDRESS, "",
-        "Where figures for Prometheus are served over HTTP, to whoever asks; if empty, nowhere.",
+        "Where figures for Prometheus (/metrics) and whether the broker is alive (/healthz) and "
+        "ready (/readyz) are served over HTTP, to whoever asks; if empty, nowhere. See "
+        "docs/operations.md.",
     ),
     Definition(
         "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",
         "How long requests that are being answered may take once the broker is told to stop.",
+    ),
+)  # fmt: skip
+
+_PROVIDERS = (
+    Definition(
+        "config.providers", "", values.NAMES, "",
+        "Names of providers, whose references `${NAME:PATH:KEY}` in values are replaced: see "
+        "\"Secrets elsewhere\".",
     ),
 )  # fmt: skip
 
@@ -212,6 +263,7 @@ SECTIONS = {
     "OAUTHBEARER": login_definitions.OAUTHBEARER,
     "GSSAPI (Kerberos)": login_definitions.KERBEROS,
     "Connections": _CONNECTIONS,
+    "Config providers": _PROVIDERS,
     "Settings of aclbroker": _OWN,
 }
 DEFINITIONS = {row.name: row for rows in SECTIONS.values() for row in rows}

@@ -1,5 +1,6 @@
 """Reads a file and overrides into a `Config`, or tells everything that is wrong with them."""
 
+import re
 from collections.abc import Mapping
 
 from aclbroker.broker.acl.settings import inter_broker_listener
@@ -8,10 +9,19 @@ from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.endpoints import parse_endpoints
 from aclbroker.broker.config.listeners import reachable_listeners, read_listeners
 from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
-from aclbroker.broker.config.names import warn_without_effect
-from aclbroker.broker.config.properties import Setting, override_settings, read_properties
+from aclbroker.broker.config.names import is_known, warn_without_effect
+from aclbroker.broker.config.properties import (
+    Setting,
+    display_name,
+    override_settings,
+    read_properties,
+)
+from aclbroker.broker.config.providers import resolved
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
 
+_NEXT_PRINCIPAL = re.compile(r",\s*[A-Za-z]+:")
+
+_LIKE_A_REFERENCE = re.compile(r"\$\{(file|env|dir|directory|secrets?):[^}]+\}")
 _NO_FILE = "default without a file"
 # Without a file everybody on this machine may change ACLs, and nobody else can connect.
 _WITHOUT_FILE = {
@@ -31,8 +41,11 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
         settings, warnings = read_properties(path)
         report.warnings += warnings
     settings |= override_settings(overrides or {})
+    _warn_of_references(settings, report)
+    settings = resolved(settings, report.problems)
+    if report.problems:
+        raise ConfigError(tuple(report.problems), tuple(report.warnings))
     reader = Reader(settings, report)
-    _refuse_provider_references(reader)
     # Settings without a field are read, too, so that a bad value is told now.
     values = {
         name: reader.value(name)
@@ -44,9 +57,14 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     fields["node_id"] = _node_id(reader)
     _check_connection_limits(reader)
     _check_failure_delay(reader)
+    _check_audit_files(reader)
     listeners = read_listeners(reader)
     if path is None:
         _check_without_file(reader, listeners)
+    elif not any(is_known(name) for name in settings):
+        report.problems.append(
+            f"{path}: has no setting of Kafka or aclbroker; allowed: a server.properties of Kafka"
+        )
     warn_without_effect(settings.values(), *_listener_names(reader), report)
     if report.problems:
         raise ConfigError(tuple(report.problems), tuple(report.warnings))
@@ -62,11 +80,11 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     )
 
 
-def shown_settings(config: Config) -> dict[str, str]:
+def shown_settings(properties: Mapping[str, str]) -> dict[str, str]:
     """The settings that DescribeConfigs may tell: the known ones that are no secrets."""
-    definitions = {name: DEFINITIONS.get(unprefixed(name)) for name in config.properties}
+    definitions = {name: DEFINITIONS.get(unprefixed(name)) for name in properties}
     return {
-        name: config.properties[name]
+        name: properties[name]
         for name, definition in definitions.items()
         if definition is not None and not definition.secret
     }
@@ -99,15 +117,25 @@ def _check_failure_delay(reader: Reader) -> None:
         reader.refuse(name, f"not below {idle}", f"less than {reader.value(idle)}")
 
 
-def _refuse_provider_references(reader: Reader) -> None:
-    """Refuse `${provider:...}`: Kafka would replace it, and here it would be taken as the value."""
-    providers = reader.settings.get("config.providers")
-    names = providers.value.split(",") if providers else []
-    references = tuple("${" + name.strip() + ":" for name in names if name.strip())
-    for setting in reader.settings.values():
-        known = unprefixed(setting.name) in DEFINITIONS
-        if known and any(reference in setting.value for reference in references):
-            reader.report.refuse(setting, "config.providers are not supported", "the value itself")
+def _check_audit_files(reader: Reader) -> None:
+    name = "aclbroker.audit.files.max.total.bytes"
+    total, most = reader.value(name), reader.value("aclbroker.audit.file.max.bytes")
+    if total and not most:
+        needed = "0, or a limit beside aclbroker.audit.file.max.bytes"
+        reader.refuse(name, "one file has no limit", needed)
+    elif total and total < 2 * most:
+        reader.refuse(name, "less than two files", f"0, or at least {2 * most}")
+
+
+def _warn_of_references(settings: Mapping[str, Setting], report: Report) -> None:
+    """Warn of `${file:...}` and the like that nobody replaces, since the provider has no name."""
+    names = settings.get("config.providers")
+    for name, setting in settings.items():
+        if names is None and _LIKE_A_REFERENCE.search(setting.value):
+            report.warn(
+                f"{setting.origin}: {display_name(name)} is taken as it stands, with its ${{...}}: "
+                "config.providers names no provider"
+            )
 
 
 def _check_without_file(reader: Reader, listeners: tuple[Listener, ...]) -> None:
@@ -135,6 +163,8 @@ def _warn_of_open_doors(reader: Reader, listeners: tuple[Listener, ...]) -> None
         origin = reader.setting("authorizer.class.name").origin
         reader.report.warn(f"{origin}: there is no authorizer, so everything is allowed")
         return
+    for name in ("super.users", "broker.users"):
+        _warn_of_commas(reader, name)
     super_users = reader.value("super.users")
     if not super_users:
         reader.report.warn("super.users is empty: only whom an ACL allows it can change ACLs")
@@ -145,6 +175,16 @@ def _warn_of_open_doors(reader: Reader, listeners: tuple[Listener, ...]) -> None
                     f"super.users holds User:ANONYMOUS: whoever reaches listener {listener.name} "
                     "may do anything"
                 )
+
+
+def _warn_of_commas(reader: Reader, name: str) -> None:
+    """Warn of a list with commas. They may stand in a name, such as a certificate's."""
+    for principal in reader.value(name):
+        if _NEXT_PRINCIPAL.search(principal):
+            reader.report.warn(
+                f"{reader.setting(name).origin}: {name}: {principal!r} is one principal, because "
+                "semicolons separate them"
+            )
 
 
 def _warn_of_broker_users(reader: Reader, listeners: tuple[Listener, ...], name: str) -> None:

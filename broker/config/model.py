@@ -85,6 +85,7 @@ class Config:
     delegation_token_expiry_time_ms: int
     delegation_token_expiry_check_interval_ms: int
     socket_request_max_bytes: int
+    max_request_bytes_per_principal: int
     sasl_server_max_receive_size: int
     connections_max_idle_ms: int
     connection_failed_authentication_delay_ms: int
@@ -105,6 +106,11 @@ class Config:
     audit_format: str
     audit_file: str | None
     audit_level: str
+    audit_rollup_seconds: int
+    audit_max_bytes_per_second: int
+    audit_file_max_bytes: int
+    audit_file_max_seconds: int
+    audit_files_max_total_bytes: int
     shutdown_timeout_ms: int
     properties: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...]

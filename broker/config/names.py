@@ -14,7 +14,8 @@ from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
 from aclbroker.broker.config.values import MECHANISMS
 
 # Settings of plug-ins of Kafka, which choose their names themselves.
-_PLUGIN_PREFIXES = ("config.providers.", "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
+_PROVIDERS = "config.providers."
+_PLUGIN_PREFIXES = (_PROVIDERS, "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
 
 
 def kafka_names() -> frozenset[str]:
@@ -22,6 +23,16 @@ def kafka_names() -> frozenset[str]:
     text = resources.files("aclbroker.broker.config").joinpath("kafka_names.txt").read_text("ascii")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return frozenset(" ".join(lines).split())
+
+
+def is_known(name: str) -> bool:
+    """Whether it is the name of a setting of ours or of Kafka's, with or without effect here."""
+    return unprefixed(name) in DEFINITIONS or _is_of(kafka_names(), name)
+
+
+def concerns_us(name: str) -> bool:
+    """Whether the setting may have an effect here: it is a known one, or one of a plug-in."""
+    return unprefixed(name) in DEFINITIONS or not is_known(name)
 
 
 def warn_without_effect(
@@ -55,7 +66,7 @@ def warn_without_effect(
 def _has_effect(name: str, listeners: Collection[str]) -> bool:
     bare = unprefixed(name)
     if bare not in DEFINITIONS:
-        return False
+        return name.startswith(_PROVIDERS)
     scope = DEFINITIONS[bare].scope
     if bare == name:
         return scope is not Scope.LISTENER

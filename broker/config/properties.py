@@ -21,11 +21,16 @@ _JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One name with its value as text, and where it came from, such as "server.properties:12"."""
+    """One name with its value as text, and where it came from, such as "server.properties:12".
+
+    ``written`` is what stands there, if that refers to a value elsewhere (see `providers`), which
+    may be a secret; else None.
+    """
 
     name: str
     value: str = field(repr=False)
     origin: str
+    written: str | None = None
 
 
 def display_name(name: str) -> str:
@@ -40,12 +45,15 @@ def display_name(name: str) -> str:
 def read_properties(path: str) -> tuple[dict[str, Setting], list[str]]:
     """The settings of the file and warnings about it.
 
-    Raises ConfigError if the file cannot be read or holds an escape that is none.
+    Raises ConfigError if the file cannot be read, is no text, has no setting, or holds an escape
+    that is none.
     """
     try:
         text = Path(path).read_bytes().decode("iso-8859-1")
     except OSError as error:
         raise ConfigError((f"{path}: cannot be read: {error.strerror or error}",)) from None
+    if "\0" in text:
+        raise ConfigError((f"{path}: is no properties file: it has bytes that are 0",))
     settings: dict[str, Setting] = {}
     warnings: list[str] = []
     for line, item in _numbered_items(path, text):
@@ -60,7 +68,9 @@ def read_properties(path: str) -> tuple[dict[str, Setting], list[str]]:
                 f"{origin}: {display_name(item.key)} holds bytes beyond ASCII, which are read as "
                 "ISO-8859-1, as Java does; write other characters as \\uXXXX"
             )
-        settings[item.key] = Setting(item.key, _trimmed(item.value, origin, item.key), origin)
+        settings[item.key] = Setting(item.key, trimmed(item.value, origin, item.key), origin)
+    if not settings:
+        raise ConfigError((f"{path}: is empty; allowed: a file with a setting, such as listeners",))
     return settings, warnings
 
 
@@ -68,7 +78,7 @@ def override_settings(overrides: Mapping[str, str]) -> dict[str, Setting]:
     """The settings given on the command line, which win over those of the file."""
     origin = "--override"
     return {
-        name: Setting(name, _trimmed(value, origin, name), origin)
+        name: Setting(name, trimmed(value, origin, name), origin)
         for name, value in overrides.items()
     }
 
@@ -90,7 +100,8 @@ def _numbered_items(path: str, text: str) -> Iterator[tuple[int, javaproperties.
         line += len(_LINE_END.findall(item.source))
 
 
-def _trimmed(value: str, origin: str, name: str) -> str:
+def trimmed(value: str, origin: str, name: str) -> str:
+    """The value without blanks around it; raises ConfigError if it is no text."""
     try:
         value.encode()
     except UnicodeEncodeError:

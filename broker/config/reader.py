@@ -20,7 +20,10 @@ class Report:
         """Add a problem that names place, setting, value (unless secret), and what is allowed."""
         shown = setting.name
         if not DEFINITIONS[unprefixed(setting.name)].secret:
-            shown += f"={setting.value!r}"
+            shown += f"={setting.written or setting.value!r}"
+            if setting.written is not None:
+                # The reason may hold some of the value.
+                reason = "what it refers to is not allowed here"
         problem = f"{setting.origin}: {shown}: {reason}; allowed: {allowed}"
         if problem not in self.problems:
             self.problems.append(problem)

@@ -175,7 +175,8 @@ class Cluster:
             if topic.error_code:
                 raise SuiteError(
                     f"the topic {topic.name} is not there, and to create it is refused with "
-                    f"{topic.error_code}: {topic.error_message}"
+                    f"{topic.error_code}: {topic.error_message} (For an aclbroker, the command "
+                    "aclbroker conformance catalog prints the settings that it needs.)"
                 )
 
     def _exactly_the_topics(self) -> dict[str, bytes] | None:

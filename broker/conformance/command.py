@@ -19,6 +19,7 @@ from aclbroker.broker.conformance.recording import (
     packaged_recording,
 )
 from aclbroker.broker.conformance.report import FORMATS
+from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
 from aclbroker.broker.conformance.session import Target, record
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
@@ -64,6 +65,17 @@ def run(options: ConformanceOptions) -> int:
     if recorded is None:
         return _write_recording(actual, str(options.output))
     return write_report(options, recorded, actual)
+
+
+def write_catalog() -> int:
+    """Write the settings with which an aclbroker has the suite's topics and groups."""
+    topics = ",".join(f"{name}:1" for name in (*TOPICS, DELETED_TOPIC))
+    sys.stdout.write(
+        "# What the conformance suite expects a broker to have, for the server.properties of an "
+        "aclbroker.\n"
+        f"aclbroker.catalog.topics={topics}\naclbroker.catalog.groups={','.join(GROUPS)}\n"
+    )
+    return EQUAL
 
 
 def _recorded(options: ConformanceOptions) -> Recording | None:

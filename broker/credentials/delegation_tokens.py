@@ -142,6 +142,10 @@ class DelegationTokens:
         """Return all tokens, also those that have expired and are still to be removed."""
         return list(self._by_id.values())
 
+    def of_hmac(self, token_hmac: bytes) -> DelegationToken | None:
+        """Return the token of an HMAC, None if there is none."""
+        return self._by_id.get(self._id_by_hmac.get(token_hmac, ""))
+
     async def create(
         self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
     ) -> DelegationToken:
@@ -209,10 +213,10 @@ class DelegationTokens:
         return DelegationToken(token_id, information, hmac.digest(key, token_id.encode(), "sha512"))
 
     def _token_of(self, token_hmac: bytes) -> DelegationToken:
-        token_id = self._id_by_hmac.get(token_hmac)
-        if token_id is None:
+        token = self.of_hmac(token_hmac)
+        if token is None:
             raise TokenError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        return self._by_id[token_id]
+        return token
 
     async def _expire_at(self, token: DelegationToken, timestamp: int) -> int:
         expiry = min(token.information.max_timestamp, timestamp)

@@ -5,7 +5,7 @@ docs/gate.md prints the docstring of a condition (a function that is given as ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext
@@ -17,6 +17,7 @@ from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.fetch import FetchResponse
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns, pause
 
 GROUP_COORDINATOR: Final = 0
 TRANSACTION_COORDINATOR: Final = 1
@@ -42,8 +43,8 @@ _TRANSACTIONAL: Final = 0x10
 
 def _batches(request: Any) -> Iterator[bytes]:
     """Yield the first bytes of each record batch, up to its producer id."""
-    for topic in request.topic_data:
-        for partition in topic.partition_data:
+    for topic in in_turns(request.topic_data):
+        for partition in in_turns(topic.partition_data):
             records = partition.records or b""
             start = 0
             while start + _BATCH_PRODUCER_ID.stop <= len(records):
@@ -51,6 +52,7 @@ def _batches(request: Any) -> Iterator[bytes]:
                 if head[_BATCH_MAGIC] < 2:
                     break
                 yield head
+                pause()
                 size = int.from_bytes(head[_BATCH_LENGTH], "big", signed=True)
                 if size <= 0:
                     break
@@ -146,7 +148,7 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
 
 def unknown_config_type(request: Any, _context: RequestContext) -> Denial | None:
     """Refuse every entry of a DescribeConfigs if one has an unknown type, as Kafka does."""
-    for resource in request.resources:
+    for resource in in_turns(request.resources):
         kind = resource.resource_type
         if kind not in _KNOWN_CONFIGS:
             return Denial(ErrorCode.INVALID_REQUEST, f"There is no resource type {kind}.")
@@ -176,9 +178,9 @@ def replaced_config(entry: Any, request: Any, topics: Topics) -> Target:
 
 
 def _is_malformed(entry: Any, needs_value: Callable[[Any], bool]) -> bool:
-    names = [config.name for config in entry.configs]
+    names = [config.name for config in in_turns(entry.configs)]
     return len(set(names)) < len(names) or any(
-        config.value is None and needs_value(config) for config in entry.configs
+        config.value is None and needs_value(config) for config in in_turns(entry.configs)
     )
 
 
@@ -221,24 +223,24 @@ def topic_to_delete(entry: Any, _request: Any, topics: Topics) -> Target:
 
 def subscribed_topics(request: Any) -> Iterable[str]:
     """Return the topics that a member subscribes to by name."""
-    return dict.fromkeys(request.subscribed_topic_names or ())
+    return dict.fromkeys(in_turns(request.subscribed_topic_names or ()))
 
 
 def topology_resources(request: Any) -> Iterable[Target]:
     """Find the topics of a streams group's topology; invalid and internal names are errors."""
     names = _topology_names(request)
-    if any(name in INTERNAL_TOPICS or not is_topic_name(name) for name in names):
+    if any(name in INTERNAL_TOPICS or not is_topic_name(name) for name in in_turns(names)):
         return [ErrorCode.STREAMS_INVALID_TOPOLOGY]
-    return [(ResourceType.TOPIC, name) for name in names]
+    return [(ResourceType.TOPIC, name) for name in in_turns(names)]
 
 
-def _topology_names(request: Any) -> Iterable[str]:
+def _topology_names(request: Any) -> Collection[str]:
     names: dict[str, None] = {}
-    for part in request.topology.subtopologies if request.topology else ():
-        names |= dict.fromkeys(part.source_topics)
-        names |= dict.fromkeys(part.repartition_sink_topics)
-        names |= dict.fromkeys(info.name for info in part.repartition_source_topics)
-        names |= dict.fromkeys(info.name for info in part.state_changelog_topics)
+    for part in in_turns(request.topology.subtopologies if request.topology else ()):
+        names |= dict.fromkeys(in_turns(part.source_topics))
+        names |= dict.fromkeys(in_turns(part.repartition_sink_topics))
+        names |= dict.fromkeys(info.name for info in in_turns(part.repartition_source_topics))
+        names |= dict.fromkeys(info.name for info in in_turns(part.state_changelog_topics))
     return names
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
+
+from aclbroker.turns import in_turns
 
 
 class Denial(NamedTuple):
@@ -49,7 +51,9 @@ class Echo:
         inner = self.inner
         if inner is not None:
             entries = getattr(entry, inner.asked) or ()
-            values[inner.answer] = [inner.refuse(struct, each, denial) for each in entries]
+            values[inner.answer] = [
+                inner.refuse(struct, each, denial) for each in in_turns(entries)
+            ]
         elif code_field:
             values[code_field] = denial.code
             if has_message:
@@ -61,7 +65,7 @@ class Echo:
         return tuple(getattr(entry, name) if name else entry for _, name in self.keys)
 
     def merged(
-        self, asked: Iterable[Any], refused: Mapping[int, Any], answered: Iterable[Any]
+        self, asked: Collection[Any], refused: Mapping[int, Any], answered: Collection[Any]
     ) -> list[Any]:
         """Return one list in the order of the request.
 
@@ -70,10 +74,10 @@ class Echo:
         request does not have is left out.
         """
         found: dict[tuple[Any, ...], deque[Any]] = defaultdict(deque)
-        for entry in answered:
+        for entry in in_turns(answered):
             found[tuple(getattr(entry, answer) for answer, _ in self.keys)].append(entry)
         merged = []
-        for position, entry in enumerate(asked):
+        for position, entry in enumerate(in_turns(asked)):
             if position in refused:
                 merged.append(refused[position])
                 continue
@@ -110,7 +114,7 @@ class Form:
         if self.echo is not None and not self.top_decides:
             entries = getattr(request, self.echo.asked) or ()
             values[self.echo.answer] = [
-                self.echo.refuse(response, entry, denial) for entry in entries
+                self.echo.refuse(response, entry, denial) for entry in in_turns(entries)
             ]
         return response(**values)
 
@@ -160,7 +164,7 @@ def made(refuse: Callable[[Any, Denial], Any]) -> Form:
 def without(request: Any, array: str, positions: Collection[int]) -> Any:
     """Return a request without the entries of an array at some positions."""
     entries = getattr(request, array)
-    kept = [entry for position, entry in enumerate(entries) if position not in positions]
+    kept = [entry for position, entry in enumerate(in_turns(entries)) if position not in positions]
     return dataclasses.replace(request, **{array: kept})
 
 

@@ -27,8 +27,9 @@ from aclbroker.broker.gate.need import (
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.showing import show
 from aclbroker.broker.gate.topics_known import Topics
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages import APIS
+from aclbroker.turns import in_turns
 
 Complete = Callable[[Any], Any]
 """Takes the answer to the allowed part of a request; returns the answer to the whole of it."""
@@ -71,7 +72,8 @@ def refuse(request: Any, rights: RequestRights, why: Refusal) -> Verdict:
 def denial(code: int, operation: AclOperation, resource_type: ResourceType, name: Any) -> Denial:
     """Return a denial whose message names the right that is missing."""
     return Denial(
-        code, f"Not authorized: {operation.name} on {resource_type.name} {name} is needed."
+        code,
+        f"Not authorized: {operation.name} on {resource_type.name} {shown_name(name)} is needed.",
     )
 
 
@@ -159,13 +161,13 @@ def _whole_refusal(needs: Iterable[Need], request: Any, rights: RequestRights) -
 def whole_denial(need: Whole, request: Any, rights: RequestRights) -> Denial | None:
     """Return the denial if a need refuses the whole request, None if it does not."""
     counts: dict[ResourceType, Counter[str | None]] = {}
-    for target in need.find(request):
+    for target in in_turns(list(need.find(request))):
         if isinstance(target, int):
             return Denial(target, "The request cannot be authorized as it is.")
         counts.setdefault(target[0], Counter())[target[1]] += 1
     for resource_type, names in counts.items():
         allowed = rights.ask(need, resource_type, names)
-        for name in names:
+        for name in in_turns(names):
             if name not in allowed:
                 if rights.is_moot(need):
                     return None
@@ -209,19 +211,22 @@ def single_entries(
 
 def _repeated(repeats: Repeats, echo: Echo, request: Any) -> tuple[Any, dict[int, Denial]]:
     asked = getattr(request, echo.asked) or ()
-    keys = [echo.key_of(entry) for entry in asked]
-    counts = Counter(keys)
+    keys = [echo.key_of(entry) for entry in in_turns(asked)]
+    counts = Counter(in_turns(keys))
     if len(counts) == len(keys):
         return request, {}
     if repeats is not Repeats.REFUSED:
-        first = {key: position for position, key in reversed(list(enumerate(keys)))}
-        later = set(range(len(keys))) - set(first.values())
-        request = without(request, echo.asked, later)
-        keys = list(dict.fromkeys(keys))
+        first: dict[Any, int] = {}
+        for position, key in enumerate(in_turns(keys)):
+            first.setdefault(key, position)
+        request = without(request, echo.asked, set(range(len(keys))) - set(first.values()))
+        keys = list(first)
     if repeats is Repeats.MERGED:
         return request, {}
     why = Denial(ErrorCode.INVALID_REQUEST, "The request names it more than once.")
-    return request, {position: why for position, key in enumerate(keys) if counts[key] > 1}
+    return request, {
+        position: why for position, key in enumerate(in_turns(keys)) if counts[key] > 1
+    }
 
 
 def entry_denials(
@@ -240,19 +245,19 @@ def entry_denials(
     over = set(refused_already)
     targets = {
         position: need.find(entry, request, topics)
-        for position, entry in enumerate(asked)
+        for position, entry in enumerate(in_turns(asked))
         if position not in over
     }
     allowed = _allowed(need, asked, targets, rights)
     denials = {}
-    for position, target in targets.items():
+    for position, target in in_turns(targets.items()):
         if isinstance(target, int):
             denials[position] = Denial(target, ErrorCode(target).name)
         elif target not in allowed:
             denials[position] = _entry_denial(need, echo, asked[position], *target)
     if denials and need.others is not None:
         others = Denial(need.others, "Not attempted, since other parts of the request are refused.")
-        return {position: denials.get(position, others) for position in range(len(asked))}
+        return {position: denials.get(position, others) for position in in_turns(range(len(asked)))}
     return denials
 
 
@@ -269,14 +274,14 @@ def _allowed(
     need: Each, asked: Sequence[Any], targets: Mapping[int, Target], rights: RequestRights
 ) -> set[Target]:
     counts: dict[ResourceType, Counter[str | None]] = {}
-    for position, target in targets.items():
+    for position, target in in_turns(targets.items()):
         if isinstance(target, tuple):
             weight = len(getattr(asked[position], need.counted)) if need.counted else 1
             counts.setdefault(target[0], Counter())[target[1]] += weight
     return {
         (resource_type, name)
         for resource_type, names in counts.items()
-        for name in rights.ask(need, resource_type, names)
+        for name in in_turns(rights.ask(need, resource_type, names))
     }
 
 
@@ -297,10 +302,10 @@ def part(
     asked = getattr(request, echo.asked)
     refusals = {
         position: echo.refuse(response_class, asked[position], why)
-        for position, why in denials.items()
+        for position, why in in_turns(denials.items())
     }
     if len(refusals) == len(asked) and not form.top_decides:
-        refusing = [refusals[position] for position in range(len(asked))]
+        refusing = [refusals[position] for position in in_turns(range(len(asked)))]
         return refused(response_class(**{echo.answer: refusing}, **form.fill))
 
     def put_back(response: Any) -> Any:

@@ -17,6 +17,7 @@ from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceTy
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.turns import in_turns
 
 REFUSAL: Final = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -223,7 +224,7 @@ def whole(
 
     def find(request: Any) -> Iterable[Target]:
         if names is not None:
-            return [(resource_type, name) for name in names(request)]
+            return [(resource_type, name) for name in in_turns(list(names(request)))]
         return [(resource_type, getattr(request, field_name) if field_name else CLUSTER_NAME)]
 
     return Whole(operation=operation, types=(resource_type,), find=find, **more)

@@ -15,6 +15,7 @@ from aclbroker.broker.gate.rights import RequestRights, names_of
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 
@@ -85,7 +86,7 @@ class _Owner:
                 return answered
             refusals = {
                 position: self.echo.refuse(owner, self.asked.topics[position], why)
-                for position, why in self.denials.items()
+                for position, why in in_turns(self.denials.items())
             }
             answered.topics = self.echo.merged(self.asked.topics, refusals, answered.topics)
             return answered
@@ -101,8 +102,8 @@ class _Owner:
             name: str = getattr(topic, name_field)
             return name if name or topic_id == ZERO_UUID else self.topics.name_of(topic_id)
 
-        seen = self.rights.allowed("show", [name_of(topic) for topic in answered])
-        return [topic for topic in answered if name_of(topic) in seen]
+        seen = self.rights.allowed("show", [name_of(topic) for topic in in_turns(answered)])
+        return [topic for topic in in_turns(answered) if name_of(topic) in seen]
 
 
 def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: Echo) -> Verdict:
@@ -110,7 +111,7 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
     response_class = APIS[rights.row.key].response
     refusals = {}
     owners: dict[int, _Owner] = {}
-    for position, group in enumerate(request.groups):
+    for position, group in enumerate(in_turns(request.groups)):
         if group.group_id in allowed:
             owners[position] = _Owner(group, rights, topics, echoed)
         else:
@@ -121,13 +122,13 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
 
     def complete(response: Any) -> Any:
         waiting: dict[str, deque[_Owner]] = {}
-        for owner in owners.values():
+        for owner in in_turns(owners.values()):
             waiting.setdefault(owner.asked.group_id, deque()).append(owner)
-        for answered in response.groups:
+        for answered in in_turns(response.groups):
             if waiting.get(answered.group_id):
                 waiting[answered.group_id].popleft().complete(type(answered))(answered)
         response.groups = _GROUPS.merged(request.groups, refusals, response.groups)
         return response
 
-    kept = [owner.allowed for owner in owners.values()]
+    kept = [owner.allowed for owner in in_turns(owners.values())]
     return Verdict(dataclasses.replace(request, groups=kept), None, complete)

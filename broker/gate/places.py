@@ -15,6 +15,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
 
 _EMPTY: Final = frozenset((None, "", ZERO_UUID))
 
@@ -54,7 +55,9 @@ def owners_in(roots: Sequence[Any], place: Place) -> Sequence[Any]:
     """Return the objects that own the array of a place, starting from ``roots``."""
     found = roots
     for name in place.owners:
-        found = [inner for each in found for inner in values_of(getattr(each, name))]
+        found = [
+            inner for each in in_turns(found) for inner in in_turns(values_of(getattr(each, name)))
+        ]
     return found
 
 
@@ -62,8 +65,8 @@ def entries_in(roots: Sequence[Any], place: Place) -> list[Any]:
     """Return the entries of all arrays at a place, starting from ``roots``."""
     return [
         entry
-        for owner in owners_in(roots, place)
-        for entry in values_of(getattr(owner, place.array))
+        for owner in in_turns(owners_in(roots, place))
+        for entry in in_turns(values_of(getattr(owner, place.array)))
     ]
 
 

@@ -14,6 +14,7 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsResponse,
     AlterUserScramCredentialsResult,
 )
+from aclbroker.turns import in_turns
 
 
 def refuse_alter_replica_log_dirs(request: Any, denial: Denial) -> AlterReplicaLogDirsResponse:
@@ -24,11 +25,11 @@ def refuse_alter_replica_log_dirs(request: Any, denial: Denial) -> AlterReplicaL
                 topic.name,
                 [
                     AlterReplicaLogDirPartitionResult(partition, denial[0])
-                    for partition in topic.partitions
+                    for partition in in_turns(topic.partitions)
                 ],
             )
-            for directory in request.dirs
-            for topic in directory.topics
+            for directory in in_turns(request.dirs)
+            for topic in in_turns(directory.topics)
         ]
     )
 
@@ -40,7 +41,8 @@ def refuse_alter_scram_credentials(
 
     A user may have several changes in a request, and the answer still has one entry for each user.
     """
-    users = {change.name for change in (*request.deletions, *request.upsertions)}
+    users = {change.name for change in in_turns(request.deletions)}
+    users |= {change.name for change in in_turns(request.upsertions)}
     return AlterUserScramCredentialsResponse(
-        results=[AlterUserScramCredentialsResult(user, *denial) for user in sorted(users)]
+        results=[AlterUserScramCredentialsResult(user, *denial) for user in in_turns(sorted(users))]
     )

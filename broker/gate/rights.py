@@ -7,12 +7,16 @@ them by name. Nothing that the row does not declare can be asked, so the table o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol, cast
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.need import Broader, Need, Profile, Row
+from aclbroker.turns import in_turns, pause
+
+_NAMES_AT_ONCE: Final = 500
+_RECORDS_AT_ONCE: Final = 20
 
 
 class Observer(Protocol):
@@ -45,7 +49,7 @@ class RequestRights:
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
     """
 
-    __slots__ = ("_authorizer", "_held", "_observer", "context", "profile", "row")
+    __slots__ = ("_authorizer", "_held", "_named", "_observer", "context", "profile", "row")
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class RequestRights:
         self._authorizer = authorizer
         self._observer = observer
         self._held: dict[Broader, bool] | None = None
+        self._named: Mapping[str, Need] | None = None
 
     def ask(
         self,
@@ -73,24 +78,42 @@ class RequestRights:
         ``counts`` has how often the request names each resource, for the audit log.
         """
         if None in counts:
-            counts = {name: count for name, count in counts.items() if name is not None}
+            counts = {name: count for name, count in in_turns(counts.items()) if name is not None}
         if self._authorizer is None or not counts:
             return set(counts)
         context = self.context
         operation = need.operation
-        decisions = self._authorizer.authorize(context, operation, resource_type, list(counts))
-        allowed = {name for name, each in zip(counts, decisions, strict=True) if each.allowed}
+        decisions = self._decisions(operation, resource_type, list(counts))
+        pairs = zip(in_turns(counts), decisions, strict=True)
+        allowed = {name for name, each in pairs if each.allowed}
         loud = need.log_if_denied
         wanted = self._observer.wanted(log_if_denied=loud)
         # A shortcut: most requests are allowed as a whole, and most audit logs record only denials.
         if wanted and (True in wanted or len(allowed) < len(counts)):
             decided = [
                 (name, count, decision)
-                for (name, count), decision in zip(counts.items(), decisions, strict=True)
+                for (name, count), decision in zip(in_turns(counts.items()), decisions, strict=True)
                 if decision.allowed in wanted
             ]
-            self._observer.record(context, operation, resource_type, decided, log_if_denied=loud)
+            for first in range(0, len(decided), _RECORDS_AT_ONCE):
+                some = decided[first : first + _RECORDS_AT_ONCE]
+                self._observer.record(context, operation, resource_type, some, log_if_denied=loud)
+                pause()
         return allowed
+
+    def _decisions(
+        self, operation: AclOperation, resource_type: ResourceType, names: Sequence[str | None]
+    ) -> Sequence[Decision]:
+        """Ask the authorizer, which must exist; for many names in parts, with a pause between."""
+        authorizer = cast(Authorizer, self._authorizer)
+        if len(names) <= _NAMES_AT_ONCE:
+            return authorizer.authorize(self.context, operation, resource_type, names)
+        decisions: list[Decision] = []
+        for first in range(0, len(names), _NAMES_AT_ONCE):
+            some = names[first : first + _NAMES_AT_ONCE]
+            decisions += authorizer.authorize(self.context, operation, resource_type, some)
+            pause()
+        return decisions
 
     def _ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Return whether the operation is allowed on any resource of the type (KIP-679)."""
@@ -112,7 +135,9 @@ class RequestRights:
 
         Raises KeyError for a name that the row does not declare.
         """
-        need = self.row.named(self.context.api_version, self.profile).get(name)
+        if self._named is None:
+            self._named = self.row.named(self.context.api_version, self.profile)
+        need = self._named.get(name)
         if need is None:
             self.declared(name)
         return need
@@ -181,4 +206,4 @@ class RequestRights:
 
 def names_of(entries: Collection[object], field: str) -> dict[str | None, int]:
     """Return the different names in a field of entries, each with the count 1."""
-    return dict.fromkeys((getattr(entry, field) for entry in entries), 1)
+    return dict.fromkeys((getattr(entry, field) for entry in in_turns(entries)), 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any, Final
@@ -32,6 +32,7 @@ from aclbroker.broker.gate.shown import SHOWN
 from aclbroker.broker.gate.viewer import TopicNames, View
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
 
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
 _HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
@@ -75,7 +76,7 @@ def unnamed(key: int, response: Any) -> set[bytes]:
     found: set[bytes] = set()
     for line in SHOWN[key]:
         for roots, place in _places_of_topics(line, response):
-            for entry in entries_in(roots, place):
+            for entry in in_turns(entries_in(roots, place)):
                 values = [getattr(entry, name) for name in place.fields]
                 if not any(isinstance(value, str) and value for value in values):
                     found.update(value for value in values if isinstance(value, bytes))
@@ -88,7 +89,7 @@ def _places_of_topics(line: Line, root: Any) -> Iterator[tuple[Sequence[Any], Pl
         case Echoed(resource=ResourceType.TOPIC, all_to=AclOperation()):
             yield [root], line.place
         case Echoed(inside=Echoed() as inside):
-            for entry in entries_in([root], line.place):
+            for entry in in_turns(entries_in([root], line.place)):
                 yield from _places_of_topics(inside, entry)
         case Listed(resource=ResourceType.TOPIC) | Blanked():
             yield [root], line.place
@@ -109,7 +110,7 @@ def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], vi
         _keep(roots, place, lambda _entry: False, None, view)
     if line.inside is not None:
         by_id = _requests_by_id(line, requests)
-        for entry in entries_in(roots, place):
+        for entry in in_turns(entries_in(roots, place)):
             [entry_id] = ids_in(place)(entry)
             _show_echoed(line.inside, [entry], by_id[entry_id], view)
 
@@ -123,7 +124,7 @@ def _asks_for_all(line: Echoed, requests: Iterable[Any], version: int) -> bool:
 def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
     asked: set[Any] = set()
     for place in line.asked_places:
-        asked.update(chain.from_iterable(map(ids_in(place), entries_in(requests, place))))
+        asked.update(chain.from_iterable(map(ids_in(place), in_turns(entries_in(requests, place)))))
     ids_of = ids_in(line.place)
 
     def is_asked(entry: Any) -> bool:
@@ -137,7 +138,7 @@ def _asked(line: Echoed, requests: Sequence[Any]) -> Visible:
 def _requests_by_id(line: Echoed, requests: Sequence[Any]) -> Mapping[Any, list[Any]]:
     found: dict[Any, list[Any]] = defaultdict(list)
     for place in line.asked_places:
-        for entry in entries_in(requests, place):
+        for entry in in_turns(entries_in(requests, place)):
             for each in ids_in(place)(entry):
                 found[each].append(entry)
     return found
@@ -146,13 +147,13 @@ def _requests_by_id(line: Echoed, requests: Sequence[Any]) -> Mapping[Any, list[
 def _right(
     operation: AclOperation,
     resource_type: ResourceType,
-    entries: Iterable[Any],
+    entries: Collection[Any],
     place: Place,
     view: View,
     *,
     logs: bool = False,
 ) -> Visible:
-    names = (view.name_of(entry, place) for entry in entries)
+    names = (view.name_of(entry, place) for entry in in_turns(entries))
     seen = view.allowed(operation, resource_type, names, logs=logs)
     return lambda entry: view.name_of(entry, place) in seen
 
@@ -171,15 +172,19 @@ def _keep(
     view: View,
 ) -> None:
     """Remove or refuse the entries of each array that are not visible; a struct becomes null."""
-    for owner in owners_in(roots, place):
-        hidden = [entry for entry in values_of(getattr(owner, place.array)) if not visible(entry)]
+    for owner in in_turns(owners_in(roots, place)):
+        hidden = [
+            entry
+            for entry in in_turns(values_of(getattr(owner, place.array)))
+            if not visible(entry)
+        ]
         if refusal is not None:
-            for entry in hidden:
+            for entry in in_turns(hidden):
                 _refuse(entry, place, refusal, view)
         elif hidden:
             value = getattr(owner, place.array)
             is_array = isinstance(value, list | tuple)
-            shown = [entry for entry in value if visible(entry)] if is_array else None
+            shown = [entry for entry in in_turns(value) if visible(entry)] if is_array else None
             setattr(owner, place.array, shown)
 
 
@@ -191,7 +196,7 @@ def _refuse(entry: Any, place: Place, refusal: Refusal, view: View) -> None:
         type(inner)(
             **{refusal.key: getattr(inner, refusal.key), "error_code": code}, **refusal.fill
         )
-        for inner in getattr(entry, refusal.array)
+        for inner in in_turns(getattr(entry, refusal.array))
     ]
     setattr(entry, refusal.array, refused)
 
@@ -202,9 +207,9 @@ def _show_all_or_refused(line: AllOrRefused, response: Any, view: View) -> None:
         {
             view.name_of(topic, place)
             for place in line.places
-            for topic in entries_in([group], place)
+            for topic in in_turns(entries_in([group], place))
         }
-        for group in groups
+        for group in in_turns(groups)
     ]
     seen = view.allowed(line.to, line.resource, set().union(*topics))
     shown = [
@@ -215,32 +220,32 @@ def _show_all_or_refused(line: AllOrRefused, response: Any, view: View) -> None:
             error_message=_HIDDEN_TOPICS,
             **{line.key: getattr(group, line.key)},
         )
-        for group, names in zip(groups, topics, strict=True)
+        for group, names in zip(in_turns(groups), topics, strict=True)
     ]
     setattr(response, line.array, shown)
 
 
 def _blank(line: Blanked, response: Any, view: View) -> None:
     place = line.place
-    entries = list(filter(line.when(view.request), entries_in([response], place)))
+    entries = list(filter(line.when(view.request), in_turns(entries_in([response], place))))
     may_see = _right(line.to, line.resource, entries, place, view)
-    for entry in entries:
+    for entry in in_turns(entries):
         if not may_see(entry):
             for name, value in line.blanks.items():
                 setattr(entry, name, value)
 
 
 def _hide_sensitive(line: Sensitive, response: Any) -> None:
-    for configuration in entries_in([response], line.place):
+    for configuration in in_turns(entries_in([response], line.place)):
         if configuration.is_sensitive:
             for value in line.places:
-                for owner in owners_in([configuration], value):
+                for owner in in_turns(owners_in([configuration], value)):
                     setattr(owner, value.array, None)
 
 
 def _set_operations(line: Operations, response: Any, view: View) -> None:
     wanted = line.wanted is None or getattr(view.request, line.wanted)
-    for owner in owners_in([response], line.place):
+    for owner in in_turns(owners_in([response], line.place)):
         value = _operations(line, owner, view) if wanted else _UNKNOWN_OPERATIONS
         setattr(owner, line.place.array, value)
 
@@ -261,23 +266,25 @@ def _show_tokens(line: Tokens, response: Any, view: View) -> None:
     tokens = getattr(response, line.array)
     owners = view.request.owners
     if owners is not None:
-        asked = {_principal(owner) for owner in owners}
-        tokens = [token for token in tokens if not asked.isdisjoint(_concerned(token))]
+        asked = {_principal(owner) for owner in in_turns(owners)}
+        tokens = [token for token in in_turns(tokens) if not asked.isdisjoint(_concerned(token))]
     own = set(view.rights.context.session.principals)
-    others = [token for token in tokens if own.isdisjoint(_concerned(token))]
+    others = [token for token in in_turns(tokens) if own.isdisjoint(_concerned(token))]
     seen = view.allowed(
         AclOperation.DESCRIBE,
         ResourceType.DELEGATION_TOKEN,
-        (token.token_id for token in others),
+        (token.token_id for token in in_turns(others)),
     )
-    others = [token for token in others if token.token_id not in seen]
+    others = [token for token in in_turns(others) if token.token_id not in seen]
     described = view.allowed(
         AclOperation.DESCRIBE_TOKENS,
         ResourceType.USER,
-        (_principal(token) for token in others),
+        (_principal(token) for token in in_turns(others)),
     )
-    hidden = {token.token_id for token in others if _principal(token) not in described}
-    setattr(response, line.array, [token for token in tokens if token.token_id not in hidden])
+    hidden = {token.token_id for token in in_turns(others) if _principal(token) not in described}
+    setattr(
+        response, line.array, [token for token in in_turns(tokens) if token.token_id not in hidden]
+    )
 
 
 def _concerned(token: Any) -> set[str]:
@@ -294,7 +301,7 @@ def _drop_unknown_tags(message: Any) -> None:
     message.unknown_tags = ()
     cls: Any = type(message)
     for name in _structs(cls):
-        for inner in values_of(getattr(message, name)):
+        for inner in in_turns(values_of(getattr(message, name))):
             _drop_unknown_tags(inner)
 
 

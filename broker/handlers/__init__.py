@@ -1,7 +1,8 @@
 """The handlers: for each API key, how a broker without data answers what the gate has allowed.
 
-No change is confirmed that the broker then loses. A request whose result would have to be stored
-is refused with POLICY_VIOLATION, one that needs a coordinator with COORDINATOR_NOT_AVAILABLE.
+No change is confirmed that the broker then loses. One that needs a coordinator is refused with
+COORDINATOR_NOT_AVAILABLE, one whose result would have to be stored with the code that is true of it
+(there is no such topic, topics cannot be deleted), and with POLICY_VIOLATION where there is none.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.SASL_HANDSHAKE: session.sasl_handshake,
     ApiKey.API_VERSIONS: api_versions,
     ApiKey.CREATE_TOPICS: topics.create_topics,
-    ApiKey.DELETE_TOPICS: by_topic(ErrorCode.POLICY_VIOLATION),
-    ApiKey.DELETE_RECORDS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.DELETE_TOPICS: topics.delete_topics,
+    ApiKey.DELETE_RECORDS: topics.delete_records,
     ApiKey.INIT_PRODUCER_ID: partitions.init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: partitions.offset_for_leader_epoch,
     ApiKey.ADD_PARTITIONS_TO_TXN: partitions.add_partitions_to_txn,
@@ -80,18 +81,18 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.CREATE_ACLS: acls.create_acls,
     ApiKey.DELETE_ACLS: acls.delete_acls,
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
-    ApiKey.ALTER_CONFIGS: _NOT_KEPT,
+    ApiKey.ALTER_CONFIGS: with_codes(configs.not_altered),
     ApiKey.ALTER_REPLICA_LOG_DIRS: _NO_TOPIC,
     ApiKey.DESCRIBE_LOG_DIRS: cluster.describe_log_dirs,
     ApiKey.SASL_AUTHENTICATE: session.sasl_authenticate,
-    ApiKey.CREATE_PARTITIONS: by_topic(ErrorCode.POLICY_VIOLATION),
+    ApiKey.CREATE_PARTITIONS: topics.create_partitions,
     ApiKey.CREATE_DELEGATION_TOKEN: tokens.create,
     ApiKey.RENEW_DELEGATION_TOKEN: tokens.renew,
     ApiKey.EXPIRE_DELEGATION_TOKEN: tokens.expire,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: tokens.describe,
     ApiKey.DELETE_GROUPS: with_codes(_deleted),
     ApiKey.ELECT_LEADERS: by_topic(ErrorCode.ELECTION_NOT_NEEDED, "topic"),
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: _NOT_KEPT,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: with_codes(configs.not_altered),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: by_topic(ErrorCode.POLICY_VIOLATION),
     ApiKey.LIST_PARTITION_REASSIGNMENTS: empty,
     ApiKey.OFFSET_DELETE: groups.offset_delete,

@@ -20,7 +20,9 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.changes import created_acls, deleted_acls
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_acls import (
     AclCreation,
@@ -36,6 +38,7 @@ from aclbroker.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
+from aclbroker.turns import in_turns
 
 # In characters. An error message repeats text of the client, and in old versions no string may have
 # more than 32,767 bytes.
@@ -49,7 +52,7 @@ DISABLED: Final = Denial(
 )
 
 
-async def create_acls(
+def create_acls(
     services: Services, rights: RequestRights, request: CreateAclsRequest
 ) -> CreateAclsResponse:
     """Create ACLs and return one result for each creation, in the order of the request.
@@ -57,23 +60,28 @@ async def create_acls(
     A creation that fails does not stop the others.
     """
     if services.authorizer is None:
-        return CreateAclsResponse(results=[AclCreationResult(*DISABLED) for _ in request.creations])
-    bindings = [_binding(creation) for creation in request.creations]
-    results = await services.authorizer.create_acls(rights.context, bindings)
-    return CreateAclsResponse(results=[_creation_result(result) for result in results])
+        refusals = [AclCreationResult(*DISABLED) for _ in in_turns(request.creations)]
+        return CreateAclsResponse(results=refusals)
+    bindings = [_binding(creation) for creation in in_turns(request.creations)]
+    results = wait(services.authorizer.create_acls(rights.context, bindings))
+    services.audit.changed(rights.context, created_acls(bindings, results))
+    return CreateAclsResponse(results=[_creation_result(result) for result in in_turns(results)])
 
 
-async def delete_acls(
+def delete_acls(
     services: Services, rights: RequestRights, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
     """Delete the ACLs that each filter matches; return one result for each, with those ACLs."""
     if services.authorizer is None:
         return DeleteAclsResponse(
-            filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in request.filters]
+            filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in in_turns(request.filters)]
         )
-    filters = [filter_of(one) for one in request.filters]
-    results = await services.authorizer.delete_acls(rights.context, filters)
-    return DeleteAclsResponse(filter_results=[_filter_result(result) for result in results])
+    filters = [filter_of(one) for one in in_turns(request.filters)]
+    results = wait(services.authorizer.delete_acls(rights.context, filters))
+    services.audit.changed(rights.context, deleted_acls(filters, results))
+    return DeleteAclsResponse(
+        filter_results=[_filter_result(result) for result in in_turns(results)]
+    )
 
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
@@ -137,7 +145,9 @@ def _filter_result(result: AclDeleteResult) -> DeleteAclsFilterResult:
     return DeleteAclsFilterResult(
         error_code=result.error_code,
         error_message=_limited(result.error_message),
-        matching_acls=[DeleteAclsMatchingAcl(0, None, *binding) for binding in result.bindings],
+        matching_acls=[
+            DeleteAclsMatchingAcl(0, None, *binding) for binding in in_turns(result.bindings)
+        ],
     )
 
 

@@ -16,15 +16,19 @@ from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
 
 STANDALONE: Final = (
-    "This broker keeps ACLs and no data: it runs standalone. Gateway mode "
-    "(aclbroker.upstream.bootstrap.servers) puts it in front of a cluster that does."
+    "aclbroker keeps ACLs and no data: the request was allowed, and what it asks for cannot be "
+    "kept here. Topics and groups are those of aclbroker.catalog.topics and "
+    "aclbroker.catalog.groups."
 )
 """The error message that says why this broker cannot store something."""
 
 _MESSAGES: Final = {
     ErrorCode.POLICY_VIOLATION: STANDALONE,
+    ErrorCode.TOPIC_DELETION_DISABLED: STANDALONE,
+    ErrorCode.INVALID_PARTITIONS: "The topic has as many partitions already, or more.",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "There is no such topic or partition.",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "This broker coordinates no groups and transactions.",
     ErrorCode.GROUP_ID_NOT_FOUND: "There is no such group.",
@@ -58,7 +62,7 @@ def with_codes(code_of: Callable[[Services, Any], ErrorCode]) -> Handler:
             raise TypeError(f"{APIS[key].name} v{version} has no entries to answer")
         entries = [
             echoed.refuse(response, entry, because(code_of(services, entry)))
-            for entry in getattr(request, echoed.asked) or ()
+            for entry in in_turns(getattr(request, echoed.asked) or ())
         ]
         return response(**{echoed.answer: entries})
 

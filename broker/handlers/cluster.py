@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name
+from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name, java_order
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
 from aclbroker.protocol.compile.shared import SharedList
@@ -23,6 +23,7 @@ from aclbroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
 )
 from aclbroker.protocol.messages.describe_topic_partitions import (
+    Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponsePartition,
@@ -40,10 +41,14 @@ from aclbroker.protocol.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from aclbroker.turns import in_turns
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 _FIRST_VERSION_WITH_KEYS: Final = 4
+_MOST_PARTITIONS: Final = 2000
+_FEW: Final = 8
+_REMEMBERED: Final = 256
 
 
 def metadata(
@@ -51,12 +56,18 @@ def metadata(
 ) -> MetadataResponse:
     """Answer with this node and the topics asked for; one that is not declared gets an error."""
     node, catalog = services.node(rights), services.catalog
-    topics = [_topic(catalog, node.node_id, name) for name in _names(catalog, request)]
+    names = _names(catalog, request)
+    topics: Sequence[MetadataResponseTopic]
+    shared = len(names) <= _FEW and not request.include_topic_authorized_operations
+    if shared and all(map(catalog.exists, names)):
+        topics = _few_topics(catalog, node.node_id, *names)
+    else:
+        topics = [_topic(catalog, node.node_id, name) for name in in_turns(names)]
     response = MetadataResponse(0, _brokers(node), services.cluster_id, node.node_id, topics)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(rights)
     if request.include_topic_authorized_operations:
-        for topic in response.topics:
+        for topic in in_turns(response.topics):
             topic.topic_authorized_operations = rights.operations(
                 ResourceType.TOPIC, topic.name or ""
             )
@@ -90,14 +101,34 @@ def describe_cluster(
 def describe_topic_partitions(
     services: Services, rights: RequestRights, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
-    """Answer with all topics at once, without regard to the request's limit of partitions."""
-    names = [topic.name for topic in request.topics] or list(services.catalog.topics)
-    topics = [_described_topic(services, rights, name) for name in dict.fromkeys(names)]
-    if request.cursor is not None:
-        for topic in topics:
-            if topic.name == request.cursor.topic_name:
-                topic.partitions = topic.partitions[request.cursor.partition_index :]
-    return DescribeTopicPartitionsResponse(topics=topics)
+    """Answer with as many partitions as the request allows, by name of their topics.
+
+    No more than `_MOST_PARTITIONS` are described, as in Kafka by default
+    (``max.request.partition.size.limit``). The cursor of the answer tells where to go on.
+    """
+    catalog, cursor = services.catalog, request.cursor
+    names = {topic.name for topic in in_turns(request.topics)}
+    if not names:
+        # Before the limit is applied: the cursor must not name what the session may not see.
+        seen = rights.allowed("show", catalog.topics)
+        first_name = java_order(cursor.topic_name) if cursor else b""
+        names = {name for name in in_turns(seen) if name and java_order(name) >= first_name}
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    response = DescribeTopicPartitionsResponse(topics=topics)
+    room = max(1, min(_MOST_PARTITIONS, request.response_partition_limit))
+    in_order = sorted([(java_order(name), name) for name in in_turns(names)])
+    for _, name in in_turns(in_order):
+        if room == 0:
+            response.next_cursor = Cursor(name, 0)
+            break
+        first = cursor.partition_index if cursor and cursor.topic_name == name else 0
+        topic = _described_topic(services, rights, name, slice(first, first + room))
+        topics.append(topic)
+        room -= len(topic.partitions)
+        if first + len(topic.partitions) < catalog.topics.get(name, 0):
+            response.next_cursor = Cursor(name, first + len(topic.partitions))
+            break
+    return response
 
 
 def describe_log_dirs(
@@ -119,7 +150,7 @@ def find_coordinator(
     node = services.node(rights)
     if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
-            coordinators=[Coordinator(key, *node) for key in request.coordinator_keys]
+            coordinators=[Coordinator(key, *node) for key in in_turns(request.coordinator_keys)]
         )
     return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
 
@@ -131,10 +162,10 @@ def _names(catalog: Catalog, request: MetadataRequest) -> list[str]:
     names = dict.fromkeys(
         [
             catalog.name_of(topic.topic_id) if topic.name is None else topic.name
-            for topic in request.topics
+            for topic in in_turns(request.topics)
         ]
     )
-    return [name for name in names if name is not None]
+    return [name for name in in_turns(names) if name is not None]
 
 
 def _missing(name: str) -> ErrorCode:
@@ -154,8 +185,14 @@ def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]
     """Return a topic's ``count`` partitions; all such topics and all answers share the list."""
     return SharedList(
         MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
-        for number in range(count)
+        for number in in_turns(range(count))
     )
+
+
+@lru_cache(_REMEMBERED)
+def _few_topics(catalog: Catalog, node_id: int, *names: str) -> Sequence[MetadataResponseTopic]:
+    """Return a few topics; clients ask for the same ones again and again, and share the answer."""
+    return SharedList(_topic(catalog, node_id, name) for name in in_turns(names))
 
 
 def _topic(catalog: Catalog, node_id: int, name: str) -> MetadataResponseTopic:
@@ -167,7 +204,7 @@ def _topic(catalog: Catalog, node_id: int, name: str) -> MetadataResponseTopic:
 
 
 def _described_topic(
-    services: Services, rights: RequestRights, name: str
+    services: Services, rights: RequestRights, name: str, described: slice
 ) -> DescribeTopicPartitionsResponseTopic:
     topic = _topic(services.catalog, services.node(rights).node_id, name)
     return DescribeTopicPartitionsResponseTopic(
@@ -186,7 +223,7 @@ def _described_topic(
                 eligible_leader_replicas=[],
                 last_known_elr=[],
             )
-            for partition in topic.partitions
+            for partition in in_turns(topic.partitions[described])
         ],
         topic_authorized_operations=rights.operations(ResourceType.TOPIC, name),
     )

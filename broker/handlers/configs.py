@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from aclbroker.broker.gate.conditions import (
     BROKER_CONFIG,
@@ -13,7 +13,7 @@ from aclbroker.broker.gate.conditions import (
 )
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -26,24 +26,37 @@ from aclbroker.protocol.messages.list_config_resources import (
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
 )
+from aclbroker.turns import in_turns
 
 _STATIC_BROKER_CONFIG: Final = 4
 _STRING: Final = 2
+_MOST_SETTINGS: Final = 20_000
+"""How many settings an answer may have; a request may name this node a million times."""
 
 
 def describe_configs(
     services: Services, rights: RequestRights, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Answer with the settings of this node, all marked as read-only and without secrets."""
-    return DescribeConfigsResponse(
-        results=[_described(services, rights, resource) for resource in request.resources]
-    )
+    room = _MOST_SETTINGS
+    results = []
+    for resource in in_turns(request.resources):
+        result = _described(services, rights, resource)
+        room -= len(result.configs)
+        if room < 0:
+            code, message = ErrorCode.INVALID_REQUEST, "The answer has too many settings already."
+            result = DescribeConfigsResult(
+                code, message, resource.resource_type, resource.resource_name
+            )
+        results.append(result)
+    return DescribeConfigsResponse(results=results)
 
 
 def _described(
     services: Services, rights: RequestRights, resource: DescribeConfigsResource
 ) -> DescribeConfigsResult:
-    code, message = ErrorCode.NONE, None
+    code = ErrorCode.NONE
+    message: str | None = None
     settings: list[DescribeConfigsResourceResult] = []
     name = resource.resource_name
     if resource.resource_type == TOPIC_CONFIG and not services.catalog.exists(name):
@@ -51,7 +64,8 @@ def _described(
     elif resource.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG):
         node_id = str(services.node(rights).node_id)
         if name not in ("", node_id):
-            code, message = ErrorCode.INVALID_REQUEST, f"This broker is {node_id}, not {name}."
+            code = ErrorCode.INVALID_REQUEST
+            message = f"This broker is {node_id}, not {shown_name(name)}."
         elif name and resource.resource_type == BROKER_CONFIG:
             settings = _settings(services, resource)
     return DescribeConfigsResult(
@@ -62,7 +76,8 @@ def _described(
 def _settings(
     services: Services, resource: DescribeConfigsResource
 ) -> list[DescribeConfigsResourceResult]:
-    keys = resource.configuration_keys
+    asked = resource.configuration_keys
+    keys = None if asked is None else set(in_turns(asked))
     return [
         DescribeConfigsResourceResult(
             name, value, read_only=True, config_source=_STATIC_BROKER_CONFIG, config_type=_STRING
@@ -70,6 +85,13 @@ def _settings(
         for name, value in services.settings.items()
         if keys is None or name in keys
     ]
+
+
+def not_altered(services: Services, entry: Any) -> ErrorCode:
+    """Return why a resource's settings are not altered."""
+    if entry.resource_type == TOPIC_CONFIG and not services.catalog.exists(entry.resource_name):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return ErrorCode.POLICY_VIOLATION
 
 
 def list_config_resources(
@@ -91,6 +113,8 @@ def list_config_resources(
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
-            ConfigResource(name, kind) for kind in types for name in named.get(kind, ())
+            ConfigResource(name, kind)
+            for kind in in_turns(types)
+            for name in in_turns(named.get(kind, ()))
         ]
     )

@@ -44,6 +44,7 @@ from aclbroker.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopics,
 )
 from aclbroker.protocol.messages.share_fetch import ShareFetchRequest
+from aclbroker.turns import in_turns
 
 _FIRST_VERSION_WITH_GROUPS: Final = 8
 _PROTOCOL: Final = "consumer"
@@ -56,13 +57,14 @@ def list_groups(
     services: Services, _rights: RequestRights, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """List the declared groups, unless the filters exclude their state (empty) or their type."""
-    states = {state.lower() for state in request.states_filter} or {_STATE.lower()}
-    types = {group_type.lower() for group_type in request.types_filter} or {_TYPE}
+    states = {state.lower() for state in in_turns(request.states_filter)} or {_STATE.lower()}
+    types = {group_type.lower() for group_type in in_turns(request.types_filter)} or {_TYPE}
     if _STATE.lower() not in states or _TYPE not in types:
         return ListGroupsResponse()
     return ListGroupsResponse(
         groups=[
-            ListedGroup(group_id, _PROTOCOL, _STATE, _TYPE) for group_id in services.catalog.groups
+            ListedGroup(group_id, _PROTOCOL, _STATE, _TYPE)
+            for group_id in in_turns(services.catalog.groups)
         ]
     )
 
@@ -85,13 +87,13 @@ def offset_fetch(
                             topic.topic_id,
                             [
                                 OffsetFetchResponsePartitions(index, committed_offset=-1)
-                                for index in topic.partition_indexes
+                                for index in in_turns(topic.partition_indexes)
                             ],
                         )
-                        for topic in group.topics or ()
+                        for topic in in_turns(group.topics or ())
                     ],
                 )
-                for group in request.groups
+                for group in in_turns(request.groups)
             ]
         )
     return OffsetFetchResponse(
@@ -100,10 +102,10 @@ def offset_fetch(
                 topic.name,
                 [
                     OffsetFetchResponsePartition(index, committed_offset=-1)
-                    for index in topic.partition_indexes
+                    for index in in_turns(topic.partition_indexes)
                 ],
             )
-            for topic in request.topics or ()
+            for topic in in_turns(request.topics or ())
         ]
     )
 
@@ -121,14 +123,14 @@ def share_group_offsets(
                         topic.topic_name,
                         partitions=[
                             DescribeShareGroupOffsetsResponsePartition(index, start_offset=-1)
-                            for index in topic.partitions
+                            for index in in_turns(topic.partitions)
                         ],
                     )
-                    for topic in group.topics or ()
+                    for topic in in_turns(group.topics or ())
                 ],
                 ErrorCode.NONE if group.group_id else ErrorCode.INVALID_GROUP_ID,
             )
-            for group in request.groups
+            for group in in_turns(request.groups)
         ]
     )
 
@@ -140,7 +142,7 @@ def alter_share_group_offsets(
     if not request.group_id:
         return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
     response: Any = by_topic(ErrorCode.POLICY_VIOLATION, "topic_name")(services, rights, request)
-    for topic in response.responses:
+    for topic in in_turns(response.responses):
         if services.catalog.exists(topic.topic_name):
             topic.topic_id = services.catalog.id_of(topic.topic_name)
     return response
@@ -190,9 +192,12 @@ def offset_delete(
         topics=[
             OffsetDeleteResponseTopic(
                 topic.name,
-                [partition(topic.name, entry.partition_index) for entry in topic.partitions],
+                [
+                    partition(topic.name, entry.partition_index)
+                    for entry in in_turns(topic.partitions)
+                ],
             )
-            for topic in request.topics
+            for topic in in_turns(request.topics)
         ]
     )
 
@@ -206,7 +211,7 @@ def describe_groups(
     """
     tells = rights.context.api_version >= _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP
     groups = []
-    for group_id in request.groups:
+    for group_id in in_turns(request.groups):
         if group_id in services.catalog.groups:
             group = DescribedGroup(group_id=group_id, group_state=_STATE, protocol_type=_PROTOCOL)
         else:

@@ -39,6 +39,7 @@ from aclbroker.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from aclbroker.turns import in_turns
 
 _LONGEST_WAIT_MS = 30_000
 
@@ -63,10 +64,10 @@ def produce(services: Services, _rights: RequestRights, request: ProduceRequest)
                 topic.topic_id,
                 [
                     partition(topic_name(services, topic), entry.index)
-                    for entry in topic.partition_data
+                    for entry in in_turns(topic.partition_data)
                 ],
             )
-            for topic in request.topic_data
+            for topic in in_turns(request.topic_data)
         ]
     )
 
@@ -86,14 +87,16 @@ def fetch(
                 topic.topic_id,
                 [
                     _fetched(services, topic_name(services, topic, "topic"), entry)
-                    for entry in topic.partitions
+                    for entry in in_turns(topic.partitions)
                 ],
             )
-            for topic in request.topics
+            for topic in in_turns(request.topics)
         ]
     )
-    partitions = [entry for topic in response.responses for entry in topic.partitions]
-    if request.max_wait_ms <= 0 or any(entry.error_code for entry in partitions):
+    partitions = [
+        entry for topic in in_turns(response.responses) for entry in in_turns(topic.partitions)
+    ]
+    if request.max_wait_ms <= 0 or any(entry.error_code for entry in in_turns(partitions)):
         return response
     return _after(min(request.max_wait_ms, _LONGEST_WAIT_MS), response)
 
@@ -129,9 +132,12 @@ def list_offsets(
         topics=[
             ListOffsetsTopicResponse(
                 topic.name,
-                [partition(topic.name, entry.partition_index) for entry in topic.partitions],
+                [
+                    partition(topic.name, entry.partition_index)
+                    for entry in in_turns(topic.partitions)
+                ],
             )
-            for topic in request.topics
+            for topic in in_turns(request.topics)
         ]
     )
 
@@ -150,9 +156,9 @@ def offset_for_leader_epoch(
         topics=[
             OffsetForLeaderTopicResult(
                 topic.topic,
-                [partition(topic.topic, entry.partition) for entry in topic.partitions],
+                [partition(topic.topic, entry.partition) for entry in in_turns(topic.partitions)],
             )
-            for topic in request.topics
+            for topic in in_turns(request.topics)
         ]
     )
 
@@ -182,13 +188,13 @@ def add_partitions_to_txn(
     answer: Any = with_code(ErrorCode.COORDINATOR_NOT_AVAILABLE)(services, rights, request)
     asked = [
         (topic.name, partition)
-        for topic in request.v3_and_below_topics
-        for partition in topic.partitions
+        for topic in in_turns(request.v3_and_below_topics)
+        for partition in in_turns(topic.partitions)
     ]
-    if all(services.catalog.has_partition(*each) for each in asked):
+    if all(services.catalog.has_partition(*each) for each in in_turns(asked)):
         return answer
-    for topic in answer.results_by_topic_v3_and_below:
-        for partition in topic.results_by_partition:
+    for topic in in_turns(answer.results_by_topic_v3_and_below):
+        for partition in in_turns(topic.results_by_partition):
             exists = services.catalog.has_partition(topic.name, partition.partition_index)
             partition.partition_error_code = (
                 ErrorCode.OPERATION_NOT_ATTEMPTED

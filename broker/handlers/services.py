@@ -16,6 +16,8 @@ from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import TopicResolver
 from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.turns import Turns
+from aclbroker.protocol.messages import ApiKey
 
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the part of a request that the gate allowed; returns the response or a coroutine of it.
@@ -25,6 +27,11 @@ encoded at the version of the request.
 """
 
 _PRODUCER_IDS = 1 << 62
+_FEW_TOPICS = 500
+
+_SHORT_ANSWERS = frozenset(
+    (ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR, ApiKey.INIT_PRODUCER_ID, ApiKey.METADATA)
+)
 
 
 class Node(NamedTuple):
@@ -54,6 +61,13 @@ class Services:
     settings: Mapping[str, str] = field(default_factory=dict)
     credentials: Credentials | None = None
     producer_ids: count[int] = field(default_factory=lambda: count(randbelow(_PRODUCER_IDS)))
+    turns: Turns = field(default_factory=Turns)
+    short_answers: frozenset[int] = field(init=False)
+    """The keys whose answers to short requests wait for nothing and are never long."""
+
+    def __post_init__(self) -> None:
+        few = self.catalog.knows_at_once and len(self.catalog.topics) <= _FEW_TOPICS
+        object.__setattr__(self, "short_answers", _SHORT_ANSWERS if few else frozenset())
 
     @property
     def topics(self) -> TopicResolver:

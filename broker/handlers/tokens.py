@@ -11,7 +11,9 @@ from aclbroker.broker.gate.conditions import token_owner
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.tokens import create_refusal, may_use_tokens
 from aclbroker.broker.handlers.answers import because
+from aclbroker.broker.handlers.changes import changed_token
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_delegation_token import (
     CreateDelegationTokenRequest,
@@ -31,35 +33,48 @@ from aclbroker.protocol.messages.renew_delegation_token import (
     RenewDelegationTokenRequest,
     RenewDelegationTokenResponse,
 )
+from aclbroker.turns import in_turns
 
 _USER: Final = "User"
 _DISABLED: Final = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
 _NOT_ALLOWED: Final = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
 _NOT_ALLOWED_AT: Final = -1
 """The timestamp for a session that may not use tokens; in other refusals it is 0, as in Kafka."""
+_CREATE: Final = "CREATE_DELEGATION_TOKEN"
+_RENEW: Final = "RENEW_DELEGATION_TOKEN"
+_EXPIRE: Final = "EXPIRE_DELEGATION_TOKEN"
 
 Answer = TypeVar("Answer", RenewDelegationTokenResponse, ExpireDelegationTokenResponse)
 
 
-async def create(
+def create(
     services: Services, rights: RequestRights, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
     """Create a token for the requester, or for another owner if the gate has allowed that."""
     session = rights.context.session
-    if any(renewer.principal_type != _USER for renewer in request.renewers):
-        return create_refusal(request, session, because(ErrorCode.INVALID_PRINCIPAL_TYPE))
+
+    def refusal(code: ErrorCode, timestamp: int) -> CreateDelegationTokenResponse:
+        services.audit.changed(rights.context, [changed_token(_CREATE, None, code)])
+        return create_refusal(request, session, because(code), timestamp)
+
+    if any(renewer.principal_type != _USER for renewer in in_turns(request.renewers)):
+        return refusal(ErrorCode.INVALID_PRINCIPAL_TYPE, -1)
     tokens = _tokens(services)
     if tokens is None:
-        return create_refusal(request, session, because(_DISABLED), timestamp=0)
+        return refusal(_DISABLED, 0)
     requester = session.principals[0]
-    renewers = [f"{each.principal_type}:{each.principal_name}" for each in request.renewers]
+    renewers = [
+        f"{each.principal_type}:{each.principal_name}" for each in in_turns(request.renewers)
+    ]
     try:
-        token = await tokens.create(
-            token_owner(request) or requester, requester, renewers, request.max_lifetime_ms
+        token = wait(
+            tokens.create(
+                token_owner(request) or requester, requester, renewers, request.max_lifetime_ms
+            )
         )
     except NotStored:
-        why = because(ErrorCode.UNKNOWN_SERVER_ERROR)
-        return create_refusal(request, session, why, timestamp=0)
+        return refusal(ErrorCode.UNKNOWN_SERVER_ERROR, 0)
+    services.audit.changed(rights.context, [changed_token(_CREATE, token)])
     information = token.information
     return CreateDelegationTokenResponse(
         ErrorCode.NONE,
@@ -73,45 +88,65 @@ async def create(
     )
 
 
-async def renew(
+def renew(
     services: Services, rights: RequestRights, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     """Extend the life of a token; only its owner and its renewers may."""
     principals = rights.context.session.principals
-    return await _changed(
+    return _changed(
         services,
         rights,
         RenewDelegationTokenResponse,
+        request.hmac,
         lambda tokens: tokens.renew(request.hmac, principals, request.renew_period_ms),
     )
 
 
-async def expire(
+def expire(
     services: Services, rights: RequestRights, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Shorten the life of a token or end it at once; only its owner and its renewers may."""
     principals = rights.context.session.principals
-    return await _changed(
+    return _changed(
         services,
         rights,
         ExpireDelegationTokenResponse,
+        request.hmac,
         lambda tokens: tokens.expire(request.hmac, principals, request.expiry_time_period_ms),
     )
 
 
-async def _changed(
+def _changed(
     services: Services,
     rights: RequestRights,
+    answer: type[Answer],
+    hmac: bytes,
+    change: Callable[[DelegationTokens], Awaitable[int]],
+) -> Answer:
+    """Change the token of an HMAC, and record that."""
+    tokens = _tokens(services)
+    before = tokens.of_hmac(hmac) if tokens is not None else None
+    response = _answer(rights, tokens, answer, change)
+    # A token that was removed is recorded as it was.
+    token = (tokens and tokens.of_hmac(hmac)) or before
+    action = _RENEW if answer is RenewDelegationTokenResponse else _EXPIRE
+    code = ErrorCode(response.error_code)
+    services.audit.changed(rights.context, [changed_token(action, token, code)])
+    return response
+
+
+def _answer(
+    rights: RequestRights,
+    tokens: DelegationTokens | None,
     answer: type[Answer],
     change: Callable[[DelegationTokens], Awaitable[int]],
 ) -> Answer:
     if not may_use_tokens(rights.context.session):
         return answer(_NOT_ALLOWED, _NOT_ALLOWED_AT)
-    tokens = _tokens(services)
     if tokens is None:
         return answer(_DISABLED)
     try:
-        return answer(ErrorCode.NONE, await change(tokens))
+        return answer(ErrorCode.NONE, wait(change(tokens)))
     except TokenError as error:
         return answer(error.code)
     except NotStored:
@@ -129,10 +164,12 @@ def describe(
         return DescribeDelegationTokenResponse(_DISABLED)
     found = tokens.tokens()
     if request.owners is not None:
-        owners = {f"{each.principal_type}:{each.principal_name}" for each in request.owners}
-        found = [token for token in found if token.information.concerns(owners)]
+        owners = {
+            f"{each.principal_type}:{each.principal_name}" for each in in_turns(request.owners)
+        }
+        found = [token for token in in_turns(found) if token.information.concerns(owners)]
     return DescribeDelegationTokenResponse(
-        ErrorCode.NONE, [_described(token) for token in _visible(rights, found)]
+        ErrorCode.NONE, [_described(token) for token in in_turns(_visible(rights, found))]
     )
 
 
@@ -143,17 +180,19 @@ def _visible(rights: RequestRights, tokens: Sequence[DelegationToken]) -> list[D
     on whom it has DESCRIBE_TOKENS.
     """
     principals = rights.context.session.principals
-    own = {token.token_id for token in tokens if token.information.concerns(principals)}
+    own = {token.token_id for token in in_turns(tokens) if token.information.concerns(principals)}
     others: Counter[str | None] = Counter(
-        token.token_id for token in tokens if token.token_id not in own
+        token.token_id for token in in_turns(tokens) if token.token_id not in own
     )
     shown = own | rights.allowed("show token", others)
     owners: Counter[str | None] = Counter(
-        each.information.owner for each in tokens if each.token_id not in shown
+        each.information.owner for each in in_turns(tokens) if each.token_id not in shown
     )
     described = rights.allowed("show owner", owners)
     return [
-        token for token in tokens if token.token_id in shown or token.information.owner in described
+        token
+        for token in in_turns(tokens)
+        if token.token_id in shown or token.information.owner in described
     ]
 
 
@@ -167,7 +206,10 @@ def _described(token: DelegationToken) -> DescribedDelegationToken:
         information.max_timestamp,
         token.token_id,
         token.hmac,
-        [DescribedDelegationTokenRenewer(*_principal(each)) for each in information.renewers],
+        [
+            DescribedDelegationTokenRenewer(*_principal(each))
+            for each in in_turns(information.renewers)
+        ],
     )
 
 

@@ -1,12 +1,17 @@
-"""CreateTopics: no topic can be created here, but a request can be validated."""
+"""Requests that would create, change or empty topics: they are told what is true of such a topic.
+
+No topic can be created here, but a request can be validated. What exists is empty, and stays as it
+is declared.
+"""
 
 from __future__ import annotations
 
 from secrets import token_bytes
+from typing import Any, Final
 
 from aclbroker.broker.catalog import METADATA_TOPIC, is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.answers import because
+from aclbroker.broker.handlers.answers import because, by_topic, with_codes
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_topics import (
@@ -14,6 +19,19 @@ from aclbroker.protocol.messages.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from aclbroker.protocol.messages.delete_records import (
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopicResult,
+)
+from aclbroker.turns import in_turns
+
+_TELLS_THAT_DELETION_IS_DISABLED: Final = 3
+"""The first version of DeleteTopics with a code for that (KIP-322)."""
+
+_TO_THE_END: Final = -1
+"""The offset in a DeleteRecords that stands for the end of the partition."""
 
 
 def create_topics(
@@ -24,9 +42,9 @@ def create_topics(
     A session without DESCRIBE_CONFIGS on the topic gets TOPIC_AUTHORIZATION_FAILED in place of the
     configuration, beside the success, as from Kafka.
     """
-    shown = rights.allowed("show configs", [topic.name for topic in request.topics])
+    shown = rights.allowed("show configs", [topic.name for topic in in_turns(request.topics)])
     results = []
-    for topic in request.topics:
+    for topic in in_turns(request.topics):
         why = because(_code(services, topic.name, tried=request.validate_only))
         result = CreatableTopicResult(topic.name, error_code=why.code)
         if why.code:
@@ -51,3 +69,52 @@ def _code(services: Services, name: str, *, tried: bool) -> ErrorCode:
     if services.catalog.exists(name):
         return ErrorCode.TOPIC_ALREADY_EXISTS
     return ErrorCode.NONE if tried else ErrorCode.POLICY_VIOLATION
+
+
+def delete_topics(services: Services, rights: RequestRights, request: Any) -> Any:
+    """Answer for each topic that exists that topics cannot be deleted, as ``delete.topic.enable``
+    does in Kafka.
+    """
+    tells = rights.context.api_version >= _TELLS_THAT_DELETION_IS_DISABLED
+    code = ErrorCode.TOPIC_DELETION_DISABLED if tells else ErrorCode.POLICY_VIOLATION
+    return by_topic(code)(services, rights, request)
+
+
+def create_partitions(services: Services, rights: RequestRights, request: Any) -> Any:
+    """Refuse each topic: its partitions cannot become fewer, and here not more either."""
+
+    def code_of(services: Services, entry: Any) -> ErrorCode:
+        count = services.catalog.topics.get(entry.name)
+        if count is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if entry.count <= count:
+            return ErrorCode.INVALID_PARTITIONS
+        return ErrorCode.NONE if request.validate_only else ErrorCode.POLICY_VIOLATION
+
+    return with_codes(code_of)(services, rights, request)
+
+
+def delete_records(
+    services: Services, _rights: RequestRights, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Confirm for each partition that nothing is before offset 0; others are beyond its end."""
+
+    def partition(name: str, asked: Any) -> DeleteRecordsPartitionResult:
+        index = asked.partition_index
+        if not services.catalog.has_partition(name, index):
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif asked.offset not in (0, _TO_THE_END):
+            code = ErrorCode.OFFSET_OUT_OF_RANGE
+        else:
+            return DeleteRecordsPartitionResult(index, 0, ErrorCode.NONE)
+        return DeleteRecordsPartitionResult(index, -1, code)
+
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(
+                topic.name,
+                [partition(topic.name, asked) for asked in in_turns(topic.partitions)],
+            )
+            for topic in in_turns(request.topics)
+        ]
+    )

@@ -12,7 +12,7 @@ from aclbroker.broker.auth.principals import DefaultPrincipalBuilder, PrincipalB
 from aclbroker.broker.auth.sasl.access_token import TokenValidator
 from aclbroker.broker.auth.sasl.gssapi_server import GssapiServer
 from aclbroker.broker.auth.sasl.oauthbearer import OAuthBearerServer
-from aclbroker.broker.auth.sasl.plain import PlainServer
+from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.auth.sasl.scram import ScramServer
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.config import BUILT_IN_PRINCIPAL_BUILDER, Config, Listener, listener_prefix
@@ -71,7 +71,7 @@ def _oauthbearer(settings: OAuthBearerSettings, services: LoginServices) -> Mech
 
 
 _MECHANISMS: Final[Mapping[str, Callable[[Any, LoginServices], MechanismFactory]]] = {
-    "PLAIN": lambda users, _: partial(PlainServer, users),
+    "PLAIN": lambda users, _: PlainUsers(users),
     **{each.mechanism_name: partial(_scram, each) for each in ScramMechanism},
     "OAUTHBEARER": _oauthbearer,
     "GSSAPI": lambda credentials, _: partial(GssapiServer, credentials),

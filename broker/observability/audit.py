@@ -1,62 +1,125 @@
-"""The audit log: a record of who was allowed or denied what, and why.
+"""The audit log: a record of who was allowed or denied what and why, and of who changed what.
 
 Levels are those of Kafka's StandardAuthorizer: a denial is info and an allowed action debug, but
 what only filters an answer or fills an authorized-operations field is trace.
+
+Equal decisions are put together (`rollups`), and of what is written at once there is a limit a
+second, so that nobody can fill a disk by being denied. What is left out is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
-from enum import IntEnum
-from functools import lru_cache
-from ipaddress import IPv6Address
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from time import time
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext, Rule
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.broker.acl.authorizer import Decision, RequestContext, RuleKind
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.broker.config.model import Config
+from aclbroker.broker.observability.allowance import Allowance
+from aclbroker.broker.observability.audit_changes import Change, asked_by, event_of, is_short
 from aclbroker.broker.observability.audit_file import AuditFile
-from aclbroker.broker.observability.logs import LogOutput, escape, json_line
-from aclbroker.protocol.messages import APIS
+from aclbroker.broker.observability.audit_forms import (
+    Level,
+    Line,
+    Node,
+    kafka_lines,
+    kafka_other_line,
+    level_of,
+)
+from aclbroker.broker.observability.audit_record import Asked, Record, name_of, request_of
+from aclbroker.broker.observability.audit_rotation import Rotation
+from aclbroker.broker.observability.logs import LogOutput, json_line
+from aclbroker.broker.observability.rollups import RollUps, Single
 
 Decided = tuple[str | None, int, Decision]
 """A resource's name, how often the request names it, and what was decided."""
 
+Nearest = Callable[[RequestContext, AclOperation, ResourceType, str | None], Sequence[AclBinding]]
+"""Returns the ACLs that nearly allow an operation on a resource."""
+
 # A request may name a million topics: their records are not all held in memory at once.
 _RECORDS_AT_ONCE: Final = 500
 
+_PORTION: Final = 100
+"""How many lines are written before other tasks get their turn: about two milliseconds."""
 
-class _Level(IntEnum):
-    TRACE = 0
-    DEBUG = 1
-    INFO = 2
-    OFF = 3
+_WORK_SECONDS: Final = 1.0
+"""How often it is looked for what waits, and told what was left out."""
 
+_REMARK_SECONDS: Final = 30.0
+"""How long it is said that something was left out."""
 
-_LEAST = {"off": _Level.OFF, "denied": _Level.INFO, "all": _Level.DEBUG, "trace": _Level.TRACE}
+_BURST_SECONDS: Final = 10
+"""How long what was not written may be saved up for later."""
+
+_LEAST_ROOM: Final = 4096
+"""How many bytes must be left for lines to be made: nearly all of them are shorter."""
+
+_NEAREST_A_SECOND: Final = 50
+_NEAREST_AT_ONCE: Final = 20
+"""How many denials are explained by the nearest ACLs; each takes 0.4 ms at most."""
+
+_LEAST = {"off": Level.OFF, "denied": Level.INFO, "all": Level.DEBUG, "trace": Level.TRACE}
 
 
 class Audit:
-    """Records decisions in the form and at the place that the configuration names.
+    """Records decisions and changes in the form and at the place that the configuration names.
 
-    Without `aclbroker.audit.file` records go to the log's output, whatever the log's level. Raises
-    OSError if the file cannot be opened.
+    Without `aclbroker.audit.file` records go to the log's output, whatever the log's level.
+    ``nearest`` tells which ACLs nearly allowed what is denied. ``clock`` returns seconds since the
+    epoch. What is not written at once waits for `start`, `reopen` or `close`. Raises OSError if
+    the file cannot be opened.
     """
 
-    def __init__(self, config: Config, cluster_id: str, output: LogOutput) -> None:
-        least = _LEAST[config.audit_level]
+    def __init__(
+        self,
+        config: Config,
+        cluster_id: str,
+        output: LogOutput,
+        nearest: Nearest | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        self._is_kafka = config.audit_format == "kafka"
+        self._node = Node(cluster_id, config.node_id)
+        self._output = output
+        self._clock = clock
+        self._path = config.audit_file
+        self._rotation = Rotation(
+            config.audit_file_max_bytes,
+            config.audit_file_max_seconds,
+            config.audit_files_max_total_bytes,
+        )
+        self._file: AuditFile | None = None
+        self.set_level(config.audit_level)
+        # Kafka's text has no place for a count and a second time.
+        seconds = 0 if self._is_kafka else config.audit_rollup_seconds
+        self._rollups = RollUps(seconds) if seconds else None
+        rate = config.audit_max_bytes_per_second
+        self._bytes = Allowance(rate, rate * _BURST_SECONDS, clock) if rate else None
+        self._nearest = None if self._is_kafka else nearest
+        self._explained = Allowance(_NEAREST_A_SECOND, _NEAREST_AT_ONCE, clock)
+        self._left_out = [0, 0] if self._rollups is None else self._rollups.unfit
+        self._changes: deque[tuple[dict[str, Any], Iterator[Change]]] = deque()
+        self._changes_left_out = 0
+        self._told_at = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_reopening = self._is_closing = False
+
+    def set_level(self, level: str) -> None:
+        """Change which decisions are recorded: off, denied, all or trace. Raises OSError."""
+        least = _LEAST[level]
+        if self._path is not None and self._file is None and least is not Level.OFF:
+            self._file = AuditFile(self._path, self._rotation, clock=self._clock)
+        self._is_off = least is Level.OFF
         self._wanted = tuple(
-            tuple(allowed for allowed in (False, True) if _level(allowed, log_if_denied) >= least)
+            tuple(allowed for allowed in (False, True) if level_of(allowed, log_if_denied) >= least)
             for log_if_denied in (False, True)
         )
-        self._is_kafka = config.audit_format == "kafka"
-        self._cluster_id = cluster_id
-        self._node_id = config.node_id
-        self._output = output
-        path = None if least is _Level.OFF else config.audit_file
-        self._file = None if path is None else AuditFile(path)
 
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         """Return which decisions are recorded: of the denied (False) and the allowed ones (True).
@@ -75,170 +138,247 @@ class Audit:
         log_if_denied: bool = True,
     ) -> None:
         """Record decisions that are `wanted`. If they cannot be written it does not raise."""
+        if self._rollups is not None:
+            asked_for = context, operation, resource_type
+            now = self._clock()
+            singles = self._rollups.add(*asked_for, decided, log_if_denied, now)
+            if singles:
+                self._write_singles(self._rollups, context, singles)
+            return
+        asked = Asked(context.session, context.api_key, operation, resource_type, log_if_denied)
+        request = request_of(context)
         for first in range(0, len(decided), _RECORDS_AT_ONCE):
             some = decided[first : first + _RECORDS_AT_ONCE]
-            records = _Records(context, operation, resource_type, log_if_denied, time())
-            if self._is_kafka:
-                lines = _kafka_lines(records, some)
-            elif self._file is None and not self._output.is_json:
-                lines = [self._output.rendered(event) for event in self._events(records, some)]
-            else:
-                lines = self._json_lines(records, some)
-            if self._file is None:
-                self._output.write_lines(lines)
-            else:
-                self._file.write(lines)
+            written = 0
+            if self._has_room():
+                now = self._clock()
+                records = [
+                    Record(asked, request, name_of(each[0]), *each[1:], now) for each in some
+                ]
+                written = self._write_records(context, records)
+            for _, _, decision in some[written:]:
+                self._left_out[decision.allowed] += 1
+
+    def changed(self, context: RequestContext, changes: Iterable[Change]) -> None:
+        """Record the changes that a request asked for, once it is known how they ended.
+
+        They are recorded at every level but OFF: those that were made in any case, others as far as
+        the limit of bytes leaves room. Many are written in turns with other tasks.
+        """
+        if self._is_off:
+            return
+        head = self._node.other_event(self._clock(), "info", "change") | asked_by(context)
+        self._changes.append((head, iter(changes)))
+        if len(self._changes) == 1:
+            self._write_changes()
+        if self._timer is None:
+            self._work_off()
+        elif self._changes:
+            self._timer.cancel()
+            self._timer = asyncio.get_running_loop().call_later(0, self._tick)
+
+    def start(self) -> None:
+        """Begin to write what is not written at once, from the running event loop."""
+        self._timer = asyncio.get_running_loop().call_later(_WORK_SECONDS, self._tick)
+
+    def problem(self) -> str:
+        """Return why records are lost just now; "" if none are."""
+        if self._file is not None:
+            return self._file.problem()
+        return (
+            "lines of the log are lost: nobody reads it, or it cannot be written"
+            if self._output.is_losing
+            else ""
+        )
+
+    def remark(self) -> str:
+        """Return that records are left out, or were a moment ago; "" if none are.
+
+        This is no `problem`: whoever is denied very often could make it one for everybody.
+        """
+        if not 0 <= self._clock() - self._told_at < _REMARK_SECONDS:
+            return ""
+        return (
+            "the audit log leaves records out: there are more than "
+            "aclbroker.audit.max.bytes.per.second allows, or more kinds of them than are kept"
+        )
 
     def reopen(self) -> None:
-        """Open the file anew, after a log rotation."""
-        if self._file is not None:
-            self._file.reopen()
+        """Write all that waits, then open the file anew, after a log rotation."""
+        self._is_reopening = True
+        if self._rollups is not None:
+            self._rollups.end_period(self._clock(), at_once=True)
+        if self._timer is None:
+            self._work_off()
+        else:
+            self._timer.cancel()
+            self._tick()
 
     def close(self) -> None:
-        """Close the file."""
+        """Write all that waits, and close the file. What is recorded later is written at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._rollups is not None:
+            self._rollups.end_period(self._clock(), at_once=True)
+        self._is_closing = True
+        self._work_off()
+        self._rollups = None
         if self._file is not None:
             self._file.close()
 
-    def _json_lines(self, records: _Records, decided: Sequence[Decided]) -> list[str]:
-        """Return `_events` as JSON lines; what they have in common is encoded once."""
-        heads: dict[bool, str] = {}
-        tails: dict[int, str] = {}
+    # -- what is written at once
+
+    def _write_singles(
+        self, rollups: RollUps, context: RequestContext, singles: Sequence[Single]
+    ) -> None:
+        """Write decisions at once; those that the limit leaves no room for are rolled up."""
+        written = 0
+        # Half of what is saved up is kept for roll-ups, so that these never wait for long.
+        reserve = 0.0 if self._bytes is None else self._bytes.most / 2
+        if self._has_room(reserve):
+            records = [record for record, _ in singles]
+            written = self._write_records(context, records, reserve)
+        for single in singles[written:]:
+            rollups.unwritten(single)
+
+    def _write_records(
+        self, context: RequestContext, records: Sequence[Record], reserve: float = 0.0
+    ) -> int:
+        """Write as many of the records as the limit leaves room for; return how many."""
+        lines = self._lines([Line(each, self._nearest_to(context, each)) for each in records])
+        if self._bytes is not None:
+            lines = lines[: _fitting(lines, self._bytes, reserve)]
+        self._write(lines)
+        return len(lines)
+
+    def _has_room(self, reserve: float = 0.0) -> bool:
+        """Tell whether the limit leaves room for lines."""
+        return self._bytes is None or self._bytes.left() >= reserve + _LEAST_ROOM
+
+    def _nearest_to(self, context: RequestContext, record: Record) -> Sequence[AclBinding] | None:
+        """Return the ACLs that nearly allowed what was denied; None if that is not looked up."""
+        if self._nearest is None or record.rule.kind is not RuleKind.DEFAULT_DENY:
+            return None
+        if not self._explained.admits():
+            return None
+        asked = record.asked
+        return self._nearest(context, asked.operation, asked.resource_type, record.text)
+
+    # -- what waits
+
+    def _tick(self) -> None:
+        seconds = _WORK_SECONDS
+        try:
+            seconds = 0.0 if self._work() else _WORK_SECONDS
+        finally:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._tick)
+
+    def _work_off(self) -> None:
+        while self._work():
+            pass
+
+    def _work(self) -> bool:
+        """Write a portion of what waits; return whether there is more to be written now."""
+        if self._changes:
+            self._write_changes()
+            return True
+        self._tell_left_out()
+        rollups = self._rollups
+        if rollups is not None:
+            rollups.end_period(self._clock())
+            at_once = self._is_reopening or self._is_closing
+            if rollups.ended and (at_once or self._has_room()):
+                lines = self._lines([Line(record) for record in rollups.take(_PORTION)])
+                if self._bytes is not None:
+                    self._bytes.take(sum(map(_size, lines)))
+                self._write(lines)
+                return True
+        if self._is_reopening:
+            self._is_reopening = False
+            if self._file is not None:
+                self._file.reopen()
+        return False
+
+    def _write_changes(self) -> None:
+        lines: list[str] = []
+        room = _PORTION
+        while self._changes and room:
+            head, changes = self._changes[0]
+            some = list(islice(changes, room))
+            room -= len(some)
+            if room:
+                self._changes.popleft()
+            # A change costs its store a commit. An attempt costs nobody anything.
+            wanted = [each for each in some if each.error == "NONE" or self._has_room()]
+            self._changes_left_out += len(some) - len(wanted)
+            lines += self._change_lines(head, wanted)
+        if self._bytes is not None:
+            self._bytes.take(sum(map(_size, lines)))
+        self._write(lines)
+
+    def _tell_left_out(self) -> None:
+        now = self._clock()
+        if 0 <= now - self._told_at < _WORK_SECONDS and not self._is_closing:
+            return
+        denied, allowed = self._left_out
+        counts = {"denied": denied, "allowed": allowed, "failed_changes": self._changes_left_out}
+        if any(counts.values()):
+            self._left_out[:] = 0, 0
+            self._changes_left_out = 0
+            self._told_at = now
+            event = self._node.other_event(now, "warning", "left_out")
+            self._write([self._event_line(event | counts)])
+
+    def _lines(self, lines: Sequence[Line]) -> list[str]:
+        if self._is_kafka:
+            return kafka_lines(lines)
+        if self._file is None and not self._output.is_json:
+            return [self._output.rendered(event) for event in self._node.events(lines)]
+        return self._node.json_lines(lines)
+
+    def _change_lines(self, head: dict[str, Any], changes: Sequence[Change]) -> list[str]:
+        """Return the lines of changes of one request; what they have in common is encoded once."""
+        as_json = not self._is_kafka and (self._file is not None or self._output.is_json)
+        common = json_line(head)[:-1] if as_json and is_short(head) else ""
         lines = []
-        for name, count, decision in decided:
-            allowed = decision.allowed
-            if allowed not in heads:
-                heads[allowed] = json_line(self._head(records, allowed))[:-1]
-            # All denials by default, for example, are the same object.
-            if id(decision) not in tails:
-                tails[id(decision)] = json_line(_tail(records.context, decision))[1:]
-            lines.append(
-                f'{heads[allowed]},"resource_name":{json_line(name)},'
-                f'"resource_ref_count":{count},{tails[id(decision)]}'
-            )
+        for change in changes:
+            own = event_of({}, change) if common else {}
+            if own and is_short(own):
+                lines.append(f"{common},{json_line(own)[1:]}")
+            else:
+                lines.append(self._event_line(event_of(head, change)))
         return lines
 
-    def _events(self, records: _Records, decided: Sequence[Decided]) -> Iterator[dict[str, Any]]:
-        """Yield the records with the keys of docs/audit.md."""
-        for name, count, decision in decided:
-            resource = {"resource_name": name, "resource_ref_count": count}
-            head = self._head(records, decision.allowed)
-            yield head | resource | _tail(records.context, decision)
+    def _event_line(self, event: dict[str, Any]) -> str:
+        """Return the line of an event that is no decision."""
+        if self._is_kafka:
+            return kafka_other_line(self._clock(), event["level"], event)
+        return json_line(event) if self._file else self._output.rendered(event)
 
-    def _head(self, records: _Records, allowed: bool) -> dict[str, Any]:
-        """The keys before the resource's name."""
-        session = records.context.session
-        now = datetime.fromtimestamp(records.time, UTC).isoformat(timespec="microseconds")
-        return {
-            "timestamp": now.replace("+00:00", "Z"),
-            "level": _level(allowed, records.log_if_denied).name.lower(),
-            "event": "authorization",
-            "cluster_id": self._cluster_id,
-            "node_id": self._node_id,
-            "listener": session.listener,
-            "principal": session.principals[0],
-            "host": session.host,
-            "operation": records.operation.name,
-            "resource_type": records.resource_type.name,
-            "pattern_type": PatternType.LITERAL.name,
-        }
+    def _write(self, lines: Sequence[str]) -> None:
+        if not lines:
+            return
+        if self._file is None:
+            self._output.write_lines(lines)
+        else:
+            self._file.write(lines)
 
 
-class _Records(NamedTuple):
-    """What the records of one check have in common."""
-
-    context: RequestContext
-    operation: AclOperation
-    resource_type: ResourceType
-    log_if_denied: bool
-    time: float
-
-
-def _level(allowed: bool, log_if_denied: bool) -> _Level:
-    if allowed:
-        return _Level.DEBUG
-    return _Level.INFO if log_if_denied else _Level.TRACE
+def _fitting(lines: Iterable[str], allowance: Allowance, reserve: float) -> int:
+    """Take what lines need from an allowance down to a reserve; return how many of them fit."""
+    room = allowance.left() - reserve
+    used = fitting = 0
+    for line in lines:
+        size = _size(line)
+        if used + size > room:
+            break
+        used += size
+        fitting += 1
+    allowance.take(used)
+    return fitting
 
 
-def _tail(context: RequestContext, decision: Decision) -> dict[str, Any]:
-    """The keys after the resource's name and count."""
-    rule = decision.rule
-    tail = {
-        "api_name": _api_name(context.api_key),
-        "api_version": context.api_version,
-        "client_id": context.client_id,
-        "correlation_id": context.correlation_id,
-        "allowed": decision.allowed,
-        "rule": rule.kind.value,
-        "acl": _acl(rule.binding),
-    }
-    if len(context.session.principals) > 1:
-        tail["principals"] = context.session.principals
-    return tail
-
-
-def _acl(binding: AclBinding | None) -> dict[str, str] | None:
-    if binding is None:
-        return None
-    return {
-        "resource_type": binding.resource_type.name,
-        "resource_name": binding.resource_name,
-        "pattern_type": binding.pattern_type.name,
-        "principal": binding.principal,
-        "host": binding.host,
-        "operation": binding.operation.name,
-        "permission_type": binding.permission.name,
-    }
-
-
-def _kafka_lines(records: _Records, decided: Sequence[Decided]) -> list[str]:
-    """The lines of Kafka 4.3's kafka.authorizer.logger with log4j's pattern `[%d] %p %m (%c)`.
-
-    Unlike there, control characters and backslashes in names are escaped: in Kafka a client can
-    forge lines by a group id with a line break.
-    """
-    session = records.context.session
-    now = datetime.fromtimestamp(records.time).isoformat(" ", "milliseconds").replace(".", ",")
-    principal = escape(session.principals[0])
-    asked = f"operation = {records.operation.name} from host = {_java_address(session.address)}"
-    resource_type = records.resource_type.name.title().replace("_", "")
-    api_name = _api_name(records.context.api_key)
-    levels = [_level(allowed, records.log_if_denied).name for allowed in (False, True)]
-    return [
-        f"[{now}] {levels[decision.allowed]} Principal = {principal} is "
-        f"{'Allowed' if decision.allowed else 'Denied'} {asked} "
-        f"on resource = {resource_type}:LITERAL:{'null' if name is None else escape(name)} "
-        f"for request = {api_name} with resourceRefCount = {count} "
-        f"based on rule {_kafka_rule(decision.rule)} (kafka.authorizer.logger)"
-        for name, count, decision in decided
-    ]
-
-
-def _kafka_rule(rule: Rule) -> str:
-    if rule.kind.value != "MatchingAcl":
-        return rule.kind.value
-    if rule.binding is None:
-        return "MatchingAcl(acl=null)"
-    acl = rule.binding
-    return (
-        f"MatchingAcl(acl=StandardAcl[resourceType={acl.resource_type.name}, "
-        f"resourceName={escape(acl.resource_name)}, patternType={acl.pattern_type.name}, "
-        f"principal={escape(acl.principal)}, host={escape(acl.host)}, "
-        f"operation={acl.operation.name}, permissionType={acl.permission.name}])"
-    )
-
-
-@lru_cache(maxsize=1024)
-def _java_address(address: str) -> str:
-    """The address as Java prints it: the eight groups of an IPv6 address in full, without zeros."""
-    try:
-        parsed = IPv6Address(address)
-    except ValueError:
-        return escape(address)
-    groups = (parsed.packed[i] << 8 | parsed.packed[i + 1] for i in range(0, 16, 2))
-    scope = f"%{parsed.scope_id}" if parsed.scope_id else ""
-    return escape(":".join(f"{group:x}" for group in groups) + scope)
-
-
-def _api_name(api_key: int) -> str:
-    api = APIS.get(api_key)
-    return f"ApiKey{api_key}" if api is None else api.name
+def _size(line: str) -> int:
+    """Return how many bytes a line takes."""
+    return 1 + (len(line) if line.isascii() else len(line.encode(errors="backslashreplace")))

@@ -9,10 +9,14 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterable, MutableMapping
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final, TextIO
 
 import structlog
+
+from aclbroker.broker.observability.log_writer import LogWriter
 
 Event = MutableMapping[str, Any]
 _Renderer = Callable[[Any, str, Event], str]
@@ -20,6 +24,7 @@ _Renderer = Callable[[Any, str, Event], str]
 # Control characters (C0, DEL, C1), line separators, and changes of the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\\")
 _SHORT = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_FLUSH_SECONDS: Final = 2.0
 _to_json = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
@@ -32,11 +37,42 @@ class LogOutput:
     def __init__(self, stream: TextIO, render: _Renderer) -> None:
         self._stream = stream
         self._render = render
+        self._writer: LogWriter | None = None
 
     @property
     def is_json(self) -> bool:
         """Whether events are written as JSON."""
         return self._render is _render_json
+
+    @property
+    def lost_lines(self) -> int:
+        """How many lines could not be written so far."""
+        return 0 if self._writer is None else self._writer.lost
+
+    @property
+    def is_losing(self) -> bool:
+        """Whether lines are lost just now, since nobody reads them or they cannot be written."""
+        return self._writer is not None and self._writer.is_losing
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Inside the block, let nobody wait for those who read the lines.
+
+        Where the stream is no file, a few MiB of lines may wait; of more the number is logged when
+        there is room again. At the end what waits is written, for two seconds at most, and later
+        lines are lost. A stream that has no descriptor is written as before.
+        """
+        try:
+            self._stream.flush()
+            descriptor = self._stream.fileno()
+        except (OSError, ValueError):
+            yield
+            return
+        self._writer = LogWriter(descriptor, self._notice_of_loss)
+        try:
+            yield
+        finally:
+            self._writer.close(_FLUSH_SECONDS)
 
     def rendered(self, event: Event) -> str:
         """Return the line of an event that has all its keys."""
@@ -48,12 +84,23 @@ class LogOutput:
 
     def write_lines(self, lines: Iterable[str]) -> None:
         """Write finished lines at once, as they stand."""
+        if self._writer is not None:
+            self._writer.write(map(self._encoded, lines))
+            return
         try:
             self._stream.write("".join(f"{line}\n" for line in lines))
             self._stream.flush()
         except (OSError, ValueError):
             # ValueError: the stream is closed. Nothing is left to tell it to.
             return
+
+    def _encoded(self, line: str) -> bytes:
+        return line.encode(self._stream.encoding or "utf-8", errors="backslashreplace")
+
+    def _notice_of_loss(self, count: int) -> bytes:
+        now = datetime.now(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        event = {"timestamp": now, "level": "warning", "event": "log lines lost", "count": count}
+        return self._encoded(self.rendered(event))
 
     # structlog calls the method that is named like the level.
     debug = info = warning = error = critical = write_line
@@ -108,6 +155,12 @@ def configure(
     )
     logging.captureWarnings(capture=True)
     return output
+
+
+def set_level(level: str) -> None:
+    """Change the least level that is logged; see `configure`."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]))
+    logging.getLogger().setLevel(max(_LEVELS[level], logging.WARNING))
 
 
 def escape(text: str) -> str:

@@ -1,9 +1,12 @@
-"""Figures of the running broker for Prometheus: counted in the event loop, served by a thread."""
+"""Figures of the running broker for Prometheus, counted in the event loop."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -27,45 +30,47 @@ _DECLARED: Final[Mapping[str, _Declared]] = {
     "aclbroker_expired_sessions": _Declared(
         "Connections closed because their session ended and was not renewed.", ("listener",)
     ),
+    "aclbroker_lost_log_lines": _Declared(
+        "Lines of the log on stderr that were lost: nobody read them, or the disk was full.", ()
+    ),
 }
+
+_SECONDS: Final[Mapping[str, str]] = {
+    "aclbroker_event_loop_lag_seconds": "How late the event loop came to what was due, 20 times a "
+    "second, or how long a single request held it up.",
+}
+_BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, math.inf)
 
 
 class Metrics:
     """Figures by name and labels."""
 
     def __init__(self) -> None:
+        self._observed = {name: [0] * len(_BUCKETS) for name in _SECONDS}
+        self._sums = dict.fromkeys(_SECONDS, 0.0)
         self._values: Counter[tuple[str, Labels]] = Counter()
-        self._close: Callable[[], None] | None = None
+        self._sources: dict[str, Callable[[], int]] = {}
 
     def add(self, name: str, *labels: str, amount: int = 1) -> None:
         """Add to a figure; the labels are in the order of its declaration."""
         self._values[name, labels] += amount
 
-    def serve(self, host: str, port: int) -> int:
-        """Serve all figures over HTTP from a thread; return the port. Raises `OSError`."""
-        from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+    def observe(self, name: str, seconds: float) -> None:
+        """Add a time to a figure that tells how often which times are seen."""
+        self._observed[name][bisect_left(_BUCKETS, seconds)] += 1
+        self._sums[name] += seconds
 
-        registry = CollectorRegistry()
-        ProcessCollector(registry=registry)
-        registry.register(self)
-        server, thread = start_http_server(port, host, registry)
-
-        def close() -> None:
-            server.shutdown()
-            server.server_close()
-            thread.join()
-
-        self._close = close
-        return int(server.server_port)
-
-    def close(self) -> None:
-        """Stop serving."""
-        if self._close is not None:
-            self._close()
+    def read(self, name: str, source: Callable[[], int]) -> None:
+        """Have a figure without labels read where it is counted."""
+        self._sources[name] = source
 
     def collect(self) -> Iterator[Metric]:
-        """Return the figures as prometheus_client has them; called in its thread."""
-        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+        """Return the figures as prometheus_client has them; may be called in a thread."""
+        from prometheus_client.core import (
+            CounterMetricFamily,
+            GaugeMetricFamily,
+            HistogramMetricFamily,
+        )
 
         values = self._values.copy()
         for name, declared in _DECLARED.items():
@@ -73,7 +78,14 @@ class Metrics:
             metric = family(name, declared.help, labels=declared.labels)
             for labels, value in _of(values, name):
                 metric.add_metric(labels, value)
+            if name in self._sources:
+                metric.add_metric((), self._sources[name]())
             yield metric
+        for name, text in _SECONDS.items():
+            bounds = ("+Inf" if bound == math.inf else str(bound) for bound in _BUCKETS)
+            counts = accumulate(self._observed[name])
+            buckets = list(zip(bounds, counts, strict=True))
+            yield HistogramMetricFamily(name, text, buckets, self._sums[name])
 
 
 def _of(values: Mapping[tuple[str, Labels], int], name: str) -> Iterable[tuple[Labels, int]]:

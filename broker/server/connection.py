@@ -4,14 +4,17 @@ Requests of a connection are worked off one after the other, as Kafka does it, s
 what the one before it changed and answers leave in the order of the requests. While one waits for
 the store, or the client does not read, no more is read from it than a little ahead. A client that
 sends many requests at once gets a turn of them answered, then the other connections have theirs.
+A large answer is written piece by piece, as the client reads it, and is held on the account of its
+principal until then (`broker.server.accounts`), as is a large request from when it begins to come.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable
-from typing import Final, NamedTuple, Protocol, cast
+from collections.abc import Awaitable, Callable
+from time import perf_counter
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import structlog
 
@@ -21,6 +24,8 @@ from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.observability.stalls import StallMonitor
+from aclbroker.broker.server.accounts import LARGE, Accounts
 from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import FrameReader
@@ -30,6 +35,8 @@ log = structlog.get_logger()
 _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
+_PIECE: Final = 262_144
+"""How much of an answer is written, and perhaps encrypted, before others have their turn."""
 
 
 class OpenConnection(Protocol):
@@ -43,8 +50,8 @@ class OpenConnection(Protocol):
     def abort(self) -> None:
         """Close at once."""
 
-    def give_way(self, limit: int) -> None:
-        """Close: of more than ``limit`` that have not authenticated this is the oldest."""
+    def give_way(self, why: str) -> None:
+        """Close: there are too many, and of those not authenticated this is the oldest."""
 
 
 class Registry(Protocol):
@@ -92,6 +99,8 @@ class Connection(asyncio.Protocol):
         host: str,
         limits: Limits,
         logins: LoginLog,
+        accounts: Accounts,
+        stalls: StallMonitor,
     ) -> None:
         self._services = services
         self._registry = registry
@@ -105,6 +114,14 @@ class Connection(asyncio.Protocol):
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None
+        self._accounts = accounts
+        self._stalls = stalls
+        self._account = accounts.of_strangers
+        self._reserved = 0  # for the request that arrives
+        self._at_work = 0  # for the one that is answered
+        self._unsent: memoryview | None = None  # of an answer
+        self._unsent_size = 0  # of the whole answer
+        self._lacks_room = False
         self._awaits_turn = False
         self._writable = True
         self._reading = True
@@ -141,9 +158,9 @@ class Connection(asyncio.Protocol):
         self._work()
 
     def eof_received(self) -> bool:
-        """Note that the client will send no more; keep the connection while it awaits a turn."""
+        """Note that the client will send no more; keep the connection until it is answered."""
         self._ended = True
-        return self._awaits_turn
+        return self._awaits_turn or self._answering is not None or self._unsent is not None
 
     def pause_writing(self) -> None:
         """Stop answering: the client does not read its answers."""
@@ -153,11 +170,18 @@ class Connection(asyncio.Protocol):
         """Continue: the client has read its answers."""
         self._active_at = self._loop.time()
         self._writable = True
-        self._work()
+        if self._unsent is None:
+            self._work()
+        else:
+            self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up: the connection is gone. A change that has begun is still carried out."""
         self._stopping = True
+        if self._answering is not None:
+            # Later, so that what it waits for has begun, and is carried out.
+            self._loop.call_soon(self._answering.cancel)
+        self._give_back_all()
         for timer in (self._idle_timer, self._login_timer):
             if timer is not None:
                 timer.cancel()
@@ -169,16 +193,16 @@ class Connection(asyncio.Protocol):
     def stop(self) -> None:
         """Answer the request at work, if there is one, and close."""
         self._stopping = True
-        if self._answering is None:
+        if self._answering is None and self._unsent is None:
             self._transport.close()
 
     def abort(self) -> None:
         """Close at once."""
         self._transport.abort()
 
-    def give_way(self, limit: int) -> None:
-        """Close: too many have not authenticated, and this one has had the most time for it."""
-        self._failed(f"made room: {limit} younger connections have not authenticated either")
+    def give_way(self, why: str) -> None:
+        """Close: there are too many, and this one has had the most time to authenticate."""
+        self._failed(f"made room: {why}")
         self.abort()
 
     # -- the work
@@ -192,12 +216,16 @@ class Connection(asyncio.Protocol):
         frames = self._frames
         try:
             while self._ready() and (frame := frames.next_frame()) is not None:
+                self._at_work, self._reserved = self._reserved, 0
+                began = perf_counter()
                 session = self._lasting_session
                 if session is None:
                     answer = self._answer_unless_expired(frame)
                 else:
                     answer = dispatch(self._services, session, frame)
+                self._stalls.worked(began, session or self.host, frame)
                 if isinstance(answer, bytes):
+                    self._answered_one()
                     answers.append(answer)
                     size += len(frame) + len(answer)
                 else:
@@ -209,14 +237,18 @@ class Connection(asyncio.Protocol):
         except ProtocolError as error:
             self._malformed(str(error))
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
-            self._log.exception("request failed; connection closed")
+            self._tell(self._log.exception, "request failed; connection closed")
             self._stopping = True
         self._write(answers)
-        done = self._stopping and self._answering is None
-        if done or (self._ended and not self._awaits_turn):
-            self._transport.close()
+        self._close_if_done()
         if frames.buffered or not self._reading:
+            self._reserve()
             self._throttle_reading()
+
+    def _close_if_done(self) -> None:
+        is_done = self._stopping or (self._ended and not self._awaits_turn)
+        if is_done and self._answering is None and self._unsent is None:
+            self._transport.close()
 
     def _malformed(self, reason: str) -> None:
         if self._authentication.session is None:
@@ -232,6 +264,8 @@ class Connection(asyncio.Protocol):
             and self._writable
             and not self._awaits_turn
             and not self._stopping
+            and self._unsent is None
+            and not (self._account.is_full and self._must_wait_for_room())
         )
 
     def _await_turn(self) -> None:
@@ -272,7 +306,8 @@ class Connection(asyncio.Protocol):
         return reply.frame
 
     def _failed(self, reason: str) -> None:
-        self._logins.failed(self._log, self._listener, self._authentication.mechanism, reason)
+        mechanism = self._authentication.mechanism
+        self._logins.failed(self._log, self.host, self._listener, mechanism, reason)
 
     async def _refused(self, frame: bytes) -> bytes:
         """Answer a failed authentication late, so that nobody can try many passwords quickly."""
@@ -285,6 +320,10 @@ class Connection(asyncio.Protocol):
         if session is None:
             return
         self._log = self._log.bind(principal=session.principals[0])
+        account = self._accounts.of(session.principals[0])
+        if account is not self._account:
+            self._give_back_all()
+            self._account = account
         self._frames.limit = self._limits.request_bytes
         if not self._authentication.may_expire:
             self._lasting_session = session
@@ -298,8 +337,12 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def _close(self, event: str, reason: str) -> None:
-        self._log.warning(event, reason=reason, action="connection closed")
+        self._tell(self._log.warning, event, reason=reason, action="connection closed")
         self._stopping = True
+
+    def _tell(self, write: Callable[..., Any], event: str, **values: Any) -> None:
+        """Log what the client has caused, unless it causes too much of it."""
+        self._logins.lines.write(write, event, self.host, **values)
 
     def _wait_for(self, answer: Awaitable[bytes]) -> None:
         self._answering = asyncio.ensure_future(answer)
@@ -307,22 +350,80 @@ class Connection(asyncio.Protocol):
 
     def _answered(self, task: asyncio.Task[bytes]) -> None:
         self._answering = None
+        self._answered_one()
         self._active_at = self._loop.time()
         if task.cancelled():
             self._stopping = True
-        elif error := task.exception():
-            self._log.error("request failed; connection closed", exc_info=error)
+        elif isinstance(error := task.exception(), ProtocolError):
+            self._malformed(str(error))
+        elif error is not None:
+            self._tell(self._log.error, "request failed; connection closed", exc_info=error)
             self._stopping = True
         else:
             self._write([task.result()])
         self._work()
 
     def _write(self, answers: list[bytes]) -> None:
-        if answers and not self._transport.is_closing():
-            self._transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
+        if not answers or self._transport.is_closing():
+            return
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        if len(data) <= _PIECE:
+            self._transport.write(data)
+            return
+        self._account.take(len(data))
+        self._unsent, self._unsent_size = memoryview(data), len(data)
+        self._send()
+
+    def _send(self) -> None:
+        """Write the next piece of a large answer, or go on to the next request after the last."""
+        rest = self._unsent
+        if rest is None or not self._writable or self._transport.is_closing():
+            return
+        self._transport.write(rest[:_PIECE])
+        if len(rest) > _PIECE:
+            self._unsent = rest[_PIECE:]
+            self._loop.call_soon(self._send)
+            return
+        self._unsent = None
+        self._account.give_back(self._unsent_size)
+        self._work()
+
+    def _reserve(self) -> None:
+        """Take what the request that arrives will need, or read no more of it for now."""
+        size = self._frames.announced
+        # A connection that ends reads no more: what it took then, nobody would give back.
+        if size > LARGE and not (self._stopping or self._reserved or self._lacks_room):
+            if self._account.has_room(size):
+                self._account.take(size)
+                self._reserved = size
+            else:
+                self._must_wait_for_room()
+
+    def _must_wait_for_room(self) -> bool:
+        if not self._lacks_room:
+            self._lacks_room = True
+            self._account.wait(self._try_again)
+        return True
+
+    def _try_again(self) -> None:
+        self._lacks_room = False
+        self._loop.call_soon(self._work)
+
+    def _answered_one(self) -> None:
+        if self._at_work:
+            self._account.give_back(self._at_work)
+            self._at_work = 0
+
+    def _give_back_all(self) -> None:
+        held = self._reserved + self._at_work
+        if self._unsent is not None:
+            held += self._unsent_size
+            self._unsent = None
+        self._reserved = self._at_work = 0
+        self._account.give_back(held)
 
     def _throttle_reading(self) -> None:
-        reading = self._frames.buffered <= _READ_AHEAD or self._ready()
+        reading = not self._lacks_room and (self._frames.buffered <= _READ_AHEAD or self._ready())
         if reading is self._reading or self._ended or self._transport.is_closing():
             return
         self._reading = reading
@@ -338,7 +439,8 @@ class Connection(asyncio.Protocol):
         if left > 0:
             self._idle_timer = self._loop.call_later(left, self._check_idle)
             return
-        self._log.info("idle connection closed", idle_seconds=self._limits.idle_seconds)
+        idle_seconds = self._limits.idle_seconds
+        self._tell(self._log.info, "idle connection closed", idle_seconds=idle_seconds)
         self._transport.abort()
 
 

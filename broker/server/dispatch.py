@@ -11,19 +11,27 @@ from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.engine import Complete, check
-from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.engine import check
+from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers import ADVERTISED, HANDLERS
-from aclbroker.broker.handlers.services import Handler, Services
+from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.handlers.session import answer_api_versions
+from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, response_frame
+from aclbroker.turns import pause
 
 _FETCH_BY_TOPIC_ID: Final = 13
+
+_SHORT: Final = 512
+"""The largest frame, in bytes, whose work is so little that it needs no turns."""
+
+_LARGE: Final = 16_384
+
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
 
@@ -60,11 +68,18 @@ BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
 
 
 def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:
-    """Answer one frame: at once, or later where it waits for a store or for time to pass.
+    """Answer one frame: at once, or later where it waits for something, or for its next turn.
 
     The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
     be answered: the connection must be closed.
     """
+    if len(frame) <= _SHORT and int.from_bytes(frame[:2]) in services.short_answers:
+        return answer_frame(services, session, frame)
+    return services.turns.run(session.principals[0], answer_frame, services, session, frame)
+
+
+def answer_frame(services: Services, session: Session, frame: bytes) -> bytes:
+    """Answer one frame, in the worker that may wait for it. Returns and raises as `dispatch`."""
     request = decode_request(frame)
     key, version, correlation_id, client_id, _, _ = request.header
     row, answer = GATE.get(key), HANDLERS.get(key)
@@ -76,40 +91,30 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     asked_with = (session, key, version, client_id, correlation_id)
     context = tuple.__new__(RequestContext, asked_with)
     rights = services.rights(row, context)
-    if not row.resolves:
-        return _answered(services, request, rights, answer, services.catalog)
-    topics = services.topics.known(row, request.message)
-    # The catalog is asked for first: whether something is Awaitable takes Python code to tell.
-    if not isinstance(topics, Catalog) and isinstance(topics, Awaitable):
-        return _resolved_later(services, request, rights, answer, topics)
-    return _answered(services, request, rights, answer, topics)
-
-
-def _answered(
-    services: Services, request: Request, rights: RequestRights, answer: Handler, topics: Topics
-) -> bytes | Awaitable[bytes]:
+    topics = _known_topics(services, row, request.message) if row.resolves else services.catalog
     verdict = check(request.message, rights, topics)
     if verdict.request is None:
         return _frame(request, verdict.response)
     response = answer(services, rights, verdict.request)
     if isinstance(response, CoroutineType):
-        return _answered_later(request, response, verdict.complete)
-    return _frame(request, verdict.complete(response))
+        response = wait(response)
+    response = verdict.complete(response)
+    answered = _frame(request, response)
+    if len(frame) > _LARGE:
+        # To free all objects of a large request at once would take longer than a turn.
+        del verdict, response
+        pause()
+        del request
+        pause()
+    return answered
 
 
-async def _resolved_later(
-    services: Services,
-    request: Request,
-    rights: RequestRights,
-    answer: Handler,
-    topics: Awaitable[Topics],
-) -> bytes:
-    frame = _answered(services, request, rights, answer, await topics)
-    return frame if isinstance(frame, bytes) else await frame
-
-
-async def _answered_later(request: Request, response: Awaitable[Any], complete: Complete) -> bytes:
-    return _frame(request, complete(await response))
+def _known_topics(services: Services, row: Row, message: Any) -> Topics:
+    topics = services.topics.known(row, message)
+    # The catalog is asked for first: whether something is Awaitable takes Python code to tell.
+    if not isinstance(topics, Catalog) and isinstance(topics, Awaitable):
+        return wait(topics)
+    return topics
 
 
 def _frame(request: Request, response: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,12 +13,16 @@ import structlog
 
 from aclbroker.broker.acl.hosts import canonical, without_zone
 from aclbroker.broker.config.model import Listener
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.connection import OpenConnection
 
 log = structlog.get_logger()
 
 _RETRY_SECONDS: Final = 0.1
+
+_NO_MORE_FIT: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""What accepting fails with where the system has no descriptor or no memory for a connection."""
 
 _AT_ONCE: Final = 16
 """How many connections are accepted before others get their turn. The system's queue of those that
@@ -29,9 +34,10 @@ class ConnectionQuotas:
     """The open connections of the whole broker, and the limits of their number.
 
     A connection above ``limit_per_address`` (or the address's own limit in ``overrides``) is closed
-    at once. One above ``limit``, or above its listener's, waits until another ends, as in Kafka.
-    Of more than ``max_unauthenticated`` that have not authenticated the oldest is closed, so that
-    somebody who holds many open cannot keep out a client that authenticates in time.
+    at once. For one above ``limit``, or above its listener's, the oldest that has not authenticated
+    is closed; it waits until another ends, as in Kafka, where all have. Of more than
+    ``max_unauthenticated`` that have not authenticated the oldest is closed, too. So nobody who
+    holds many open can keep out a client that authenticates in time.
     """
 
     def __init__(
@@ -47,11 +53,12 @@ class ConnectionQuotas:
         self.overrides = {canonical(host): number for host, number in overrides.items()}
         self.max_unauthenticated = max_unauthenticated
         self.open: set[OpenConnection] = set()
-        self._unauthenticated: dict[OpenConnection, None] = {}  # in the order in which they came
+        # In the order in which they came, with the names of their listeners.
+        self._unauthenticated: dict[OpenConnection, str] = {}
         self._metrics = metrics
         self._admitted: Counter[str] = Counter()
         self._by_address: Counter[str] = Counter()
-        self._room = asyncio.Event()
+        self._changed = asyncio.Event()
 
     async def admit(self, listener: Listener, address: str) -> bool:
         """Give a place to a connection, waiting for one; False if its address has too many."""
@@ -59,14 +66,31 @@ class ConnectionQuotas:
         if self._by_address[address] >= self.overrides.get(address, self.limit_per_address):
             return False
         self._by_address[address] += 1
-        while (
-            self._admitted.total() >= self.limit
-            or self._admitted[listener.name] >= listener.max_connections
-        ):
-            self._room.clear()
-            await self._room.wait()
+        leaving: OpenConnection | None = None
+        while why := self._why_full(listener):
+            if leaving not in self.open:
+                only_of = None if self._is_full() else listener
+                leaving = self.make_room(why, only_of)
+            await self._change()
         self._admitted[listener.name] += 1
         return True
+
+    def make_room(self, why: str, only_of: Listener | None = None) -> OpenConnection | None:
+        """Close the oldest connection, or that of one listener, which has not authenticated.
+
+        Return it, or None if all have. It is gone when it is `open` no longer.
+        """
+        for connection, name in self._unauthenticated.items():
+            if only_of is None or only_of.name == name:
+                del self._unauthenticated[connection]
+                connection.give_way(why)
+                return connection
+        return None
+
+    async def gone(self, connection: OpenConnection) -> None:
+        """Wait until a connection is open no longer."""
+        while connection in self.open:
+            await self._change()
 
     def leave(self, listener: Listener, address: str) -> None:
         """Give the place of a connection back."""
@@ -75,17 +99,19 @@ class ConnectionQuotas:
         self._by_address[address] -= 1
         if not self._by_address[address]:
             del self._by_address[address]
-        self._room.set()
+        self._changed.set()
 
     def opened(self, connection: OpenConnection, listener: Listener) -> None:
         """Add a connection, which has not authenticated yet."""
         self.open.add(connection)
         self._metrics.add("aclbroker_connections", listener.name)
-        self._unauthenticated[connection] = None
+        self._unauthenticated[connection] = listener.name
+        # Whoever found nobody to close before may close this one.
+        self._changed.set()
         if len(self._unauthenticated) > self.max_unauthenticated:
-            oldest = next(iter(self._unauthenticated))
-            del self._unauthenticated[oldest]
-            oldest.give_way(self.max_unauthenticated)
+            self.make_room(
+                f"{self.max_unauthenticated} younger connections have not authenticated either"
+            )
 
     def authenticated(self, connection: OpenConnection) -> None:
         """Note that the client of a connection has authenticated."""
@@ -101,8 +127,22 @@ class ConnectionQuotas:
     async def all_closed(self) -> None:
         """Wait until no connection is open."""
         while self.open:
-            self._room.clear()
-            await self._room.wait()
+            await self._change()
+
+    def _why_full(self, listener: Listener) -> str:
+        """Return which limit leaves no room for another connection; "" if none does."""
+        if self._is_full():
+            return f"{self.limit} connections are open, the limit"
+        if self._admitted[listener.name] >= listener.max_connections:
+            return f"{listener.max_connections} connections of the listener are open, its limit"
+        return ""
+
+    def _is_full(self) -> bool:
+        return self._admitted.total() >= self.limit
+
+    async def _change(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
 
 
 class ListeningSocket:
@@ -113,10 +153,12 @@ class ListeningSocket:
         listener: Listener,
         backlog: int,
         quotas: ConnectionQuotas,
+        lines: LimitedLog,
         connect: Callable[[ListeningSocket, str], asyncio.Protocol],
     ) -> None:
         self.listener = listener
         self._quotas = quotas
+        self._lines = lines
         self._connect = connect
         self._opening: set[asyncio.Task[None]] = set()
         self._socket = _bind(listener, backlog)
@@ -144,14 +186,25 @@ class ListeningSocket:
                 await self._wait()
                 continue
             except OSError as error:
-                # Out of file descriptors, or the peer is gone: neither is the listener's end.
-                log.error("accept failed", listener=self.listener.name, error=str(error))
-                await asyncio.sleep(_RETRY_SECONDS)
+                await self._not_accepted(error)
                 continue
             await self._admit(peer)
             accepted += 1
             if accepted % _AT_ONCE == 0:
                 await asyncio.sleep(0)
+
+    async def _not_accepted(self, error: OSError) -> None:
+        """Make room where none was left, or log an error, which is not the listener's end."""
+        if error.errno in _NO_MORE_FIT:
+            # Linux says so whether or not somebody waits.
+            await self._wait()
+            leaving = self._quotas.make_room(f"no more connections can be opened: {error.strerror}")
+            if leaving is not None:
+                await self._quotas.gone(leaving)
+                return
+        name = self.listener.name
+        self._lines.write(log.error, "accept failed", "", listener=name, error=str(error))
+        await asyncio.sleep(_RETRY_SECONDS)
 
     async def _wait(self) -> None:
         """Wait for a connection to accept."""
@@ -171,8 +224,10 @@ class ListeningSocket:
             peer.close()
             return
         if not await self._quotas.admit(self.listener, address):
-            log.warning(
+            self._lines.write(
+                log.warning,
                 "connection refused: too many of this address",
+                address,
                 peer=address,
                 listener=self.listener.name,
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from importlib.metadata import version
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -22,7 +22,12 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import LogOutput
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
+from aclbroker.broker.server.descriptors import raise_limit
+from aclbroker.broker.server.hangup import Hangup
+from aclbroker.broker.server.readiness import Readiness
+from aclbroker.broker.server.reload import Reload
 from aclbroker.broker.server.server import Server
+from aclbroker.broker.server.status import status_pages
 from aclbroker.broker.server.topic_ids import load_topic_ids
 from aclbroker.broker.stores import AclStore, StoreError, open_store
 from aclbroker.broker.stores.store import new_cluster_id
@@ -31,47 +36,85 @@ log = structlog.get_logger()
 
 
 # How many new objects there are before the garbage collector looks through them. Python has it do
-# so at 700, which a single request of 500 topics exceeds, without a cycle among them.
+# so at 700, which a single request of 500 topics exceeds, without a cycle among them. It looks
+# through older ones only after many times that: a large request has a million for a while, and to
+# look through them takes a quarter of a second.
 _YOUNG_OBJECTS: Final = 10_000
+_TIMES_UNTIL_OLDER: Final = 1_000
 
 
 class StartError(Exception):
     """The broker cannot start; the text says why and what to do."""
 
 
-def run(config: Config, output: LogOutput) -> None:
-    """Serve until SIGTERM or SIGINT; raises `StartError` if that cannot begin.
+class Start(NamedTuple):
+    """What a broker starts from.
 
-    ``output`` is where audit records go that have no file of their own.
+    ``output`` is where audit records go that have no file of their own. ``read`` reads the
+    configuration again, on SIGHUP or if ``hangup`` has come before; it raises `ConfigError`.
     """
+
+    config: Config
+    output: LogOutput
+    read: Callable[[], Config]
+    hangup: Hangup
+
+
+def run(start: Start) -> None:
+    """Serve until SIGTERM or SIGINT; raises `StartError` if that cannot begin."""
     try:
         import uvloop
     except ImportError:
-        asyncio.run(_serve(config, output))
+        asyncio.run(_serve(start))
     else:
-        uvloop.run(_serve(config, output))
+        uvloop.run(_serve(start))
 
 
-async def _serve(config: Config, output: LogOutput) -> None:
+async def _serve(start: Start) -> None:
+    config = start.config
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    authorizer = _authorizer(config)
+    raise_limit()
+    metrics, readiness = Metrics(), Readiness()
+    metrics.read("aclbroker_lost_log_lines", lambda: start.output.lost_lines)
     async with AsyncExitStack() as running:
+        if config.metrics_address is not None:
+            host, port = config.metrics_address
+            with _named("aclbroker.metrics.address", f"{host}:{port}", "cannot listen"):
+                running.enter_context(status_pages(host, port, metrics, readiness))
         try:
             with _objects_that_stay():
-                if authorizer is not None:
-                    await authorizer.start()
-                    running.push_async_callback(authorizer.close)
-                store = await _store(config, authorizer, running)
-                credentials = await _credentials(config, store, running)
-                cluster_id = new_cluster_id() if store is None else await store.cluster_id()
-                catalog = await _catalog(config, store)
+                loaded = await _load(config, running)
         except StoreError as error:
             raise StartError(str(error)) from error
-        await _serve_with(config, output, cluster_id, catalog, authorizer, credentials, stop)
+        await _serve_with(start, loaded, metrics, readiness, stop)
     log.info("stopped")
+
+
+class _Loaded(NamedTuple):
+    """What is loaded before clients are let in."""
+
+    authorizer: Authorizer | None
+    store: AclStore | None
+    credentials: Credentials | None
+    cluster_id: str
+    catalog: Catalog
+    kept: dict[str, str | int]
+
+
+async def _load(config: Config, running: AsyncExitStack) -> _Loaded:
+    authorizer = _authorizer(config)
+    if authorizer is not None:
+        await authorizer.start()
+        running.push_async_callback(authorizer.close)
+    store = await _store(config, authorizer, running)
+    credentials = await _credentials(config, store, running)
+    cluster_id = new_cluster_id() if store is None else await store.cluster_id()
+    catalog = await _catalog(config, store)
+    kept = await _kept(authorizer, store)
+    return _Loaded(authorizer, store, credentials, cluster_id, catalog, kept)
 
 
 async def _store(
@@ -87,6 +130,19 @@ async def _store(
     await store.open()
     running.push_async_callback(store.close)
     return store
+
+
+async def _kept(authorizer: Authorizer | None, store: AclStore | None) -> dict[str, str | int]:
+    """Return what the log tells of the store; warn if a store on disk was made just now."""
+    if store is None:
+        return {"store": "none"}
+    status = await store.status()
+    if status.is_new and status.is_durable:
+        log.warning("the ACL store is new: it has no ACLs of former times", store=status.place)
+    kept: dict[str, str | int] = {"store": status.place, "records": status.records}
+    if isinstance(authorizer, StandardAuthorizer):
+        kept["acls"] = authorizer.acl_count
+    return kept
 
 
 async def _catalog(config: Config, store: AclStore | None) -> Catalog:
@@ -132,48 +188,82 @@ def _objects_that_stay() -> Iterator[None]:
         yield
     finally:
         gc.freeze()
-        gc.set_threshold(_YOUNG_OBJECTS)
+        gc.set_threshold(_YOUNG_OBJECTS, _TIMES_UNTIL_OLDER, _TIMES_UNTIL_OLDER)
         gc.enable()
 
 
 async def _serve_with(
-    config: Config,
-    output: LogOutput,
-    cluster_id: str,
-    catalog: Catalog,
-    authorizer: Authorizer | None,
-    credentials: Credentials | None,
+    start: Start,
+    loaded: _Loaded,
+    metrics: Metrics,
+    readiness: Readiness,
     stop: asyncio.Event,
 ) -> None:
-    try:
-        audit = Audit(config, cluster_id, output)
-        metrics = Metrics()
-        server = Server(config, cluster_id, catalog, authorizer, audit, metrics, credentials)
-        listeners = await server.start()
-        if config.metrics_address is not None:
-            host, _ = config.metrics_address
-            log.info("metrics", address=f"{host}:{metrics.serve(*config.metrics_address)}")
-    except (OSError, ValueError, JwksUnavailable) as error:
-        raise StartError(str(error)) from error
+    config = start.config
+    audit, server, listeners = await _started(config, start.output, loaded, metrics)
+    reload = Reload(config, start.read, loaded.authorizer, server, audit)
+    watch = asyncio.create_task(reload.watch())
 
     def renew() -> None:
         audit.reopen()
         server.reload_certificates()
+        reload.ask()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
+    audit.start()
+    readiness.started(loaded.store, audit.problem, audit.remark)
+    if start.hangup.has_come:
+        renew()
     log.info(
         "ready",
         version=version("aclbroker"),
         listeners=listeners,
-        cluster_id=cluster_id,
+        cluster_id=loaded.cluster_id,
         node_id=config.node_id,
         authorizer=config.authorizer_class_name or "none",
+        **loaded.kept,
     )
     await stop.wait()
     log.info("stopping")
+    readiness.stopping()
+    watch.cancel()
     await server.stop()
-    metrics.close()
     audit.close()
+
+
+async def _started(
+    config: Config, output: LogOutput, loaded: _Loaded, metrics: Metrics
+) -> tuple[Audit, Server, dict[str, str]]:
+    """Let clients in; return what serves them, and the address of each listener by its name."""
+    authorizer = loaded.authorizer
+    nearest = authorizer.near_misses if isinstance(authorizer, StandardAuthorizer) else None
+    try:
+        with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
+            audit = Audit(config, loaded.cluster_id, output, nearest)
+        server = Server(
+            config,
+            loaded.cluster_id,
+            loaded.catalog,
+            authorizer,
+            audit,
+            metrics,
+            loaded.credentials,
+        )
+        return audit, server, await server.start()
+    except OSError as error:
+        raise StartError(error.strerror or str(error)) from error
+    except (ValueError, JwksUnavailable) as error:
+        raise StartError(str(error)) from error
+
+
+@contextmanager
+def _named(setting: str, value: str | None, failure: str) -> Iterator[None]:
+    """Make of an `OSError` a `StartError` that names the setting behind it."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StartError(f"{setting}={value}: {failure}: {reason}") from error
 
 
 def _authorizer(config: Config) -> Authorizer | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections.abc import Mapping
 
 import structlog
 
 from aclbroker.broker.acl.authorizer import Authorizer
+from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import Config, shown_settings
 from aclbroker.broker.credentials import Credentials
@@ -17,10 +19,14 @@ from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.logins.jwks_source import KeySources
 from aclbroker.broker.logins.listeners import LoginServices, logins
 from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.observability.stalls import StallMonitor
+from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.certificates import Certificates
 from aclbroker.broker.server.connection import Connection, Limits, Registry
+from aclbroker.broker.server.descriptors import room_for_connections
 from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
 from aclbroker.broker.server.tls_transport import TlsServer
 
@@ -66,11 +72,14 @@ class Server:
             idle_seconds=_seconds(config.connections_max_idle_ms),
             failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
         )
+        self._accounts = Accounts(config.max_request_bytes_per_principal)
         self._key_sources = KeySources()
         self._logins = logins(config, LoginServices(credentials, self._key_sources))
         self._certificates = Certificates(config.listeners)
         self._metrics = metrics
-        self._login_log = LoginLog(metrics, time.monotonic)
+        self._shown = shown_settings(config.properties)
+        self._login_log = LoginLog(metrics, LimitedLog(time.monotonic))
+        self.stalls = StallMonitor(metrics, self._login_log.lines)
         self._sockets: list[ListeningSocket] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -80,12 +89,15 @@ class Server:
         backlog = self._config.socket_listen_backlog_size
         try:
             for listener in self._config.listeners:
-                bound = ListeningSocket(listener, backlog, self._quotas, self._connect)
+                lines = self._login_log.lines
+                bound = ListeningSocket(listener, backlog, self._quotas, lines, self._connect)
                 self._sockets.append(bound)
         except OSError as error:
             self._close_sockets()
-            where = f"{listener.name} on {listener.host or 'all interfaces'} port {listener.port}"
-            raise OSError(error.errno, f"cannot listen for {where}: {error.strerror}") from error
+            host = f"[{listener.host}]" if ":" in (listener.host or "") else listener.host or ""
+            where = f"listeners: {listener.name}://{host}:{listener.port}"
+            raise OSError(error.errno, f"{where}: cannot listen: {error.strerror}") from error
+        self._keep_descriptors()
         self._services = Services(
             self._cluster_id,
             {bound.listener.name: self._node(bound) for bound in self._sockets},
@@ -93,9 +105,10 @@ class Server:
             self._audit,
             self._catalog,
             Profile(self._config.gate_profile),
-            shown_settings(self._config),
+            self._shown,
             credentials=self._credentials,
         )
+        self.stalls.start()
         self._tasks = [asyncio.create_task(bound.accept()) for bound in self._sockets]
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
         return {
@@ -108,6 +121,19 @@ class Server:
     def reload_certificates(self) -> None:
         """Read the key and trust stores of TLS listeners anew, for connections from now on."""
         self._certificates.reload()
+
+    def use_plain_users(self, users: Mapping[str, Mapping[str, str]]) -> None:
+        """Let other users of PLAIN log in from now on: passwords by name, by listener."""
+        for listener, passwords in users.items():
+            login = self._logins.get(listener)
+            plain = None if login is None else login.mechanisms.get("PLAIN")
+            if isinstance(plain, PlainUsers):
+                plain.users = passwords
+
+    def show(self, properties: Mapping[str, str]) -> None:
+        """Tell clients of other settings from now on."""
+        self._shown.clear()
+        self._shown.update(shown_settings(properties))
 
     async def stop(self) -> None:
         """Stop listening, let requests at work be answered, close every connection."""
@@ -126,6 +152,15 @@ class Server:
             for connection in list(self._quotas.open):
                 connection.abort()
             await self._quotas.all_closed()
+        self.stalls.stop()
+        self._login_log.lines.close()
+
+    def _keep_descriptors(self) -> None:
+        """Admit no more connections than leave descriptors for the broker's own files."""
+        room = room_for_connections()
+        if room is not None and room < self._quotas.limit:
+            self._quotas.limit = room
+            log.info("connections limited by file descriptors", limit=room)
 
     def _close_sockets(self) -> None:
         for bound in self._sockets:
@@ -141,8 +176,16 @@ class Server:
         name = bound.listener.name
 
         def connection(registry: Registry) -> Connection:
-            login, log = self._logins[name], self._login_log
-            return Connection(self._services, registry, login, host, self._limits, log)
+            return Connection(
+                self._services,
+                registry,
+                self._logins[name],
+                host,
+                self._limits,
+                self._login_log,
+                self._accounts,
+                self.stalls,
+            )
 
         context = self._certificates.context(name)
         if context is None:

@@ -253,13 +253,13 @@ class TlsServer(asyncio.Protocol):
         """Close at once."""
         self._transport.abort()
 
-    def give_way(self, limit: int) -> None:
-        """Close: too many have not authenticated, and this one has had the most time for it."""
+    def give_way(self, why: str) -> None:
+        """Close: there are too many, and this one has had the most time to authenticate."""
         if self._shaking_hands:
-            self._refuse(f"made room: {limit} younger connections have not authenticated either")
+            self._refuse(f"made room: {why}")
             self.abort()
         else:
-            self._above.give_way(limit)
+            self._above.give_way(why)
 
     # -- what the protocol above calls
 
@@ -301,13 +301,19 @@ class TlsServer(asyncio.Protocol):
     def _fail(self, reason: str) -> None:
         self._stop_timer()
         if self._known:
-            self._log.warning("TLS failed", reason=reason, action="connection closed")
+            self._logins.lines.write(
+                self._log.warning,
+                "TLS failed",
+                self.host,
+                reason=reason,
+                action="connection closed",
+            )
         else:
             self._refuse(reason)
         self._transport.fail()
 
     def _refuse(self, reason: str) -> None:
-        self._logins.failed(self._log, self._listener, _MECHANISM, reason)
+        self._logins.failed(self._log, self.host, self._listener, _MECHANISM, reason)
 
     def _too_slow(self) -> None:
         self._refuse(f"no handshake within {self._seconds:g} seconds")

@@ -9,7 +9,7 @@ from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import AclStore, StoreError
 
-__all__ = ["AclStore", "StoreError", "open_store"]
+__all__ = ["AclStore", "StoreError", "open_store", "path_of"]
 
 _SQLITE = "sqlite:///"
 
@@ -22,10 +22,16 @@ def open_store(url: str) -> AclStore:
     """
     if url in ("memory:", "memory://"):
         return MemoryStore()
-    path = url.removeprefix(_SQLITE)
-    if path == url or not path or "\0" in path:
+    path = path_of(url)
+    if path is None:
         raise StoreError(
             f"aclbroker.store={url!r} names no store; write sqlite:///relative/path, "
             "sqlite:////absolute/path or memory:"
         )
     return SqliteStore(path)
+
+
+def path_of(url: str) -> str | None:
+    """Return the path of the file that a URL names, None if it names none."""
+    path = url.removeprefix(_SQLITE)
+    return None if path == url or not path or "\0" in path else path

@@ -1,25 +1,33 @@
 """The SQLite file of an ACL store: created, locked, checked, read and changed. Blocking.
 
-- One broker at a time: an exclusive lock on ``PATH.lock`` is held while the file is open.
-- A file of another program, or of a newer aclbroker, is refused and left as it is.
+- One broker at a time: see `StoreLocks`.
+- A file that is not whole is refused and left as it is: see `inspection`.
 - A change is one transaction, synced to disk (WAL, synchronous=FULL) before it is answered.
+- When it has been quiet for a while, `settle` brings all changes into the one file, and says so in
+  its seal. The first change after that takes the saying back.
 - After any error the connection is closed, which rolls back; the next change opens it anew. So a
   disk that was full or read-only works again as soon as it is not.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
-from collections.abc import Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.stores import changes, records, schema
-from aclbroker.broker.stores.store import StoreError, new_cluster_id
+from aclbroker.broker.stores import changes, inspection, records, seal
+from aclbroker.broker.stores.advice import DAMAGED, EXPORT, explained
+from aclbroker.broker.stores.creation import create_file
+from aclbroker.broker.stores.inspection import value
+from aclbroker.broker.stores.locks import Mark, StoreLocks
+from aclbroker.broker.stores.schema import APPLICATION_ID, SCHEMA_VERSION, InvalidRow
+from aclbroker.broker.stores.seal import Seal
+from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.upgrade import upgrade
 
 _LITTER: Final = 20_000
 """How many removals may have left dead rows behind before these are deleted."""
@@ -29,18 +37,6 @@ _STATEMENTS: Final = 16
 
 _BUSY_TIMEOUT_S: Final = 5.0
 
-_DAMAGED: Final = "the file is damaged: stop the broker and restore it from a backup"
-_ADVICE: Final = {
-    sqlite3.SQLITE_FULL: "free space on its disk; then changes work again",
-    sqlite3.SQLITE_IOERR: "check its disk for errors, free space and quotas",
-    sqlite3.SQLITE_READONLY: "make it and its directory writable for the broker",
-    sqlite3.SQLITE_CANTOPEN: "check that it exists and that the broker may read and write it",
-    sqlite3.SQLITE_PERM: "make it and its directory writable for the broker",
-    sqlite3.SQLITE_BUSY: "another program holds it: close that program",
-    sqlite3.SQLITE_CORRUPT: _DAMAGED,
-    sqlite3.SQLITE_NOTADB: "it is not an ACL store, or damaged: name another, or restore a backup",
-}
-
 
 class Database:
     """One file of ACLs. All methods must be called from one thread; all may raise `StoreError`."""
@@ -48,60 +44,92 @@ class Database:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         # The lock must be the same one by whatever way of links the file is named.
         self.path = Path(os.path.realpath(path))
-        self._lock: int | None = None
+        self.is_new = False
+        self._locks = StoreLocks(self.path)
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
+        self._cluster_id = ""
+        self._stored = Seal()
         self._removals = 0
+        self._is_settled = True
+        # Whether the file, without its log, may say that it is whole.
+        self._says_whole = True
 
     def open(self) -> None:
-        """Lock the file and open it, a new one with mode 0600 if there is none."""
-        if self._lock is not None:
+        """Lock the file, check it and open it, a new one with mode 0600 if there is none."""
+        if self._locks.are_held:
             raise StoreError(f"the ACL store {self.path} is open already")
         try:
             with self._explained("open"):
-                self._take_lock()
-                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-                self._connect()
-        except StoreError:
-            self.close()
+                self._take_lock(self._locks.take, f"{self.path}.lock")
+                self.is_new = not inspection.check_present(self.path)
+                if self.is_new:
+                    create_file(self.path)
+                self._take_lock(self._locks.take_file, "a lock on the file")
+                self._open_checked()
+        except BaseException:
+            self._release()
             raise
 
+    def _open_checked(self) -> None:
+        mark = None if self.is_new else self._locks.read_mark()
+        found = inspection.inspect(self.path, mark)
+        self._connect()
+        if found.sealed is None:
+            upgrade(self._connect(), found.version)
+            found = inspection.Inspection(SCHEMA_VERSION, *inspection.check_tables(self._connect()))
+        self._cluster_id = found.cluster_id
+        self._stored = found.sealed or Seal()
+        self._is_settled = bool(self._stored.whole)
+        self._says_whole = True
+        self._locks.write_mark(Mark(self._cluster_id, self._stored.transactions))
+
     def close(self) -> None:
-        """Close and unlock the file."""
+        """Bring all changes into the one file, close and unlock it."""
+        if self._locks.are_held and not self._is_settled:
+            # Nothing is lost if this fails: then the changes stay in the write-ahead log.
+            with suppress(StoreError):
+                self.settle()
+        self._release()
+
+    def _release(self) -> None:
         self._disconnect()
+        self._locks.release()
+        self._inode = None
+        self._cluster_id = ""
         self._removals = 0
-        if self._lock is not None:
-            os.close(self._lock)
-            self._lock = None
-            self._inode = None
+        self._is_settled = True
 
     def cluster_id(self) -> str:
         """Return the id that was made with the file."""
         with self._explained("read"):
-            query = "SELECT max(value) FROM meta WHERE name = 'cluster.id'"
-            found = _value(self._connect(), query)
-            if not isinstance(found, str):
-                raise StoreError(f"the ACL store {self.path} has no cluster id; {_DAMAGED}")
-            return found
+            self._connect()
+            return self._cluster_id
+
+    @property
+    def stored(self) -> Seal:
+        """What the last transaction left; may be asked from any thread."""
+        return self._stored
 
     def load(self) -> Generator[list[AclBinding]]:
-        """Return all bindings, in lists."""
+        """Return all bindings, in lists, as they are now, and check all that is read."""
         with self._explained("read"):
-            connection = self._connect()
-            self._removals = changes.removals(connection)
-            with closing(changes.load(connection, with_dead=bool(self._removals))) as found:
-                yield from found
+            self._connect()
+            self._check_same_file()
+            with inspection.read_transaction(self.path) as connection:
+                sealed = seal.read(connection, self._cluster_id)
+                self._removals, gone = changes.removals(connection)
+                with closing(changes.load(connection, sealed, gone)) as found:
+                    yield from found
+                inspection.check_structure(connection)
 
     def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         """Add and remove bindings in one transaction; it is on disk when this returns."""
-        with self._explained("change"):
-            connection = self._connect()
-            self._check_same_file()
-            connection.execute("BEGIN IMMEDIATE")
-            changes.append(connection, removed, removed=True)
-            changes.append(connection, added, removed=False)
-            connection.execute("COMMIT")
-            self._removals += len(removed)
+        with self._changing("change") as (connection, sealed):
+            sealed = changes.append(connection, sealed, removed, removed=True)
+            sealed = changes.append(connection, sealed, added, removed=False)
+            self._commit(connection, sealed)
+        self._removals += len(removed)
 
     def load_records(self, kind: str) -> dict[str, str]:
         """Return the values of all records of a kind, by name."""
@@ -110,12 +138,8 @@ class Database:
 
     def apply_records(self, kind: str, put: Mapping[str, str], removed: Collection[str]) -> None:
         """Put and remove records in one transaction; it is on disk when this returns."""
-        with self._explained("change"):
-            connection = self._connect()
-            self._check_same_file()
-            connection.execute("BEGIN IMMEDIATE")
-            records.change(connection, kind, put, removed)
-            connection.execute("COMMIT")
+        with self._changing("change") as (connection, sealed):
+            self._commit(connection, records.change(connection, sealed, kind, put, removed))
 
     @property
     def is_littered(self) -> bool:
@@ -124,30 +148,71 @@ class Database:
 
     def compact(self) -> None:
         """Delete what 20,000 removals left behind: about a second with a million bindings."""
-        with self._explained("compact"):
+        with self._changing("compact") as (connection, sealed):
+            self._commit(connection, changes.compact(connection, sealed, _LITTER))
+        self._removals = max(0, self._removals - _LITTER)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all changes are in the one file; may be asked from any thread."""
+        return self._is_settled
+
+    def settle(self) -> None:
+        """Bring all changes from the write-ahead log into the one file, and empty the log.
+
+        A program that reads the file at the time can keep that from being done; then
+        `is_settled` stays false.
+        """
+        with self._changing("settle") as (connection, sealed):
+            whole = sealed._replace(whole=1)
+            seal.bring_forward(connection, sealed, whole, self._cluster_id)
+            connection.execute("COMMIT")
+            self._stored = whole
+            self._says_whole = True
+            self._is_settled = _checkpoint(connection, "TRUNCATE")
+
+    def check_in_place(self) -> None:
+        """Raise `StoreError` if the file was removed or replaced; do nothing when closed."""
+        if self._inode is not None:
+            with explained(self.path, "find"):
+                self._check_same_file()
+
+    @contextmanager
+    def _changing(self, verb: str) -> Iterator[tuple[sqlite3.Connection, Seal]]:
+        """Begin a transaction; give the connection and the seal that the last one left."""
+        with self._explained(verb):
             connection = self._connect()
             self._check_same_file()
             connection.execute("BEGIN IMMEDIATE")
-            changes.compact(connection, _LITTER)
-            connection.execute("COMMIT")
-            self._removals = max(0, self._removals - _LITTER)
+            yield connection, self._stored
 
-    def _take_lock(self) -> None:
-        lock = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def _commit(self, connection: sqlite3.Connection, sealed: Seal) -> None:
+        """Commit; after that the file itself says that there may be more in its log."""
+        sealed = sealed._replace(transactions=sealed.transactions + 1, whole=0)
+        seal.bring_forward(connection, self._stored, sealed, self._cluster_id)
+        connection.execute("COMMIT")
+        self._stored = sealed
+        self._locks.write_mark(Mark(self._cluster_id, sealed.transactions))
+        self._is_settled = False
+        if self._says_whole:
+            # The change is stored, whatever happens here. If this fails a later change tries again.
+            with suppress(sqlite3.Error):
+                self._says_whole = not _checkpoint(connection, "PASSIVE")
+
+    def _take_lock(self, take: Callable[[], None], name: str) -> None:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(lock)
+            take()
+        except BlockingIOError as error:
             raise StoreError(
-                f"the ACL store {self.path} is in use by another broker, which holds "
-                f"{self.path}.lock; stop that broker, or give this one its own aclbroker.store"
+                f"the ACL store {self.path} is in use by another broker, which holds {name}; stop "
+                "that broker, or give this one its own aclbroker.store"
             ) from error
-        self._lock = lock
 
     def _connect(self) -> sqlite3.Connection:
-        if self._lock is None:
+        if not self._locks.are_held:
             raise StoreError(f"the ACL store {self.path} is not open")
         if self._connection is None:
+            self.check_in_place()
             # mode=rw: only open() makes a file. One that vanished later is an error, not a new one.
             self._connection = sqlite3.connect(
                 f"{self.path.as_uri()}?mode=rw",
@@ -158,6 +223,8 @@ class Database:
             )
             self._prepare(self._connection)
             self._check_same_file()
+            if self._cluster_id:
+                self._read_again(self._connection)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -167,75 +234,62 @@ class Database:
             self._connection = None
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check that the file is ours before anything is written to it; make the schema if new."""
-        application_id = _value(connection, "PRAGMA application_id")
-        version = _value(connection, "PRAGMA user_version")
-        tables = _value(connection, "SELECT count(*) FROM sqlite_master")
-        is_new = not (application_id or version or tables)
-        if not is_new and application_id != schema.APPLICATION_ID:
-            raise StoreError(
-                f"{self.path} is a SQLite database of another program, not an ACL store; "
-                "name another file in aclbroker.store"
-            )
-        if version > schema.SCHEMA_VERSION:
-            raise StoreError(
-                f"the ACL store {self.path} was written by a newer aclbroker (schema {version}, "
-                f"this one knows up to {schema.SCHEMA_VERSION}); run that version, or restore a "
-                "backup"
-            )
-        mode = _value(connection, "PRAGMA journal_mode = WAL")
+        """Check that this is still the file that was checked, and set what makes it durable."""
+        if value(connection, "PRAGMA application_id") != APPLICATION_ID:
+            raise StoreError(f"the ACL store {self.path} was emptied while in use; {DAMAGED}")
+        mode = value(connection, "PRAGMA journal_mode = WAL")
         if mode != "wal":
             raise StoreError(
                 f"the ACL store {self.path} cannot use write-ahead logging (journal mode {mode}); "
                 "put it on a local file system"
             )
         connection.execute("PRAGMA synchronous = FULL")
-        if is_new and self._inode is not None:
-            raise StoreError(f"the ACL store {self.path} was emptied while in use; {_DAMAGED}")
-        if is_new:
-            schema.create(connection, new_cluster_id())
-        elif version < schema.SCHEMA_VERSION:
-            schema.upgrade(connection, version)
+        connection.execute("PRAGMA temp_store = MEMORY")
+
+    def _read_again(self, connection: sqlite3.Connection) -> None:
+        """Find out what is stored after an error: it can have come at the end of a commit."""
+        sealed = seal.read(connection, self._cluster_id)
+        if sealed.transactions < self._stored.transactions:
+            raise InvalidRow(
+                f"{sealed.transactions} transactions where {self._stored.transactions} had been "
+                "stored"
+            )
+        self._stored = sealed
 
     def _check_same_file(self) -> None:
         """Refuse a change that would go to a file which is not at the path any more."""
-        found = os.stat(self.path)
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            raise StoreError(
+                f"the ACL store {self.path} was removed while the broker used it: {EXPORT}, which "
+                "would begin with a new, empty store; or put the file back, with its -wal and -shm"
+            ) from None
         inode = (found.st_dev, found.st_ino)
         if self._inode is None:
             self._inode = inode
         if inode != self._inode:
             raise StoreError(
-                f"the ACL store {self.path} was replaced while the broker used it; "
-                "restart the broker to use the file that is there now"
+                f"the ACL store {self.path} was replaced while the broker used it: {EXPORT}, which "
+                "would use the file that is there now"
             )
 
     @contextmanager
     def _explained(self, verb: str) -> Iterator[None]:
         """Turn what goes wrong into a `StoreError` with advice, and give the connection up."""
         try:
-            yield
-        except StoreError:
+            with explained(self.path, verb):
+                yield
+        except Exception:
             self._disconnect()
             raise
-        except schema.InvalidRow as error:
-            self._disconnect()
-            text = f"the ACL store {self.path} holds {error}; {_DAMAGED}"
-            raise StoreError(text) from error
-        except sqlite3.Error as error:
-            self._disconnect()
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            advice = _ADVICE.get(code, _DAMAGED)
-            text = f"cannot {verb} the ACL store {self.path}: {error}; {advice}"
-            raise StoreError(text) from error
-        except OSError as error:
-            self._disconnect()
-            advice = "check that its directory exists and that the broker may write there"
-            text = f"cannot {verb} the ACL store {self.path}: {error.strerror}; {advice}"
-            raise StoreError(text) from error
-        except UnicodeError as error:
-            self._disconnect()
-            raise StoreError(f"cannot {verb} the ACL store {self.path}: {error}") from error
 
 
-def _value(connection: sqlite3.Connection, statement: str) -> Any:
-    return connection.execute(statement).fetchone()[0]
+def _checkpoint(connection: sqlite3.Connection, mode: str) -> bool:
+    """Bring the write-ahead log into the file; return whether all of it is, without waiting."""
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        busy, frames, done = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
+    return not busy and frames == done

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Mapping
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.stores.store import new_cluster_id
+from aclbroker.broker.stores.store import StoreStatus, new_cluster_id
 
 
 class MemoryStore:
@@ -19,6 +19,11 @@ class MemoryStore:
 
     async def open(self) -> None:
         """Do nothing: there is nothing to open."""
+
+    async def status(self) -> StoreStatus:
+        """Return that it is in memory, and new, because nothing is kept over a restart."""
+        records = sum(map(len, self._records.values()))
+        return StoreStatus("memory", is_durable=False, is_new=True, records=records)
 
     async def cluster_id(self) -> str:
         """Return the id of this object."""

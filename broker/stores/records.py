@@ -3,38 +3,105 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
+from aclbroker.broker.stores import checksums
 from aclbroker.broker.stores.schema import InvalidRow
+from aclbroker.broker.stores.seal import Seal
+
+
+class Record(NamedTuple):
+    """A row as it stands in the file; ``value`` is None if the row is not what was written."""
+
+    kind: str
+    name: str
+    value: str | None
+    checksum: int
+
+
+def survey(connection: sqlite3.Connection) -> Iterator[Record]:
+    """Return all rows, those that are not valid without their value."""
+    # As bytes, because the sqlite3 module would show a text that is not UTF-8 in its error.
+    rows = connection.execute(
+        "SELECT CAST(kind AS BLOB), CAST(name AS BLOB), CAST(value AS BLOB), checksum, "
+        "typeof(kind) || typeof(name) || typeof(value) = 'texttexttext' "
+        "FROM record ORDER BY kind, name"
+    )
+    for kind, name, value, checksum, is_text in rows:
+        yield _record(kind, name, value, checksum, bool(is_text))
+
+
+def _record(kind: bytes, name: bytes, value: bytes, checksum: int, is_text: bool) -> Record:
+    try:
+        texts = kind.decode(), name.decode(), value.decode()
+        if is_text and checksums.of_record(*texts) == checksum:
+            return Record(*texts, checksum)
+    except (UnicodeDecodeError, AttributeError):
+        pass
+    return Record(_shown(kind), _shown(name), None, 0)
+
+
+def _shown(text: bytes | None) -> str:
+    return (text or b"").decode(errors="replace")
+
+
+def _described(record: Record) -> str:
+    return (
+        f"a record of the kind {record.kind!r} and the name {record.name!r} that is no text or "
+        "does not have its checksum (table record)"
+    )
+
+
+def check(connection: sqlite3.Connection, sealed: Seal) -> None:
+    """Raise `InvalidRow` if a record is not what was written, missing, or there in addition."""
+    count = total = 0
+    for record in survey(connection):
+        if record.value is None:
+            raise InvalidRow(_described(record))
+        count, total = count + 1, total + record.checksum
+    if (count, total) != (sealed.records, sealed.records_sum):
+        raise InvalidRow(
+            f"{count} records where the table seal has {sealed.records}, or others of them "
+            "(table record)"
+        )
 
 
 def load(connection: sqlite3.Connection, kind: str) -> dict[str, str]:
     """Return the values of all records of a kind, by name. Raises `InvalidRow`."""
-    # As bytes, because the sqlite3 module would show a text that is not UTF-8 in its error.
-    found = connection.execute(
-        """
-        SELECT CAST(name AS BLOB), CAST(value AS BLOB), typeof(name) || typeof(value) = 'texttext'
-        FROM record WHERE kind = ?
-        """,
-        (kind,),
-    ).fetchall()
-    try:
-        records = {name.decode(): value.decode() for name, value, is_text in found if is_text}
-    except UnicodeDecodeError:
-        records = {}
-    if len(records) < len(found):
-        raise InvalidRow(f"a record of the kind {kind} that is no text")
-    return records
+    found = {}
+    for record in survey(connection):
+        if record.value is None:
+            raise InvalidRow(_described(record))
+        if record.kind == kind:
+            found[record.name] = record.value
+    return found
 
 
 def change(
-    connection: sqlite3.Connection, kind: str, put: Mapping[str, str], removed: Collection[str]
-) -> None:
-    """Give records their values, and delete others."""
+    connection: sqlite3.Connection,
+    sealed: Seal,
+    kind: str,
+    put: Mapping[str, str],
+    removed: Collection[str],
+) -> Seal:
+    """Give records their values, and delete others; return the seal after that."""
+    for name in {*removed, *put}:
+        found = connection.execute(
+            "SELECT checksum FROM record WHERE kind = ? AND name = ?", (kind, name)
+        ).fetchone()
+        if found:
+            sealed = sealed.with_records(-1, -found[0])
     connection.executemany(
         "DELETE FROM record WHERE kind = ? AND name = ?", [(kind, name) for name in removed]
     )
-    connection.executemany(
-        "INSERT OR REPLACE INTO record VALUES (?, ?, ?)",
-        [(kind, name, value) for name, value in put.items()],
-    )
+    rows = [
+        (kind, name, value, checksums.of_record(kind, name, value)) for name, value in put.items()
+    ]
+    append(connection, rows)
+    return sealed.with_records(len(rows), sum(row[-1] for row in rows))
+
+
+def append(connection: sqlite3.Connection, rows: Collection[tuple[str, str, str, int]]) -> None:
+    """Write rows of kind, name, value and checksum, in place of those that have their names."""
+    connection.executemany("INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?)", rows)

@@ -1,10 +1,10 @@
-"""The tables of the SQLite file, and how a file of an older version gets them.
+"""The tables of the SQLite file.
 
 ACLs are kept in a table of changes, to which each change is appended. A table ordered by ACL would
 be changed in as many places as a transaction has ACLs, and these lie farther apart the larger it
 is; appending costs the same however many ACLs there are. Removed ACLs stay behind as dead rows
 until these are deleted. The view ``acl`` shows the ACLs that exist. Other records, which are few,
-have a table of names and values.
+have a table of names and values. Each row has a checksum; the table ``seal`` vouches for all rows.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import sqlite3
 from typing import Final
 
 APPLICATION_ID: Final = 0x61636C62  # "aclb"
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 FIELDS: Final = "resource_type, resource_name, pattern_type, principal, host, operation, permission"
 """The columns of an ACL, in the order of the fields of `AclBinding`."""
 
 
 class InvalidRow(Exception):
-    """A row of the file is not valid; the text tells which one."""
+    """Rows of the file are not valid; the text tells which."""
 
 
 def dead_rows(removals: str) -> str:
@@ -37,8 +37,8 @@ def dead_rows(removals: str) -> str:
     """  # noqa: S608
 
 
-_CHANGES: Final = (
-    """
+_DEFINITIONS: Final = {
+    "acl_change": """
     CREATE TABLE acl_change (
         id INTEGER PRIMARY KEY,
         removed INTEGER NOT NULL CHECK (removed IN (0, 1)),
@@ -48,53 +48,72 @@ _CHANGES: Final = (
         principal TEXT NOT NULL,
         host TEXT NOT NULL,
         operation INTEGER NOT NULL,
-        permission INTEGER NOT NULL
+        permission INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
     )
     """,
-    f"""
+    "acl": f"""
     CREATE VIEW acl AS SELECT {FIELDS} FROM acl_change WHERE id NOT IN ({dead_rows("removed")})
     """,  # noqa: S608
-)
-_RECORDS: Final = (
-    """
+    "record": """
     CREATE TABLE record (
         kind TEXT NOT NULL,
         name TEXT NOT NULL,
         value TEXT NOT NULL,
+        checksum INTEGER NOT NULL,
         PRIMARY KEY (kind, name)
     ) WITHOUT ROWID
     """,
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-_META: Final = (
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-)
+    "seal": """
+    CREATE TABLE seal (
+        id INTEGER PRIMARY KEY CHECK (id = 1),
+        transactions INTEGER NOT NULL,
+        changes INTEGER NOT NULL,
+        changes_sum INTEGER NOT NULL,
+        last_change INTEGER NOT NULL,
+        records INTEGER NOT NULL,
+        records_sum INTEGER NOT NULL,
+        whole INTEGER NOT NULL,
+        checksum INTEGER NOT NULL
+    )
+    """,
+}
+_META: Final = "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 
 
 def create(connection: sqlite3.Connection, cluster_id: str) -> None:
-    """Make an empty file a store of ACLs."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in (*_CHANGES, *_RECORDS, *_META):
-        connection.execute(statement)
+    """Make the tables of an empty file; the caller writes the seal, and commits."""
+    create_tables(connection)
+    connection.execute(_META)
     connection.execute("INSERT INTO meta VALUES ('cluster.id', ?)", (cluster_id,))
-    connection.execute("COMMIT")
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def upgrade(connection: sqlite3.Connection, version: int) -> None:
-    """Bring a file of an older version up to date."""
-    connection.execute("BEGIN IMMEDIATE")
-    if version < 2:
-        _append_acls_of_version_1(connection)
-    for statement in _RECORDS:
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Make the tables that are new, or other ones, since version 1."""
+    for statement in _DEFINITIONS.values():
         connection.execute(statement)
-    connection.execute("COMMIT")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _append_acls_of_version_1(connection: sqlite3.Connection) -> None:
-    """Append the ACLs of the table ``acl`` of version 1, which was ordered by ACL."""
-    connection.execute("ALTER TABLE acl RENAME TO acl_1")
-    for statement in _CHANGES:
-        connection.execute(statement)
-    connection.execute(f"INSERT INTO acl_change SELECT NULL, 0, {FIELDS} FROM acl_1")  # noqa: S608
-    connection.execute("DROP TABLE acl_1")
+def check_definitions(connection: sqlite3.Connection) -> None:
+    """Raise `InvalidRow` if a table is not defined as here: its rows could be taken for others."""
+    expected = {name: text.split() for name, text in (*_DEFINITIONS.items(), ("meta", _META))}
+    found = {
+        name: str(text).split()
+        for name, text in connection.execute("SELECT name, sql FROM sqlite_master")
+    }
+    # The view is there for people: nothing is read through it.
+    wrong = [
+        name
+        for name, text in expected.items()
+        if found.get(name, text if name == "acl" else None) != text
+    ]
+    if wrong:
+        raise InvalidRow(f"no right definition of {', '.join(wrong)} (sqlite_master)")
+
+
+def read_cluster_id(connection: sqlite3.Connection) -> str | None:
+    """Return the id that was made with the file, None if it is not there."""
+    found = connection.execute("SELECT value FROM meta WHERE name = 'cluster.id'").fetchone()
+    return found[0] if found and isinstance(found[0], str) else None

@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from os import PathLike
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 import structlog
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores.database import Database
-from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.store import StoreError, StoreStatus
 
 log = structlog.get_logger()
+
+_TICK_S: Final = 1.0
+"""How often the store looks whether it is quiet; if it was for so long, it brings all changes into
+the one file. A change after that takes about twice as long as one that follows on another."""
+
+_TICKS_IN_PLACE: Final = 10
+"""After how many ticks the store looks whether its file is still there."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -25,6 +34,10 @@ class SqliteStore:
     def __init__(self, path: str | PathLike[str]) -> None:
         self._database = Database(path)
         self._thread: ThreadPoolExecutor | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ticks = 0
+        self._seen = 0
+        self._is_in_place = True
 
     async def open(self) -> None:
         """Lock and open the file, a new one if there is none; a second broker gets `StoreError`."""
@@ -35,6 +48,15 @@ class SqliteStore:
         except StoreError:
             await self.close()
             raise
+        self._tick_later()
+
+    async def status(self) -> StoreStatus:
+        """Return the absolute path, whether `open` made the file, and the number of records."""
+        database = self._database
+        records = database.stored.records
+        return StoreStatus(
+            str(database.path), is_durable=True, is_new=database.is_new, records=records
+        )
 
     async def cluster_id(self) -> str:
         """Return the id that was made with the file."""
@@ -44,7 +66,7 @@ class SqliteStore:
         """Return all bindings in lists of a few thousand."""
         chunks = self._database.load()
         try:
-            while chunk := await self._run(lambda: next(chunks, [])):
+            while chunk := await self._run(lambda: next(chunks, None)):
                 yield chunk
         finally:
             if self._thread is not None:
@@ -81,8 +103,43 @@ class SqliteStore:
         else:
             self._compact_later()
 
+    def _tick_later(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(_TICK_S, self._tick)
+
+    def _tick(self) -> None:
+        if self._thread is None:
+            return
+        transactions = self._database.stored.transactions
+        if transactions == self._seen and not self._database.is_settled:
+            self._thread.submit(self._settle)
+        self._seen = transactions
+        self._ticks += 1
+        if self._ticks % _TICKS_IN_PLACE == 0:
+            self._thread.submit(self._check_in_place)
+        self._tick_later()
+
+    def _settle(self) -> None:
+        # Other calls come in between, and one of them may have closed the file.
+        if not self._database.is_settled:
+            # Nothing is lost if it fails: it is tried again, and a change tells what is wrong.
+            with suppress(StoreError):
+                self._database.settle()
+
+    def _check_in_place(self) -> None:
+        try:
+            self._database.check_in_place()
+        except StoreError as error:
+            if self._is_in_place:
+                log.error("ACL store not in its place", reason=str(error))
+            self._is_in_place = False
+        else:
+            self._is_in_place = True
+
     async def close(self) -> None:
-        """Close and unlock the file, and end the thread."""
+        """Bring all changes into the one file, close and unlock it, and end the thread."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._thread is not None:
             await self._run(self._database.close)
             self._thread.shutdown()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Collection, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aclbroker.broker.acl.bindings import AclBinding
 
@@ -18,6 +18,21 @@ class StoreError(Exception):
     """
 
 
+class StoreStatus(NamedTuple):
+    """What an open store says of itself."""
+
+    place: str
+    """Where it is: an absolute path, or another name."""
+
+    is_durable: bool
+    """Whether what it keeps outlives the process."""
+
+    is_new: bool
+    """Whether it was made when it was opened, and has nothing of former times."""
+
+    records: int
+
+
 class AclStore(Protocol):
     """A durable set of valid ACL bindings, and durable records. All may raise `StoreError`.
 
@@ -27,6 +42,9 @@ class AclStore(Protocol):
 
     async def open(self) -> None:
         """Make the store ready, a new one if there is none, and keep others out until `close`."""
+
+    async def status(self) -> StoreStatus:
+        """Return where the open store is, and what it has."""
 
     async def cluster_id(self) -> str:
         """Return the id made with the store: 22 characters of URL-safe base64, as Kafka's."""

@@ -15,7 +15,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.pipeline.acls.policy import Policy, PolicyError, parse_policy
+from aclbroker.broker.policy import Policy, PolicyError, parse_policy
 
 _LIST_HEAD: Final = "Current ACLs for resource `"
 _FOR_PRINCIPAL: Final = "ACLs for principal `"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.policy import Policy
 from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
-from aclbroker.pipeline.acls.policy import Policy
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.rules import AclSet, Settings, existing, rulesets

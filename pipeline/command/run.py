@@ -7,8 +7,8 @@ import sys
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final
 
+from aclbroker.broker.policy import PolicyError
 from aclbroker.pipeline.acls.broker_properties import PropertiesError
-from aclbroker.pipeline.acls.policy import PolicyError
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import Describe, read_rules

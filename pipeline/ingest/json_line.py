@@ -10,7 +10,7 @@ import json
 import re
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import PatternType
@@ -36,8 +36,9 @@ ALLOWING: Final = frozenset([RuleKind.SUPER_USER.value, RuleKind.DEFAULT_ALLOW.v
 TEXTS: Final = (
     *("event", "timestamp", "level", "cluster_id", "listener", "principal", "host", "operation"),
     *("resource_type", "pattern_type", "resource_name", "api_name", "client_id", "rule"),
+    "last_timestamp",
 )
-_KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "allowed"])
+_KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "count", "allowed"])
 """The keys that are read; others may hold anything, and stand there twice."""
 
 
@@ -47,6 +48,7 @@ class JsonReason(StrEnum):
     ENCODING = "bytes or escapes that are not UTF-8"
     JSON = "no JSON object, or something beside it, or a key twice"
     EVENT = "another event than authorization"
+    LEFT_OUT = "tells of decisions that the log leaves out"
     TIMESTAMP = "timestamp: missing, or no time in UTC"
     LEVEL = "level: missing or unknown"
     CLUSTER = "cluster_id: missing"
@@ -64,10 +66,30 @@ class JsonReason(StrEnum):
     ALLOWED = "allowed: neither true nor false"
     RULE = "rule: missing or unknown"
     CONTRADICTION = "the rule contradicts the decision"
+    ROLL_UP = "count or last_timestamp: missing, or not those of decisions of one day"
 
 
-def parse(line: bytes) -> tuple[datetime, Record] | JsonReason:
-    r"""Return what a line, without its ``\n``, says, or the reason to quarantine it."""
+class Said(NamedTuple):
+    """What a line says: of ``events`` equal decisions, the first at ``time``, the last at ``last``.
+
+    The record's ``reference_count`` is that of all of them together.
+    """
+
+    time: datetime
+    record: Record
+    events: int
+    last: datetime
+
+
+CHANGE: Final = "change"
+"""The event of lines that record changes: they are passed over."""
+
+
+def parse(line: bytes) -> Said | JsonReason | None:
+    r"""Return what a line, without its ``\n``, says, or the reason to quarantine it.
+
+    None if it records a change.
+    """
     keys: list[list[str]] = []
     try:
         found = json.loads(line.decode(), object_pairs_hook=lambda each: _noted(keys, each))
@@ -80,11 +102,31 @@ def parse(line: bytes) -> tuple[datetime, Record] | JsonReason:
     # Objects are made from the inside out. Of a key that stands twice readers take either value.
     if not isinstance(found, dict) or len(keys[-1]) != len(set(keys[-1])):
         return JsonReason.JSON
+    if found.get("event") == CHANGE:
+        return None
     timestamp = time_of(found.get("timestamp"))
     reason = _wrong_origin(found, timestamp) or _wrong_request(found) or _wrong_rule(found)
     if reason is not None or timestamp is None:
         return reason or JsonReason.TIMESTAMP
-    return timestamp, _record(found)
+    count, last = _roll_up(found, timestamp)
+    if last is None:
+        return JsonReason.ROLL_UP
+    return Said(timestamp, _record(found), count, last)
+
+
+def _roll_up(found: dict[str, Any], timestamp: datetime) -> tuple[int, datetime | None]:
+    """Return how many decisions a line stands for, and the time of the last one.
+
+    That is None unless it is on the day of the first one, and not before it.
+    """
+    count, last = found.get("count"), found.get("last_timestamp")
+    if count is None and last is None:
+        return 1, timestamp
+    time = time_of(last)
+    is_count = type(count) is int and 1 <= count <= MOST_REFERENCES
+    if not is_count or time is None or time < timestamp or time.date() != timestamp.date():
+        return 0, None
+    return int(count or 0), time
 
 
 def _noted(keys: list[list[str]], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -139,6 +181,7 @@ def _is_text_or_null(found: dict[str, Any], key: str) -> bool:
 def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> JsonReason | None:
     """Who asked, when and where."""
     checks = {
+        JsonReason.LEFT_OUT: found.get("event") != "left_out",
         JsonReason.EVENT: found.get("event") == "authorization",
         JsonReason.TIMESTAMP: timestamp is not None,
         JsonReason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,

@@ -25,6 +25,7 @@ from aclbroker.pipeline.ingest.parsed import (
     RECORD_SCHEMA,
     Parsed,
     Rejected,
+    RolledUp,
     microseconds,
     records_table,
     timestamps,
@@ -36,6 +37,7 @@ _SCHEMA: Final = pa.schema(
         *((name, pa.string()) for name in json_line.TEXTS),
         ("principals", pa.list_(pa.string())),
         ("resource_ref_count", pa.int64()),
+        ("count", pa.int64()),
         ("allowed", pa.bool_()),
     ]
 )
@@ -79,27 +81,36 @@ def _together(lines: pa.Array, source_file: str) -> Iterator[Parsed]:
         for start, end in pairwise((0, half, len(lines))):
             yield from _together(lines[start:end], source_file)
         return
-    times = _times(table["timestamp"])
+    times, last = _times(table["timestamp"]), _times(table["last_timestamp"])
     others = _others(table)
     good = pc.and_(_is_good(table, times, lines), pc.not_equal(pc.fill_null(others, "[]"), _WRONG))
+    good = pc.and_(good, _is_single_or_roll_up(table, times, last))
     if not pc.all(good).as_py():
         bad = pc.invert(good)
         yield _one_by_one(lines.filter(bad), source_file)
-        table, times, others = table.filter(good), times.filter(good), others.filter(good)
+        table, others = table.filter(good), others.filter(good)
+        times, last = times.filter(good), last.filter(good)
     timestamp = times.cast(pa.int64()).cast(MICROSECOND)
-    yield Parsed(_records(table, others), None, timestamp, ())
+    rolled_up = None
+    if last.null_count < len(last):
+        count = pc.fill_null(_array(table["count"]), 1)
+        rolled_up = RolledUp(count, pc.coalesce(last, times).cast(pa.int64()).cast(MICROSECOND))
+    yield Parsed(_records(table, others), None, timestamp, (), rolled_up)
 
 
 def _one_by_one(lines: pa.Array, source_file: str) -> Parsed:
-    times, records, rejected = [], [], []
+    said: list[json_line.Said] = []
+    rejected = []
     for line in lines.to_pylist():
         found = json_line.parse(line)
         if isinstance(found, json_line.JsonReason):
             rejected.append(Rejected(source_file, line, found.value, json_line.day_of(line)))
-        else:
-            times.append(found[0])
-            records.append(found[1])
-    return Parsed(records_table(records), None, timestamps(times), rejected)
+        elif found is not None:
+            said.append(found)
+    counts = pa.array((each.events for each in said), pa.int64())
+    rolled_up = RolledUp(counts, timestamps(each.last for each in said))
+    records = records_table(each.record for each in said)
+    return Parsed(records, None, timestamps(each.time for each in said), rejected, rolled_up)
 
 
 def _table(lines: pa.Array) -> pa.Table | None:
@@ -167,6 +178,24 @@ def _is_good(table: pa.Table, times: pa.Array, lines: pa.Array) -> pa.Array:
     for check in checks[1:]:
         good = pc.and_(good, _array(check))
     return pc.fill_null(_array(good), False)
+
+
+def _is_single_or_roll_up(table: pa.Table, times: pa.Array, last: pa.Array) -> pa.Array:
+    """Tell of each row whether it has the keys of a roll-up, and they are right, or none of them.
+
+    ``last`` are the times of the last decisions, null where there is no such time.
+    """
+    count, text = _array(table["count"]), _array(table["last_timestamp"])
+    is_single = pc.and_(count.is_null(), text.is_null())
+    if pc.all(is_single).as_py():
+        return is_single
+    checks = [
+        pc.and_(pc.greater_equal(count, 1), pc.less_equal(count, MOST_REFERENCES)),
+        pc.greater_equal(last, times),
+        pc.equal(last.cast(pa.date32()), times.cast(pa.date32())),
+    ]
+    is_roll_up = pc.and_(pc.and_(checks[0], checks[1]), checks[2])
+    return pc.or_(is_single, pc.fill_null(is_roll_up, False))
 
 
 _FILLED: Final = ("cluster_id", "listener", "host", "api_name")

@@ -39,18 +39,28 @@ class Rejected(NamedTuple):
     day: date | None
 
 
+class RolledUp(NamedTuple):
+    """How many equal events each line stands for, and when the last of them was."""
+
+    count: pa.Array
+    last: pa.Array
+
+
 @dataclass(frozen=True, slots=True)
 class Parsed:
     """What some lines say.
 
     ``records`` has the columns of `RECORD_SCHEMA`. Event *i* is row ``index[i]`` of it, or row *i*
-    if ``index`` is None, and was at ``timestamp[i]``.
+    if ``index`` is None, and was at ``timestamp[i]``. With ``rolled_up``, which has no ``index``
+    beside it, row *i* stands for several events, of which that was the first, and its
+    ``reference_count`` is that of all of them.
     """
 
     records: pa.Table
     index: pa.Array | None
     timestamp: pa.Array
     rejected: Sequence[Rejected]
+    rolled_up: RolledUp | None = None
 
 
 def records_table(records: Iterable[Record]) -> pa.Table:

@@ -130,9 +130,17 @@ def _event_batches(reading: Reading, batches: Batches) -> Batches:
             records = parsed.records
             if parsed.index is not None:
                 records = records.take(parsed.index)
-            day = parsed.timestamp.cast(pa.date32())
-            table = records.append_column("day", day)
-            yield from _batches(table.append_column("timestamp", parsed.timestamp), schema)
+            ones = pa.repeat(pa.scalar(1, pa.int64()), len(parsed.timestamp))
+            count, last = parsed.rolled_up or (ones, parsed.timestamp)
+            columns = {
+                "day": parsed.timestamp.cast(pa.date32()),
+                "timestamp": parsed.timestamp,
+                "events": count,
+                "last_timestamp": last,
+            }
+            for name, column in columns.items():
+                records = records.append_column(name, column)
+            yield from _batches(records, schema)
 
 
 def _usage_batches(reading: Reading, batches: Batches) -> Batches:

@@ -19,9 +19,15 @@ def usage_rows(parsed: Parsed) -> pa.Table:
     """Return rows of usage, to be added up, for some events."""
     records, time = encoded(parsed.records), parsed.timestamp.cast(pa.int64())
     if parsed.index is None:
-        ones = pa.repeat(pa.scalar(1, pa.int64()), len(time))
         days = pc.divide(time, _DAY)
-        columns = {"events": ones, "first_seen": parsed.timestamp, "last_seen": parsed.timestamp}
+        ones = pa.repeat(pa.scalar(1, pa.int64()), len(time))
+        count, last = parsed.rolled_up or (ones, parsed.timestamp)
+        columns = {
+            "events": count,
+            "first_seen": parsed.timestamp,
+            "last_seen": last,
+            "reference_count": records["reference_count"],
+        }
     else:
         # The events of each record and day are counted before texts are looked at.
         found = pa.table({"index": parsed.index, "day": pc.divide(time, _DAY), "time": time})
@@ -33,9 +39,9 @@ def usage_rows(parsed: Parsed) -> pa.Table:
             "events": counted["time_count"],
             "first_seen": counted["time_min"].cast(parsed.timestamp.type),
             "last_seen": counted["time_max"].cast(parsed.timestamp.type),
+            "reference_count": pc.multiply(records["reference_count"], counted["time_count"]),
         }
     columns["day"] = days.cast(pa.int32()).cast(pa.date32())
-    columns["reference_count"] = pc.multiply(records["reference_count"], columns["events"])
     return pa.table(
         {name: columns[name] if name in columns else records[name] for name in _COLUMNS}
     )

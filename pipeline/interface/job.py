@@ -73,6 +73,13 @@ def whole(text: str) -> int:
     return int(text)
 
 
+def zero_or_more(text: str) -> int:
+    """Return the whole number that a text says, which may be 0; the error is as of `whole`."""
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
 def positive(text: str) -> float:
     """Return the number above 0 that a text says; the error is one that argparse shows."""
     try:

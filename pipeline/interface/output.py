@@ -69,7 +69,7 @@ class Output:
         ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
         """
         # Workers import this module with the jobs, and their Python need not have PyYAML.
-        from aclbroker.pipeline.acls.policy import Policy, dump_policy
+        from aclbroker.broker.policy import Policy, dump_policy
 
         written: dict[str, str] = {}
         for cluster, wanted in acls.items():

@@ -65,7 +65,8 @@ def open_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkUnavailableError(
-            f"Spark is not installed ({error}): install aclbroker[spark], or run make setup-spark"
+            f"Spark is not installed ({error}): in a checkout of aclbroker run make setup-spark, "
+            "or pip install '.[spark]'"
         ) from error
     settings = settings or {}
     options = {}

@@ -27,7 +27,7 @@ _TIME: Final = (2020, 1, 1, 0, 0, 0)
 
 
 def ship(spark: SparkSession) -> None:
-    """Let the workers of a session import `pipeline` and `broker.acl`.
+    """Let the workers of a session import `pipeline`, `broker.acl` and `broker.policy`.
 
     Workers on this machine, in the master's own process, have them already. What came from an
     archive itself, as with ``spark-submit --py-files``, is shipped by whoever named the archive.
@@ -52,7 +52,8 @@ def write_archive(path: Path) -> None:
 
 def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
-    for package, files in ((aclbroker, alone), (broker, alone), (acl, whole), (pipeline, whole)):
+    packages = ((broker, alone), (broker, "policy.py"), (acl, whole), (pipeline, whole))
+    for package, files in ((aclbroker, alone), (aclbroker, "turns.py"), *packages):
         home = _home(package)
         folder = package.__name__.replace(".", "/")
         for source in home.glob(files):

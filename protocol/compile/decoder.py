@@ -15,6 +15,7 @@ from aclbroker.protocol.compile import runtime
 from aclbroker.protocol.compile.source import FORMATS, Source
 from aclbroker.protocol.primitives import (
     LONGEST_STRING,
+    MOST_ENTRIES,
     Array,
     Bytes,
     Nullable,
@@ -23,6 +24,7 @@ from aclbroker.protocol.primitives import (
     WireType,
 )
 from aclbroker.protocol.schema import Struct, TaggedField
+from aclbroker.turns import in_turns
 
 _CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
 
@@ -30,20 +32,28 @@ _CAUGHT = (IndexError, struct.error, UnicodeDecodeError)
 def decoder_source(layout: Struct) -> Source:
     """Generate the decoder of a message at one version."""
     source = Source("def function(data, pos):")
+    # Answers are those of servers that one has chosen to ask, and may be as long as they like.
+    source.counts_entries = layout.cls.__name__.endswith("Request")
     source.names |= {
         "CAUGHT": _CAUGHT,
         "ProtocolError": ProtocolError,
+        "in_turns": in_turns,
         "long": runtime.long,
+        "many": runtime.many,
         "new": object.__new__,
         "null": runtime.null,
+        "read_numbers": runtime.read_numbers,
         "read_tags": runtime.read_tags,
         "read_varint": runtime.read_varint,
         "short": runtime.short,
+        "tag_count": runtime.tag_count,
         "unpack_from": struct.unpack_from,
     }
     name = layout.cls.__name__
     with source.block("try:"):
         source.line("size = len(data)")
+        if source.counts_entries:
+            source.line("entries = 0")
         _struct(source, layout, "message")
         source.line("return message, pos")
     with source.block("except CAUGHT as error:"):
@@ -135,15 +145,24 @@ def _array(source: Source, wire_type: Array, target: str, where: str) -> None:
         with source.block(f"if {n} * {least} > size - pos:"):
             source.line(f"short({where!r})")
         if (letter := FORMATS.get(wire_type.entry)) and letter != "16s":
-            source.line(f"{target} = list(unpack_from(f'>{{{n}}}{letter}', data, pos))")
+            source.line(f"{target} = read_numbers({letter!r}, {n}, data, pos)")
             source.line(f"pos += {n} * {least}")
             return
+        _count(source, n, where)
         source.line(f"{target} = []")
         entry, append = source.fresh("e"), source.fresh("append")
         source.line(f"{append} = {target}.append")
-        with source.block(f"for _ in range({n}):"):
+        with source.block(f"for _ in in_turns(range({n})):"):
             _value(source, wire_type.entry, entry, where)
             source.line(f"{append}({entry})")
+
+
+def _count(source: Source, n: str, where: str) -> None:
+    """Generate the lines that count ``n`` entries more, and refuse too many."""
+    if source.counts_entries:
+        source.line(f"entries += {n}")
+        with source.block(f"if entries > {MOST_ENTRIES}:"):
+            source.line(f"many({where!r})")
 
 
 def _struct(source: Source, layout: Struct, target: str) -> None:
@@ -190,12 +209,14 @@ def _tags(source: Source, layout: Struct, values: dict[str, str]) -> None:
             _known_tags(source, layout.known, values)
         else:
             source.line(f"{unknown}, pos = read_tags(data, pos)")
+            _count(source, f"len({unknown})", "tagged fields")
 
 
 def _known_tags(source: Source, known: dict[int, TaggedField], values: dict[str, str]) -> None:
     n, tag, end, unknown = (source.fresh(prefix) for prefix in ("n", "tag", "end", "u"))
     source.line(f"{unknown} = []")
-    source.line(f"{n}, pos = read_varint(data, pos)")
+    source.line(f"{n}, pos = tag_count(data, pos)")
+    _count(source, n, "tagged fields")
     with source.block(f"for _ in range({n}):"):
         source.line(f"{tag}, pos = read_varint(data, pos)")
         source.line(f"{end}, pos = read_varint(data, pos)")

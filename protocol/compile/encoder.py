@@ -5,20 +5,24 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from aclbroker.protocol.compile import runtime
 from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.compile.source import FORMATS, Source
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, WireType
 from aclbroker.protocol.schema import Struct
+from aclbroker.turns import in_turns
+
+_PARTS: Final = 4096
+"""How many parts of an encoded message are collected before they are joined."""
 
 
 def encoder_source(struct: Struct) -> Source:
     """Generate the encoder of a message at one version."""
     source = _begun()
     _struct(source, struct, "message", "write")
-    source.line("return b''.join(parts)")
+    source.line("return b''.join(done + parts)")
     return source
 
 
@@ -27,9 +31,11 @@ def _begun() -> Source:
     source.names |= {
         "COMPACT_LENGTH": runtime.COMPACT_LENGTH,
         "SharedList": SharedList,
+        "in_turns": in_turns,
         "missing": runtime.missing,
         "write_tags": runtime.write_tags,
     }
+    source.line("done = []")
     source.line("parts = []")
     source.line("write = parts.append")
     return source
@@ -44,7 +50,7 @@ def _array_encoder(array: Array) -> Callable[[Any], bytes]:
         # The slice of a SharedList is a plain list, which has no cached bytes.
         source.line("entries = message[:]")
         _entries(source, array, "entries", "write")
-        source.line("return b''.join(parts)")
+        source.line("return b''.join(done + parts)")
         return source.function("a shared array")
 
     return lambda entries: compiled()(entries)
@@ -110,8 +116,13 @@ def _entries(
     with source.block(f"{condition} {value}:"):
         source.line(f"{write}({_length(source, wire_type, value)})")
         entry = source.fresh("e")
-        with source.block(f"for {entry} in {value}:"):
+        with source.block(f"for {entry} in in_turns({value}):"):
             _value(source, wire_type.entry, entry, write)
+            # A million small parts would take too long to join and to free, all at once.
+            if write == "write" and isinstance(wire_type.entry, Struct):
+                with source.block(f"if len(parts) > {_PARTS}:"):
+                    source.line("done.append(b''.join(parts))")
+                    source.line("parts.clear()")
     with source.block(f"elif {value} is None:"):
         source.line(f"{write}({_null(wire_type)!r})" if wire_type.nullable else "missing()")
     with source.block("else:"):

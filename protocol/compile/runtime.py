@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from struct import calcsize, unpack_from
+from typing import Any, Final, NoReturn
 
-from aclbroker.protocol.primitives import LONGEST_STRING, ProtocolError, Tags
+from aclbroker.protocol.primitives import (
+    LONGEST_STRING,
+    MOST_ENTRIES,
+    MOST_TAGS,
+    ProtocolError,
+    Tags,
+)
+from aclbroker.turns import pause
 
 
 def null(where: str) -> NoReturn:
@@ -73,9 +81,38 @@ COMPACT_LENGTH: Final = _CompactLengths()
 """The bytes of a length in the compact form; most are looked up without a call."""
 
 
+def many(where: str) -> NoReturn:
+    """Raise `ProtocolError` for a request that has too many entries."""
+    raise ProtocolError(f"{where}: the request has more than {MOST_ENTRIES} entries")
+
+
+_NUMBERS_AT_ONCE: Final = 4096
+
+
+def read_numbers(letter: str, count: int, data: bytes, pos: int) -> list[Any]:
+    """Return ``count`` numbers of a format of `struct`, which must all be there."""
+    if count <= _NUMBERS_AT_ONCE:
+        return list(unpack_from(f">{count}{letter}", data, pos))
+    size = calcsize(f">{letter}")
+    numbers: list[Any] = []
+    for first in range(0, count, _NUMBERS_AT_ONCE):
+        some = min(_NUMBERS_AT_ONCE, count - first)
+        numbers += unpack_from(f">{some}{letter}", data, pos + first * size)
+        pause()
+    return numbers
+
+
+def tag_count(data: bytes, pos: int) -> tuple[int, int]:
+    """Return how many tagged fields there are at ``pos``, and the position behind that number."""
+    count, pos = read_varint(data, pos)
+    if count > MOST_TAGS:
+        raise ProtocolError(f"{count} tagged fields in one place; {MOST_TAGS} are allowed")
+    return count, pos
+
+
 def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
     """Return all tagged fields at ``pos``, undecoded, and the position behind them."""
-    count, pos = read_varint(data, pos)
+    count, pos = tag_count(data, pos)
     tags = []
     for _ in range(count):
         tag, pos = read_varint(data, pos)

@@ -33,6 +33,7 @@ class Source:
     def __init__(self, head: str) -> None:
         self.lines = [head]
         self.depth = 1
+        self.counts_entries = False
         self.names: dict[str, Any] = {}
         self._count = count(1)
 

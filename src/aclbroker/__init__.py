@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     )
     from aclbroker.broker.auth.sasl.mechanism import Identity
     from aclbroker.broker.authorizer.standard import StandardAuthorizer
-    from aclbroker.broker.stores.store import AclStore, StoreError
+    from aclbroker.broker.stores.store import AclStore, StoreError, StoreStatus
 
 _MODULES: Final = {
     "broker.acl.authorizer": (
@@ -64,7 +64,7 @@ _MODULES: Final = {
     "broker.auth.principals": ("ANONYMOUS", "AuthenticationContext", "PrincipalBuilder"),
     "broker.auth.sasl.mechanism": ("Identity",),
     "broker.authorizer.standard": ("StandardAuthorizer",),
-    "broker.stores.store": ("AclStore", "StoreError"),
+    "broker.stores.store": ("AclStore", "StoreError", "StoreStatus"),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -92,6 +92,7 @@ __all__ = [
     "Session",
     "StandardAuthorizer",
     "StoreError",
+    "StoreStatus",
 ]
 
 

@@ -5,6 +5,7 @@ from aclbroker.broker.acl.hosts import (
     SubnetSize,
     canonical,
     enclosing_subnets,
+    matches_nobody,
     subnet,
     without_zone,
 )
@@ -85,3 +86,24 @@ def test_a_peer_without_an_address_lies_in_no_subnet():
     sizes = [SubnetSize(4, 0), SubnetSize(6, 0)]
     assert enclosing_subnets("unix socket", sizes) == []
     assert enclosing_subnets("1.2.3.4", sizes) == [Subnet(SubnetSize(4, 0), 0)]
+
+
+@pytest.mark.parametrize(
+    ("host", "nobody"),
+    [
+        ("*", False),
+        ("10.0.0.1", False),
+        ("0:0::1", False),
+        ("fe80::1%eth0", False),
+        ("10.0.0.0/8", False),
+        ("::/0", False),
+        ("127.0.0.0/33", True),
+        ("10.0.0.1 ", True),
+        (" *", True),
+        ("010.0.0.1", True),
+        ("localhost", True),
+        ("", True),
+    ],
+)
+def test_a_host_that_is_neither_an_address_nor_a_subnet_matches_nobody(host: str, nobody: bool):
+    assert matches_nobody(host) is nobody

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from functools import partial
 
 import pytest
 
@@ -215,6 +216,49 @@ def test_repeated_groups_that_cannot_take_exponentially_long_are_accepted(patter
     regex = JavaRegex(pattern)
     for text in ("a" * 1000, "a." * 500, "ab" * 500, "\\," * 500, "a=," * 333, "11:" * 333):
         assert not regex.matches(text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (".*a.*a.*a.*b", "a" * 300),
+        ("(.*?)a(.*?)a(.*?)ab", "a" * 300),
+        ("(?:.*a){3}b", "a" * 300),
+        ("(?=.*a.*a.*a.*b)a", "a" * 300),
+        ("(?!.*a.*a.*a.*b)c", "a" * 300),
+        ("(?:a|b|ab)(?:[ab]*a[ab]*a[ab]*a)c", "ab" * 150),
+        ("(a*)(a*)(a*)(\\1)c", "a" * 300),
+        ("a{0,40}a{0,40}a{0,40}a{0,40}b", "a" * 300),
+    ],
+)
+def test_what_could_be_matched_in_too_many_ways_is_refused_before_it_is_tried(
+    pattern: str, text: str
+):
+    regex = JavaRegex(pattern)
+    for attempt in (regex.matches, partial(regex.replace, replacement=regex.replacement(""))):
+        with pytest.raises(UndecidableError, match="too many ways"):
+            attempt(text)
+
+
+@pytest.mark.parametrize("pattern", ["[^x]*y", ".*@example", "b[a-z]*;"])
+def test_to_search_from_each_place_counts(pattern: str):
+    """The engine looks at the rest of the text once for each place that it begins at."""
+    regex = JavaRegex(pattern)
+    assert not regex.matches("ab" * 500)
+    assert regex.replace("ab" * 50, regex.replacement("")) == "ab" * 50
+    with pytest.raises(UndecidableError, match="too many ways"):
+        regex.replace("ab" * 500, regex.replacement(""))
+
+
+def test_what_matches_from_the_beginning_is_not_searched_for():
+    regex = JavaRegex(".*CN=([^,]+).*")
+    assert regex.replace("CN=duke," + "x" * 900, regex.replacement("$1")) == "duke"
+
+
+def test_a_group_repeated_twice_or_thrice_is_counted_as_that():
+    regex = JavaRegex("(?:\\w{1,3}\\.){3}\\w{1,3}")
+    assert regex.matches("111.222.333.444")
+    assert JavaRegex("(?:(?:[^,]*,){2,3}){2}").matches("a,b,c,d,e,f,")
 
 
 def test_longer_texts_are_refused():

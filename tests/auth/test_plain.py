@@ -46,3 +46,20 @@ def test_a_failure_after_a_success_takes_the_success_back():
     with pytest.raises(AuthenticationFailed):
         server.evaluate(b"\0bob\0c")
     assert server.identity is None
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (b"\0alice\0wrong", "PLAIN: wrong password of user 'alice'"),
+        (b"\0mallory\0wrong", "PLAIN: no user 'mallory'"),
+        (b"\0alice\0", "PLAIN: no password of user 'alice'"),
+        (b"root\0bob\0b", "PLAIN: user 'bob' asked for another authorization id, 'root'"),
+        (b"\0" + b"x" * 500_000 + b"\0wrong", f"PLAIN: no user '{'x' * 64}'"),
+    ],
+)
+def test_the_log_is_told_which_user_failed_and_why(token: bytes, reason: str):
+    with pytest.raises(AuthenticationFailed) as error:
+        PlainServer(USERS).evaluate(token)
+    assert error.value.reason == reason
+    assert "wrong" not in str(error.value)

@@ -31,6 +31,25 @@ def test_the_documented_rules_give_the_documented_names(separator: str):
     assert rules.name("CN=other") == "CN=other"
 
 
+HOSTILE = "CN=a" + ",OU=a" * 40 + ",O=a" * 49 + ",L=a" * 49 + ",ST=a" * 39 + ",Q=a" * 40
+
+
+def test_a_name_made_to_be_matched_in_too_many_ways_is_refused_at_once():
+    """Each way is one that the engine would try: a minute for this name, which ends with no C."""
+    assert len(HOSTILE) < 1000
+    for rules in (DOCUMENTED, DOCUMENTED.partition("/$1/,")[2]):
+        with pytest.raises(MappingFailed, match="too many ways to match it"):
+            SslPrincipalMapper(rules).name(HOSTILE)
+
+
+@pytest.mark.parametrize("length", [10, 100, 900])
+def test_a_long_name_with_several_units_is_none_of_those(length: int):
+    units = ",".join(f"OU=unit{number}" for number in range(8))
+    rest = f"{units},O=Example\\, Inc.,L=Berlin,ST=Berlin,C=DE"
+    name = SslPrincipalMapper(DOCUMENTED).name(f"CN={'x' * (length - len(rest))},{rest}")
+    assert name == f"{'x' * (length - len(rest))}@{units.removeprefix('OU=').lower()}"
+
+
 def test_by_default_the_name_is_the_distinguished_name():
     assert SslPrincipalMapper().name(WRITE_USER) == WRITE_USER
     assert SslPrincipalMapper("DEFAULT").name("") == ""

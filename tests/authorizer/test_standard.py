@@ -215,7 +215,7 @@ async def test_a_start_that_fails_leaves_the_store_free_for_the_next(url, tmp_pa
                 pass
     with closing(sqlite3.connect(tmp_path / "acls.db", isolation_level=None)) as connection:
         connection.execute("UPDATE acl_change SET operation = 77")
-        with pytest.raises(StoreError, match="no ACL"):
+        with pytest.raises(StoreError, match="without their checksums"):
             async with started(aclbroker_store=url):
                 pass
         connection.execute("UPDATE acl_change SET operation = 3")
@@ -253,3 +253,48 @@ def test_a_bad_property_is_refused_by_name(name, text, told):
 def test_a_bad_store_is_refused_by_name():
     with pytest.raises(StoreError, match=r"aclbroker\.store"):
         StandardAuthorizer().configure({"aclbroker.store": "nowhere"})
+
+
+async def test_hosts_by_which_nobody_can_come_are_created_as_in_kafka_and_warned_of(url: str):
+    strange = ["10.0.0.1 ", "127.0.0.0/33", "client.example.org", "", "x" * 300]
+    fine = ["*", "10.0.0.1", "::1", "fe80::1%eth0", "10.0.0.0/8"]
+    with capture_logs() as logs:
+        async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true") as authorizer:
+            hosts = [allow(host=host) for host in (*strange, *fine)]
+            assert codes(await authorizer.create_acls(CONTEXT, hosts)) == [0] * len(hosts)
+            await authorizer.create_acls(CONTEXT, [allow(name="other", host="10.0.0.2")])
+    [warning] = logs
+    assert warning["event"] == "ACLs match nobody: their hosts are no addresses"
+    shown = sorted([*strange[:4], "x" * 256 + "... (300 characters)"])
+    assert (warning["count"], warning["hosts"]) == (5, shown)
+    with capture_logs() as logs:
+        async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true"):
+            pass
+    assert [each["count"] for each in logs] == [5]
+
+
+async def test_super_users_and_the_default_can_be_changed_while_it_runs(authorizer):
+    await authorizer.create_acls(CONTEXT, [allow(host="10.0.0.0/8")])
+    assert not allowed(authorizer, WRITE)
+    authorizer.reconfigure({"super.users": "User:alice"})
+    assert allowed(authorizer, WRITE)
+    with pytest.raises(ValueError, match=r"super\.users"):
+        authorizer.reconfigure({"super.users": "alice"})
+    assert allowed(authorizer, WRITE)
+    authorizer.reconfigure({})
+    assert not allowed(authorizer, WRITE)
+    assert not allowed(authorizer, WRITE, "other")
+    authorizer.reconfigure({"allow.everyone.if.no.acl.found": "true"})
+    assert allowed(authorizer, WRITE, "other")
+    authorizer.reconfigure({})
+    assert not allowed(authorizer, WRITE, "other")
+    authorizer.reconfigure({"broker.users": "User:alice"})
+    assert allowed(authorizer, WRITE, "other")
+
+
+def test_what_is_not_started_yet_takes_new_settings_for_its_start():
+    authorizer = StandardAuthorizer(MemoryStore())
+    authorizer.configure({})
+    authorizer.reconfigure({"super.users": "User:alice"})
+    with pytest.raises(RuntimeError, match="not started"):
+        allowed(authorizer)

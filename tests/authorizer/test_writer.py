@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import asynccontextmanager
+from itertools import count
 
 import pytest
 from structlog.testing import capture_logs
@@ -11,6 +12,7 @@ from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.broker.turns import Turns
 from tests.acl.examples import PREFIXED, WRITE, allow, allowed, deny
 
 CREATED = (0, None)
@@ -38,7 +40,8 @@ class WatchedStore(MemoryStore):
 
 @asynccontextmanager
 async def running(store, index):
-    writer = AclWriter(store, index)
+    # A turn is over after some hundred ACLs, however fast the machine is.
+    writer = AclWriter(store, index, turns=Turns(count(0, 0.001).__next__))
     try:
         yield writer
     finally:
@@ -207,7 +210,7 @@ async def test_a_large_change_lets_others_work_and_allows_nothing_in_between(wri
         assert not allowed(StandardAuthorizerData(index))
 
     creation = asyncio.create_task(writer.create(creations))
-    # Twenty slices are checked, and twenty added.
+    # In both halves: when they are checked, and when they are added.
     assert await count_turns(creation, watch) >= 35
     assert codes(creation.result()) == [0] * len(creations)
     assert len(index) == len(creations)

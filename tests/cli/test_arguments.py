@@ -6,6 +6,7 @@ import pytest
 
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from aclbroker.cli.scram import ScramCommand
+from aclbroker.cli.store import StoreCommand
 
 
 def test_serve_takes_a_file_and_overrides_before_or_after_it():
@@ -43,14 +44,51 @@ def test_scram_add_takes_a_file_a_user_and_how_to_keep_the_password():
 
 
 @pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["check"], StoreCommand("check")),
+        (["backup", "b", "--config", "s"], StoreCommand("backup", config="s", copy="b")),
+        (["restore", "b", "--store", "a"], StoreCommand("restore", file="a", copy="b")),
+        (
+            ["repair", "--output", "o", "--accept-lost-acls"],
+            StoreCommand("repair", copy="o", accepts_lost_acls=True),
+        ),
+    ],
+)
+def test_store_takes_the_settings_or_the_file(arguments: list[str], expected: StoreCommand):
+    assert parse_arguments(["store", *arguments]) == expected
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["start"], "choose from"),
         ([], "the following arguments are required: command"),
         (["serve", "a", "b"], "unrecognized arguments: b"),
         (["serve", "--overrid", "a=b"], "unrecognized arguments"),
+        (["serve", "--overide", "a=secret", "f"], "--overide f; did you mean --override?"),
+        (["serve", "f", "--overide=a=secret"], "--overide=...; did you mean --override?"),
+        (["serve", "f", "--x", "ssl.key.password=secret"], "--x ssl.key.password=..."),
+        (
+            [
+                "audit",
+                "denials",
+                "--min-event",
+                "2",
+                "--input",
+                "serve",
+                "--acls",
+                "a",
+                "--output",
+                "o",
+            ],
+            "--min-event 2; did you mean --min-events?",
+        ),
         (["serve", "--override", "secret"], "expected NAME=VALUE"),
         (["serve", "--override", "=secret"], "expected NAME=VALUE"),
+        (["store"], "the following arguments are required: action"),
+        (["store", "backup"], "the following arguments are required: FILE"),
+        (["store", "check", "--store", "a", "--config", "b"], "not allowed with argument"),
         (["scram", "add", "s.properties"], "the following arguments are required: USER"),
         (["scram", "add", "s.properties", "User:alice"], "expected a name without 'User:'"),
         (["scram", "add", "s.properties", ""], "expected a name"),
@@ -68,5 +106,5 @@ def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
     message = capsys.readouterr().err
     assert message.startswith("usage: aclbroker ")
     assert said in message
-    assert ("scram add" if arguments[:1] == ["scram"] else "serve") in message
+    assert {"scram": "scram add", "store": "store"}.get("".join(arguments[:1]), "serve") in message
     assert "secret" not in message

@@ -36,7 +36,7 @@ def test_without_the_extra_the_start_says_what_to_install(
 ):
     monkeypatch.setitem(sys.modules, "gssapi", None)
     [problem] = load_error(SASL, f'{NAME}={MODULE} required {KEYTAB} principal="kafka/h";').problems
-    assert "the extra gssapi is not installed: pip install 'aclbroker[gssapi]'" in problem
+    assert "the package gssapi is not installed: pip install 'gssapi>=1.9'" in problem
     assert "libkrb5-dev" in problem
 
 

@@ -134,6 +134,10 @@ def test_idle_connections_can_be_kept_for_ever(load_text: LoadText):
         ("aclbroker.store", "sqlite:///", "not a store"),
         ("aclbroker.acl.limit", "-1", "or empty (no limit)"),
         ("aclbroker.audit.level", "loud", "allowed: off, denied, all, trace, INFO, DEBUG"),
+        ("aclbroker.audit.file.max.bytes", "1000", "allowed: 0 (never) or an integer from 1048576"),
+        ("aclbroker.audit.max.bytes.per.second", "1", "0 (never) or an integer from 1024"),
+        ("aclbroker.audit.rollup.seconds", "86401", "allowed: an integer from 0 to 86400"),
+        ("aclbroker.audit.files.max.total.bytes", "5000000", "one file has no limit; allowed: 0"),
         ("aclbroker.log.format", "xml", "allowed: console, json"),
     ],
 )
@@ -146,6 +150,14 @@ def test_an_invalid_value_is_named_with_its_place_and_what_is_allowed(
     with pytest.raises(ConfigError) as overridden:
         load("s.properties", {name: value})
     assert f"--override: {name}={value!r}: " in str(overridden.value)
+
+
+def test_room_for_less_than_two_audit_files_is_refused(load_text: LoadText, load_error: LoadError):
+    one = "aclbroker.audit.file.max.bytes=2000000"
+    total = "aclbroker.audit.files.max.total.bytes"
+    error = load_error(LOCAL, one, f"{total}=3999999")
+    assert "less than two files; allowed: 0, or at least 4000000" in str(error)
+    assert load_text(LOCAL, one, f"{total}=4000000").audit_files_max_total_bytes == 4_000_000
 
 
 def test_all_problems_are_told_at_once(load_error: LoadError):

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aclbroker.broker.conformance.divergences import DIVERGENCES
 from aclbroker.broker.conformance.recording import packaged_recording
 from tests.conformance_tool.examples import CATALOG, command_config, conformance, to
@@ -20,14 +22,22 @@ def compared(broker: Broker, directory: Path) -> tuple[int, dict[str, Any]]:
     return ended.returncode, json.loads(report.read_text())
 
 
-def test_our_broker_authorizes_as_kafka_does(start_broker: StartBroker, tmp_path: Path):
-    status, report = compared(start_broker(CATALOG), tmp_path)
+WITH_TOKENS = "tokens switched on"
+TOKENS = {"delegation.token.secret.key": "not-told-to-anybody"}
+
+
+@pytest.mark.parametrize("settings", [{}, TOKENS], ids=["", "with delegation tokens"])
+def test_our_broker_authorizes_as_kafka_does(
+    start_broker: StartBroker, tmp_path: Path, settings: dict[str, str]
+):
+    status, report = compared(start_broker(CATALOG | settings), tmp_path)
     print(f"{report['steps']} steps compared, {report['different']} differ")
     assert report["differences"] == []
     assert status == 0
     assert report["steps"] == len(packaged_recording().answers)
     # A divergence that no longer occurs would hide one that comes back.
-    meant = {each.name for each in DIVERGENCES} - {"anonymous super user"}
+    without = {"anonymous super user"} if settings else {"anonymous super user", WITH_TOKENS}
+    meant = {each.name for each in DIVERGENCES} - without
     assert report["divergences"].keys() == meant
 
 

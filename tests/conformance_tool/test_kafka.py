@@ -1,5 +1,6 @@
 """A real Kafka 4.3.0 answers as the recording that is checked in says."""
 
+import json
 from pathlib import Path
 
 from aclbroker.broker.conformance.comparison import compare
@@ -18,3 +19,16 @@ def test_kafka_answers_as_recorded(kafka: Kafka, tmp_path: Path):
     results = compare(recorded, actual)
     assert [result for result in results if not result.passed or result.explained] == []
     assert len(results) == len(recorded.answers) == len(actual.answers)
+
+
+def test_a_kafka_with_delegation_tokens_compares_equal(tmp_path: Path):
+    kafka = Kafka(tmp_path, overrides={"delegation.token.secret.key": "not-told-to-anybody"})
+    try:
+        kafka.start()
+        server = to(kafka.listeners["SASL_PLAINTEXT"], command_config(tmp_path))
+        report = tmp_path / "report.json"
+        ended = conformance("compare", *server, "--yes", "--format", "json", "--output", report)
+        assert ended.returncode == 0, ended.stderr + report.read_text()[-2000:]
+        assert json.loads(report.read_text())["divergences"].keys() == {"tokens switched on"}
+    finally:
+        kafka.terminate(60)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Mapping
-from inspect import isawaitable
 from typing import Any
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
@@ -15,12 +14,11 @@ from aclbroker.broker.config import load
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.protocol.compile import decode, encode
 from aclbroker.protocol.messages import APIS
-from tests.gate.rights import Rights, services
+from tests.gate.rights import Rights, handled, services
 
 AUDIT = Audit(load(), "cluster", configure(stream=io.StringIO()))
 
@@ -54,8 +52,6 @@ async def ask(
     verdict = check(arrived, asked, catalog)
     response = verdict.response
     if verdict.request is not None:
-        response = HANDLERS[key](parts, asked, verdict.request)
-        if isawaitable(response):
-            response = await response
+        response = await handled(parts, asked, verdict.request)
         response = verdict.complete(response)
     return decode(APIS[key].response, version, encode(response, version))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import io
 from collections.abc import Iterator
-from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -17,14 +16,13 @@ from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Each
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.protocol.compile import decode, encode
 from aclbroker.protocol.messages import APIS, ApiKey
 from tests.gate.requests import codes, filled, strings
-from tests.gate.rights import context, everything, names_that_begin_with, nothing, services
+from tests.gate.rights import context, everything, handled, names_that_begin_with, nothing, services
 
 NAMES = ["may-1", "not-1", "may-2", "not-2"]
 AUTHORIZATION = {29, 30, 31, 53, 65}
@@ -87,9 +85,7 @@ async def answer(parts: Services, key: int, version: int, request: Any) -> Any:
     verdict = check(request, rights, parts.catalog)
     response = verdict.response
     if verdict.request is not None:
-        response = HANDLERS[key](parts, rights, verdict.request)
-        if isawaitable(response):
-            response = await response
+        response = await handled(parts, rights, verdict.request)
         response = verdict.complete(response)
     return decode(APIS[key].response, version, encode(response, version))
 

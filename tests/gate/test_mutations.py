@@ -11,7 +11,6 @@ import dataclasses
 import io
 from collections.abc import Callable, Iterator
 from functools import partial
-from inspect import isawaitable
 from typing import Any
 
 import pytest
@@ -24,7 +23,6 @@ from aclbroker.broker.credentials import Credentials, TokenSettings, load_creden
 from aclbroker.broker.gate.engine import check, require_enforceable
 from aclbroker.broker.gate.need import Each, Keep, Need, Profile, Row, Whole
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.stores.memory import MemoryStore
@@ -32,7 +30,15 @@ from aclbroker.protocol.compile import decode, encode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.requests import filled, filled_answer
-from tests.gate.rights import ByRule, Rights, everything, names_that_begin_with, nothing, services
+from tests.gate.rights import (
+    ByRule,
+    Rights,
+    everything,
+    handled,
+    names_that_begin_with,
+    nothing,
+    services,
+)
 
 NAMES = ["may-1", "not-1"]
 CATALOG = Catalog(dict.fromkeys(NAMES, 1), NAMES)
@@ -249,9 +255,7 @@ async def trace(
         filtered = verdict.complete(filled_answer(row.key, NAMES, CATALOG))
         if row.key in CHANGING:
             return verdict.request, filtered, authorizer.questions
-        response = HANDLERS[row.key](parts, asked, verdict.request)
-        if isawaitable(response):
-            response = await response
+        response = await handled(parts, asked, verdict.request)
         response = verdict.complete(response)
     except KeyError as error:
         return repr(error)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from aclbroker.broker.acl.bindings import ResourceType
@@ -11,7 +14,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
 from aclbroker.protocol.messages import ApiKey
 from tests.gate.asking import AUDIT
-from tests.gate.rights import context
+from tests.gate.rights import ByRule, context, names_that_begin_with
 
 
 def without_authorizer(key: int, version: int) -> RequestRights:
@@ -39,3 +42,23 @@ def test_a_need_of_other_versions_forbids_nothing() -> None:
     rights = without_authorizer(ApiKey.METADATA, 12)
     assert rights.need("show cluster") is None
     assert rights.holds("show cluster")
+
+
+def test_many_names_are_decided_in_parts_and_recorded_as_one_is() -> None:
+    recorded: list[tuple[str | None, int, bool]] = []
+
+    class Recording:
+        def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
+            return (False, True)
+
+        def record(self, *args: Any, log_if_denied: bool = True) -> None:
+            recorded.extend((name, count, decision.allowed) for name, count, decision in args[3])
+
+    authorizer = ByRule(names_that_begin_with("may"))
+    asked = context(ApiKey.METADATA, 12)
+    rights = RequestRights(GATE[ApiKey.METADATA], asked, authorizer, Recording(), Profile.KAFKA)
+    names = {f"{word}-{n}": n + 1 for n in range(1000) for word in ("may", "not")}
+    assert rights.allowed("describe", names) == {f"may-{n}" for n in range(1000)}
+    assert recorded == [
+        (f"{word}-{n}", n + 1, word == "may") for n in range(1000) for word in ("may", "not")
+    ]

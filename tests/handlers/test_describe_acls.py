@@ -20,11 +20,20 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server.dispatch import dispatch
 from aclbroker.broker.stores.memory import MemoryStore
+from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 from aclbroker.protocol.wire import decode_response
 from tests.acl.examples import LITERAL, PREFIXED, WRITE, allow, deny
 from tests.support.client import ALL_ACLS, request_frame
+
+
+class Always(Turns):
+    """Turns that are over whenever that is asked."""
+
+    def is_over(self) -> bool:
+        return True
+
 
 ADMIN = Session(("User:admin",), "127.0.0.1", "PLAINTEXT")
 CONTEXT = RequestContext(ADMIN, ApiKey.CREATE_ACLS, 3, "test", 1)
@@ -155,3 +164,14 @@ async def test_a_long_list_that_changes_while_it_is_made_is_one_of_a_moment(serv
     now = {*FIRST, *many, allow("User:carol", name="topic-7")} - {many[8]}
     assert await making == sorted(now)
     assert await described(services) == sorted(now)
+
+
+async def test_a_list_of_a_principal_may_lose_its_patterns_while_it_is_made(services):
+    many = [allow("User:dave", name=f"topic-{number}") for number in range(5_000)]
+    await services.authorizer.create_acls(CONTEXT, many)
+    asked = DescribeAclsRequest(1, None, 1, "User:dave", None, 1, 1)
+    making = asyncio.create_task(described(replace(services, turns=Always()), asked))
+    await asyncio.sleep(0)
+    await services.authorizer.delete_acls(CONTEXT, [AclFilter(*acl) for acl in many[2_500:]])
+    assert not making.done()
+    assert await making == sorted(many[:2_500])

@@ -3,7 +3,6 @@
 import errno
 import io
 import json
-import logging
 import os
 import re
 import resource
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
 from aclbroker.broker.acl.authorizer import (
     Action,
@@ -31,7 +29,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
-from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.audit import Audit, Nearest
 from aclbroker.broker.observability.audit_file import AuditFile
 from aclbroker.protocol.messages import ApiKey
 
@@ -51,31 +49,29 @@ READ = Action(AclOperation.READ, ResourceType.TOPIC, "pay.in")
 FORGERY = "x\n[2026-11-21 00:00:00,000] DEBUG Principal = User:mallory is Allowed"
 
 
-@pytest.fixture(autouse=True)
-def _restored_logging():
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    structlog.reset_defaults()
-    logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
 @pytest.fixture
 def stream() -> io.StringIO:
     return io.StringIO()
 
 
 def audit_of(
-    stream: io.StringIO, log_form: str = "json", log_level: str = "info", **settings: str
+    stream: io.StringIO,
+    log_form: str = "json",
+    log_level: str = "info",
+    nearest: Nearest | None = None,
+    **settings: str,
 ) -> Audit:
-    """An audit with `aclbroker.audit.*` settings whose log goes to the stream."""
+    """An audit with `aclbroker.audit.*` settings whose log goes to the stream.
+
+    Without others it records each decision for itself.
+    """
+    settings = {"rollup.seconds": "0", **settings}
     overrides = {f"aclbroker.audit.{name}": value for name, value in settings.items()}
     return Audit(
         load(None, {"node.id": "7", **overrides}),
         "cluster-1",
         logs.configure(log_level, log_form, stream),
+        nearest,
     )
 
 
@@ -158,13 +154,17 @@ def test_a_json_record_has_the_documented_keys(stream: io.StringIO):
 def test_every_key_is_documented(stream: io.StringIO):
     session = Session(("User:alice", "Group:admins"), "::1", "INTERNAL")
     context = context_of()._replace(session=session)
-    record(audit_of(stream, level="all"), context, READ, ALLOWED)
-    [event] = events_in(stream.getvalue())
+    audit = audit_of(stream, nearest=lambda *_: [ACL], level="all", **{"rollup.seconds": "60"})
+    for client_id in ("x" * 257, "a", "b"):
+        record(audit, context._replace(client_id=client_id), READ, DENIED)
+    audit.close()
+    first, repeats = events_in(stream.getvalue())
+    event = first | repeats
     assert event["principals"] == ["User:alice", "Group:admins"]
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \| [sianob]", page, re.MULTILINE)
     assert set(event) == set(documented)
-    assert all(f"`{key}`" in page for key in event["acl"])
+    assert all(f"`{key}`" in page for key in event["nearest"][0])
 
 
 def test_what_is_not_there_is_null_in_json(stream: io.StringIO):

@@ -27,17 +27,6 @@ FORGERIES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _restored_logging():
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    structlog.reset_defaults()
-    logging.captureWarnings(False)
-    root.handlers[:] = handlers
-    root.setLevel(level)
-
-
 def logged(form: str, level: str = "info") -> tuple[io.StringIO, structlog.stdlib.BoundLogger]:
     stream = io.StringIO()
     logs.configure(level, form, stream)
@@ -175,6 +164,29 @@ print("still running")
     process.stdin.close()
     with process:
         assert process.stdout.read() == "still running\n"
+
+
+def test_a_stream_without_a_descriptor_is_written_at_once():
+    stream = io.StringIO()
+    output = logs.configure("info", "json", stream)
+    with output.writing():
+        structlog.get_logger().info("ready")
+        assert json.loads(stream.getvalue())["event"] == "ready"
+        assert (output.lost_lines, output.is_losing) == (0, False)
+
+
+def test_lines_stand_in_a_file_in_their_order(tmp_path):
+    with (tmp_path / "log").open("w", encoding="ascii") as stream:
+        output = logs.configure("info", "console", stream)
+        structlog.get_logger().info("before")
+        with output.writing():
+            for number in range(100):
+                structlog.get_logger().info("J\xf6rg", number=number)
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert "before" in lines[0]
+    assert [line.partition("] ")[2] for line in lines[1:]] == [
+        f"J\\xf6rg number={number}" for number in range(100)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,8 @@ class Found(NamedTuple):
 
 def usage_of(found: DataFrame) -> DataFrame:
     """The table of usage that some events make, as Spark counts them."""
-    ones = {"events": F.lit(1), "first_seen": F.col("timestamp"), "last_seen": F.col("timestamp")}
-    return added_up(found.withColumns(ones))
+    times = {"first_seen": F.col("timestamp"), "last_seen": F.col("last_timestamp")}
+    return added_up(found.withColumns(times))
 
 
 def added_up(found: DataFrame) -> DataFrame:

@@ -19,6 +19,8 @@ class Result(NamedTuple):
 
     events: list[Event]
     rejected: list[Rejected]
+    roll_ups: list[tuple[int, datetime]]
+    """For each of the events, how many there are like it, and when the last of them was."""
 
     @property
     def days(self) -> dict[bytes, date | None]:
@@ -32,16 +34,21 @@ class Result(NamedTuple):
 
 def collected(batches: Iterable[Parsed]) -> Result:
     """Return what is found in batches together."""
-    result = Result([], [])
+    result = Result([], [], [])
     for parsed in batches:
         rows = parsed.records.to_pylist()
         index = range(len(rows)) if parsed.index is None else parsed.index.to_pylist()
         times = parsed.timestamp.to_pylist()
         assert len(index) == len(times)
+        counts, lasts = [1] * len(times), times
+        if parsed.rolled_up is not None:
+            counts, lasts = (column.to_pylist() for column in parsed.rolled_up)
         result.events.extend(
             (time.astimezone(UTC), Record(**rows[row]))
             for row, time in zip(index, times, strict=True)
         )
+        roll_ups = zip(counts, (last.astimezone(UTC) for last in lasts), strict=True)
+        result.roll_ups.extend(roll_ups)
         result.rejected.extend(parsed.rejected)
     return result
 

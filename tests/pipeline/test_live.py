@@ -106,6 +106,7 @@ def test_a_replay_says_what_clients_were_and_will_be_allowed(
     settings = {
         "aclbroker.audit.level": "trace",
         "aclbroker.audit.file": str(log),
+        "aclbroker.audit.rollup.seconds": "0",
         "aclbroker.catalog.topics": ",".join(f"{name}:1" for name in TOPICS),
         "aclbroker.catalog.groups": "own-group",
     }

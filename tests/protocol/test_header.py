@@ -15,12 +15,12 @@ from aclbroker.protocol.header import (
     decode_request_header,
     decode_response_header,
     encode_request_header,
-    encode_response_header,
     request_header_version,
     response_header_version,
 )
-from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages import APIS, Api, ApiKey
 from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import response_frame
 from tests.protocol.oracles import MESSAGES, Message, kio_bytes, kio_class
 
 CREATE_ACLS = APIS[ApiKey.CREATE_ACLS]
@@ -111,11 +111,16 @@ def test_a_frame_shorter_than_any_header_is_refused(size: int) -> None:
         api_of(bytes(size))
 
 
+def response_header(api: Api, version: int, correlation_id: int) -> bytes:
+    """The header of a response whose message has no bytes."""
+    return response_frame(api, version, correlation_id, b"")[4:]
+
+
 def test_a_response_header_is_the_correlation_id_and_where_it_may_have_tags_none() -> None:
-    assert encode_response_header(CREATE_ACLS, 1, -2) == b"\xff\xff\xff\xfe"
-    assert encode_response_header(CREATE_ACLS, 2, 7) == b"\0\0\0\x07\0"
+    assert response_header(CREATE_ACLS, 1, -2) == b"\xff\xff\xff\xfe"
+    assert response_header(CREATE_ACLS, 2, 7) == b"\0\0\0\x07\0"
     for version, kio in ((1, KioResponseHeader0), (2, KioResponseHeader1)):
-        written = encode_response_header(CREATE_ACLS, version, 0x7FFF_FFFF)
+        written = response_header(CREATE_ACLS, version, 0x7FFF_FFFF)
         assert kio_bytes(kio(correlation_id=i32(0x7FFF_FFFF))) == written
         header = (0x7FFF_FFFF, len(written))
         assert decode_response_header(CREATE_ACLS, version, written + b"body") == header
@@ -133,4 +138,4 @@ def test_tagged_fields_of_a_response_header_are_skipped() -> None:
 def test_api_versions_is_answered_with_header_version_0_that_any_client_reads(
     version: int,
 ) -> None:
-    assert encode_response_header(APIS[ApiKey.API_VERSIONS], version, 7) == b"\0\0\0\x07"
+    assert response_header(APIS[ApiKey.API_VERSIONS], version, 7) == b"\0\0\0\x07"

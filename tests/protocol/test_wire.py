@@ -194,3 +194,15 @@ def test_an_answer_to_api_versions_has_a_compact_message_behind_the_oldest_heade
     answer = ApiVersionsResponse(error_code=42)
     expected = framed(b"\0\0\0\x07" + b"\0\x2a" + b"\x01" + b"\0\0\0\0" + b"\0")
     assert response_frame(APIS[ApiKey.API_VERSIONS], 3, 7, answer) == expected
+
+
+def test_the_size_of_a_frame_is_known_as_soon_as_its_length_has_arrived() -> None:
+    reader = FrameReader(100)
+    reader.feed(b"\0\0\0")
+    assert reader.announced == 0
+    reader.feed(b"\x03ab")
+    assert reader.next_frame() is None
+    assert reader.announced == 3
+    reader.feed(b"c\0\0\0\x65")
+    assert reader.next_frame() == b"abc"
+    assert reader.announced == 0  # it is too long, and will be refused

@@ -11,6 +11,7 @@ from pathlib import Path
 from random import Random
 
 from aclbroker.broker.config.values import SECURITY_PROTOCOLS
+from aclbroker.broker.observability.limited_log import PEER_BURST
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
@@ -26,7 +27,7 @@ from tests.support.tls import pem_stores
 METRICS = {"aclbroker.metrics.address": "127.0.0.1:0"}
 WRONG_LOGIN = request_frame(
     ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")
-) + request_frame(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(b"\0admin\0wrong"))
+) + request_frame(ApiKey.SASL_AUTHENTICATE, 2, SaslAuthenticateRequest(b"\0admin\0not-hers"))
 AT_ONCE = 250
 
 
@@ -83,10 +84,10 @@ def test_ten_thousand_failed_logins_leave_figures_and_a_few_lines(
     assert figure(broker, name, outcome="succeeded", **labels) == 10_000 // AT_ONCE + 1
     failures = [event for event in broker.events() if event["event"] == "authentication failed"]
     told = len(failures) + sum(event.get("not_logged_before", 0) for event in failures)
-    assert 50 <= len(failures) < 2_000
+    assert PEER_BURST <= len(failures) < 2_000
     assert 5_000 < told <= 10_000 + AT_ONCE
     assert failures[0]["mechanism"] == "PLAIN"
-    assert "wrong" not in broker.log_text()
+    assert "not-hers" not in broker.log_text()
 
 
 def test_two_thousand_half_open_connections_keep_nobody_out(start_broker: StartBroker) -> None:
@@ -168,3 +169,29 @@ def test_random_bytes_on_each_listener_disturb_nobody(
     assert broker.terminate() == 0
     events = [event["event"] for event in broker.events()]
     assert not [event for event in events if event.startswith("request failed")]
+
+
+def test_malformed_requests_leave_a_few_lines_and_their_number(start_broker: StartBroker) -> None:
+    broker = start_broker()
+    for _ in range(AT_ONCE):
+        with Client(broker.listeners["PLAINTEXT"]) as client:
+            client.send(b"\0\0\0\4\x7f\xff\x7f\xff")
+            assert client.is_closed()
+    assert broker.terminate() == 0
+    lines, count = broker.told("malformed request")
+    assert PEER_BURST <= lines < AT_ONCE / 2
+    assert count == AT_ONCE
+
+
+def test_refused_connections_leave_a_few_lines_and_their_number(start_broker: StartBroker) -> None:
+    broker = start_broker({"max.connections.per.ip": "1"})
+    address = broker.listeners["PLAINTEXT"]
+    with Client(address) as first:
+        assert first.resource_names() == []
+        for _ in range(AT_ONCE):
+            with Client(address) as client:
+                assert client.is_closed()
+    assert broker.terminate() == 0
+    lines, count = broker.told("connection refused: too many of this address")
+    assert PEER_BURST <= lines < AT_ONCE / 2
+    assert count == AT_ONCE

@@ -7,21 +7,28 @@ import io
 from math import inf
 
 import pytest
+from structlog.testing import capture_logs
 
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.observability.stalls import StallMonitor
+from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.connection import Connection, Limits, OpenConnection
+from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.wire import FrameReader
 from tests.gate.rights import everything, services
 from tests.support.client import ALL_ACLS, request_frame
+
+LIMIT = 1 << 20
 
 
 class Wire(asyncio.Transport):
@@ -30,6 +37,7 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.closed = False
+        self.reading = True
         self._frames = FrameReader(1 << 30)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -46,10 +54,10 @@ class Wire(asyncio.Transport):
         return self.closed
 
     def pause_reading(self) -> None:
-        pass
+        self.reading = False
 
     def resume_reading(self) -> None:
-        pass
+        self.reading = True
 
 
 class Registry:
@@ -75,10 +83,21 @@ async def connect():
     login = Login("SASL_PLAINTEXT", "PLAINTEXT", DefaultPrincipalBuilder(str, str))
     limits = Limits(1000, 1 << 20, inf, inf, 0)
 
+    accounts = Accounts(LIMIT)
+
     def connected() -> tuple[Connection, Wire]:
         wire = Wire()
-        logins = LoginLog(Metrics(), asyncio.get_running_loop().time)
-        connection = Connection(parts, Registry(), login, "127.0.0.1", limits, logins)
+        logins = LoginLog(Metrics(), LimitedLog(asyncio.get_running_loop().time))
+        connection = Connection(
+            parts,
+            Registry(),
+            login,
+            "127.0.0.1",
+            limits,
+            logins,
+            accounts,
+            StallMonitor(Metrics(), logins.lines),
+        )
         connection.connection_made(wire)
         return connection, wire
 
@@ -96,9 +115,9 @@ def large(number: int) -> bytes:
 
 
 async def turns(wire: Wire) -> list[int]:
-    """Let a turn of the loop pass, a hundred times; return what was answered."""
+    """Let a turn of the loop pass, a thousand times; return what was answered."""
     found: list[int] = []
-    for _ in range(100):
+    for _ in range(1000):
         found += wire.answered()
         await asyncio.sleep(0)
     return found
@@ -111,7 +130,8 @@ async def test_many_requests_at_once_do_not_hold_up_the_other_connections(
     (eager, eager_wire), (other, other_wire) = connect(), connect()
     eager.data_received(b"".join(map(request_of, range(count))))
     first = eager_wire.answered()
-    assert 0 < len(first) < count // 4
+    # A large request may need more than one turn.
+    assert len(first) < count // 4
     other.data_received(small(7))
     assert other_wire.answered() == [7]
     assert first + await turns(eager_wire) == list(range(count))
@@ -144,3 +164,94 @@ async def test_a_connection_that_is_lost_is_not_worked_for(connect) -> None:
     connection.connection_lost(None)
     assert await turns(wire) == []
     assert answered < 1000
+
+
+def listing(number: int) -> bytes:
+    """A request whose answer is a few hundred kilobytes long: more than half of `LIMIT`."""
+    topics = [MetadataRequestTopic(name=f"{n:0249}") for n in range(2500)]
+    return request_frame(ApiKey.METADATA, 12, MetadataRequest(topics), number)
+
+
+async def test_a_large_answer_is_written_as_it_is_read_and_the_next_request_waits(connect) -> None:
+    connection, wire = connect()
+    connection.data_received(listing(1) + small(2))
+    connection.pause_writing()
+    assert await turns(wire) == []
+    connection.resume_writing()
+    assert await turns(wire) == [1, 2]
+
+
+async def test_who_does_not_read_large_answers_gets_no_more_on_other_connections(connect) -> None:
+    unread = [connect() for _ in range(2)]
+    other, other_wire = connect()
+    for connection, wire in unread:
+        connection.data_received(listing(1))
+        connection.pause_writing()
+        assert await turns(wire) == []
+    other.data_received(small(7))
+    assert await turns(other_wire) == []
+    unread[0][0].resume_writing()
+    assert await turns(unread[0][1]) == [1]
+    assert other_wire.answered() == [7]
+
+
+async def test_who_goes_away_holds_nothing(connect) -> None:
+    unread = [connect() for _ in range(2)]
+    for connection, wire in unread:
+        connection.data_received(listing(1))
+        connection.pause_writing()
+        assert await turns(wire) == []
+    other, other_wire = connect()
+    other.data_received(small(7))
+    unread[0][0].connection_lost(None)
+    assert await turns(other_wire) == [7]
+
+
+async def test_large_requests_that_arrive_at_once_are_read_one_after_the_other(connect) -> None:
+    request = listing(1)
+    assert LIMIT / 2 < len(request) < LIMIT
+    (first, first_wire), (second, second_wire) = connect(), connect()
+    first.data_received(request[:-1])
+    second.data_received(request[:100])
+    assert (first_wire.reading, second_wire.reading) == (True, False)
+    first.data_received(request[-1:])
+    assert await turns(first_wire) == [1]
+    assert second_wire.reading
+    second.data_received(request[100:])
+    assert await turns(second_wire) == [1]
+
+
+async def test_what_goes_away_in_the_midst_of_a_large_request_holds_nothing_of_it(connect) -> None:
+    (gone, gone_wire), (other, other_wire) = connect(), connect()
+    request = listing(2)
+    gone.data_received(listing(1) + request[:100])
+    gone.connection_lost(None)
+    await turns(gone_wire)
+    # There would be no room for it if half of the limit were held.
+    other.data_received(request[:100])
+    assert other_wire.reading
+    other.data_received(request[100:])
+    assert await turns(other_wire) == [2]
+
+
+async def test_a_long_request_is_answered_though_its_client_sends_no_more(connect) -> None:
+    connection, wire = connect()
+    connection.data_received(listing(1))
+    assert connection.eof_received()
+    assert await turns(wire) == [1]
+    assert wire.closed
+
+
+async def test_a_long_request_that_is_malformed_near_its_end_is_told_in_one_line(
+    connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Turns, "is_over", lambda _: True)
+    connection, wire = connect()
+    whole = listing(1)[4:-1]
+    with capture_logs() as lines:
+        connection.data_received(len(whole).to_bytes(4) + whole)
+        assert await turns(wire) == []
+    assert wire.closed
+    assert [(line["event"], line["log_level"]) for line in lines] == [
+        ("malformed request", "warning")
+    ]

@@ -93,6 +93,8 @@ def read_response(key: int, version: int, frame: bytes) -> Any:
 class AskedElsewhere(Catalog):
     """Knows of topics only once another broker has answered."""
 
+    knows_at_once = False
+
     def __init__(self, *names: str) -> None:
         super().__init__(dict.fromkeys(names, 1))
         self.asked: list[Any] = []

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from aclbroker.broker.stores.schema import SCHEMA_VERSION
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import PREFIXED, allow, deny
-from tests.stores.test_sqlite import content, loaded, opened
+from tests.stores.test_sqlite import content, loaded, opened, refusal
 
 ACLS = sorted([allow(), deny("User:\0é"), allow(pattern_type=PREFIXED), *map(allow, "abc")])
 
@@ -67,6 +67,22 @@ VERSION_2 = (
 )
 
 
+VERSION_3 = (
+    *VERSION_2,
+    """
+    CREATE TABLE record (
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value TEXT NOT NULL,
+        PRIMARY KEY (kind, name)
+    ) WITHOUT ROWID
+    """,
+    "INSERT INTO record VALUES ('token', 'a', 'kept')",
+    "PRAGMA user_version = 3",
+)
+VERSIONS = {1: VERSION_1, 2: VERSION_2, 3: VERSION_3}
+
+
 def shell(path, *statements):
     """Do what a person does with sqlite3; return what the last statement finds."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -87,7 +103,7 @@ def path(tmp_path):
 
 def old_file(path, version):
     """Make a file of an older version, with `ACLS`."""
-    shell(path, *(VERSION_1 if version == 1 else VERSION_2))
+    shell(path, *VERSIONS[version])
     start = (
         "INSERT INTO acl VALUES (" if version == 1 else "INSERT INTO acl_change VALUES (NULL, 0, "
     )
@@ -96,17 +112,19 @@ def old_file(path, version):
         connection.commit()
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", VERSIONS)
 async def test_a_file_of_an_older_version_is_upgraded_in_place(path, version):
     old_file(path, version)
     async with opened(path) as store:
         assert await loaded(store) == ACLS
         assert await store.cluster_id() == "abcdefghijklmnopqrstuv"
         assert await store.load_records("scram") == {}
+        assert await store.load_records("token") == ({"a": "kept"} if version == 3 else {})
         await store.apply([allow("User:new")], ACLS[:2])
         await store.apply_records("scram", {"alice": "1"}, [])
     assert await content(path) == sorted([allow("User:new"), *ACLS[2:]])
-    assert shell(path, "SELECT * FROM record") == [("scram", "alice", "1")]
+    scram = "SELECT name, value FROM record WHERE kind = 'scram'"
+    assert shell(path, scram) == [("alice", "1")]
     assert shell(path, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
     assert shell(path, "PRAGMA integrity_check") == [("ok",)]
 
@@ -116,7 +134,9 @@ async def test_a_new_file_has_the_version_of_an_upgraded_one(path):
     assert shell(path, "PRAGMA user_version") == [(SCHEMA_VERSION,)]
 
 
-@pytest.mark.parametrize(("version", "name"), [(1, "acl_change"), (1, "record"), (2, "record")])
+@pytest.mark.parametrize(
+    ("version", "name"), [(1, "acl_change"), (1, "record"), (2, "seal"), (3, "seal")]
+)
 async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(path, version, name):
     old_file(path, version)
     shell(path, f"CREATE VIEW {name} AS SELECT 1")
@@ -125,6 +145,32 @@ async def test_an_upgrade_that_fails_leaves_the_file_as_it_was(path, version, na
     assert shell(path, "PRAGMA user_version") == [(version,)]
     shell(path, f"DROP VIEW {name}")
     assert await content(path) == ACLS
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE acl_change SET operation = 77 WHERE id = 2", "no ACL (id 2)"),
+        ("UPDATE record SET value = x'00'", "a record of the kind token that is no text"),
+        ("DELETE FROM meta", "no cluster id"),
+    ],
+)
+async def test_an_upgrade_confirms_nothing_that_is_damaged(path, damage, said):
+    old_file(path, 3)
+    shell(path, damage)
+    assert said in await refusal(path)
+    assert shell(path, "PRAGMA user_version") == [(3,)]
+
+
+async def test_removals_of_an_older_file_stay(path):
+    old_file(path, 2)
+    shell(
+        path,
+        f"INSERT INTO acl_change SELECT NULL, 1, {FIELDS} FROM acl_change WHERE id = 1",
+        "DELETE FROM acl_change WHERE id = 3",
+    )
+    assert await content(path) == [ACLS[1], *ACLS[3:]]
+    assert shell(path, "SELECT max(id) FROM acl_change") == [(len(ACLS) + 1,)]
 
 
 async def test_a_person_reads_in_the_view_what_there_is(path):
@@ -185,7 +231,7 @@ async def test_a_file_that_cannot_be_compacted_is_a_warning_and_the_change_stays
     async with opened(path) as store:
         await store.apply(ACLS, [])
 
-        def refuse(connection, count):
+        def refuse(connection, sealed, count):
             raise sqlite3.OperationalError("database or disk is full")
 
         with monkeypatch.context() as full, capture_logs() as logs:

@@ -64,5 +64,15 @@ class Broker(LoggedProcess):
         lines = self.new_log_text().split("\n")[:-1]
         return [json.loads(line) for line in lines if line.startswith("{")]
 
+    def told(self, event: str) -> tuple[int, int]:
+        """How many lines of an event there are since the last start, and of how many they tell.
+
+        Those left out, since there were too many, are told by later lines.
+        """
+        lines = [each for each in self.events() if each["event"] == event]
+        left_out = sum(each.get("not_logged_before", 0) for each in lines)
+        rest = sum(each["count"] for each in self.events() if each.get("of") == event)
+        return len(lines), len(lines) + left_out + rest
+
     def _ready_event(self) -> dict[str, Any] | None:
         return next((event for event in self.events() if event.get("event") == "ready"), None)

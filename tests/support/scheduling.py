@@ -5,6 +5,7 @@ any other module is a group of its own. No group is divided, and each process ta
 when it has finished its last, so the longest stand first.
 """
 
+from collections.abc import Collection
 from pathlib import PurePosixPath
 
 import pytest
@@ -16,6 +17,7 @@ SHARING = {
     "tests/clients": "tests/clients",
     "tests/conformance": "tests/clients",
     "tests/conformance_tool/test_kafka.py": "tests/clients",
+    "tests/handlers/test_telemetry.py": "tests/clients",
     "tests/logins": "tests/logins",
     "tests/auth": "tests/auth",
 }
@@ -42,6 +44,8 @@ FIRST = (
     "tests/protocol/test_kafka.py",
     "tests/conformance_tool/test_broker.py",
     "tests/server/test_durability.py",
+    "tests/stores/test_flips.py",
+    "tests/server/test_store.py",
     "tests/server/test_certificate_reload.py",
     "tests/server/test_tls.py",
     "tests/auth",
@@ -56,20 +60,51 @@ OF_PEERS = (
     "tests/fuzz/test_broker.py",
     "tests/logins",
     "tests/packaging",
+    "tests/pipeline/ingest/test_dialects.py",
+    "tests/pipeline/replay/test_oracles.py",
     "tests/protocol/test_kafka.py",
     "tests/server",
 )
 """Modules and folders whose tests wait for other programs."""
 
+EXHAUSTIVE = (
+    "tests/acl/test_cost.py",
+    "tests/acl/test_index.py",
+    "tests/acl/test_properties.py",
+    "tests/benchmarks",
+    "tests/conformance_tool/test_comparison.py",
+    "tests/fuzz/test_decode.py",
+    "tests/pipeline/analysis",
+    "tests/pipeline/ingest/test_json_batches.py",
+    "tests/pipeline/ingest/test_kafka_batches.py",
+    "tests/protocol/test_compile.py",
+    "tests/protocol/test_kio.py",
+    "tests/protocol/test_specifications.py",
+    "tests/server/test_turns.py",
+    "tests/stores/test_crash.py",
+    "tests/stores/test_flips.py",
+    "tests/tools/test_generate_audit.py",
+)
+"""Modules and folders whose tests wait for nothing but go through a great many cases."""
+
 PEERS = {"broker", "start_broker", "kafka", "java", "oracle", "spark"}
 """The fixtures that start another program."""
 
 
+def _is_of(item: pytest.Item, places: Collection[str]) -> bool:
+    """Whether a test is in one of the modules and folders."""
+    module = PurePosixPath(item.nodeid.partition("::")[0])
+    return any(str(each) in places for each in (module, *module.parents))
+
+
+def is_exhaustive(item: pytest.Item) -> bool:
+    """Whether a test goes through a great many cases."""
+    return _is_of(item, EXHAUSTIVE)
+
+
 def waits_for_a_peer(item: pytest.Item) -> bool:
     """Whether a test waits for a broker, a JVM, a client or an installation."""
-    module = PurePosixPath(item.nodeid.partition("::")[0])
-    named = any(str(each) in OF_PEERS for each in (module, *module.parents))
-    return named or not PEERS.isdisjoint(getattr(item, "fixturenames", ()))
+    return _is_of(item, OF_PEERS) or not PEERS.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def group_of(node_id: str) -> str:

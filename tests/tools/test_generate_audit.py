@@ -22,7 +22,7 @@ from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import LogOutput
-from aclbroker.pipeline.acls.policy import read_policy
+from aclbroker.broker.policy import read_policy
 from aclbroker.protocol.messages import APIS
 from tools.audit_data.lines import CLUSTER_ID
 from tools.audit_data.world import Sizes, World, make_acls
@@ -151,7 +151,7 @@ def test_every_decision_and_rule_is_the_authorizers_own(mixed):
     assert by_team > 10
 
 
-def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path, monkeypatch):
+def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path):
     authorizer = _authorizer(mixed)
     keys = {api.name: key for key, api in APIS.items()}
     settings = {
@@ -159,8 +159,11 @@ def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path, monkeypatc
         "aclbroker.audit.level": "trace",
         "aclbroker.audit.format": "json",
         "aclbroker.audit.file": str(tmp_path / "audit.jsonl"),
+        "aclbroker.audit.rollup.seconds": "0",
     }
-    audit = Audit(load(None, settings), CLUSTER_ID, LogOutput(StringIO(), lambda *_: ""))
+    output = LogOutput(StringIO(), lambda *_: "")
+    times = [0.0]
+    audit = Audit(load(None, settings), CLUSTER_ID, output, clock=lambda: times[-1])
     lines = [line for line in _lines(mixed) if line.endswith("}")][:3000]
     for line in lines:
         event = json.loads(line)
@@ -179,8 +182,7 @@ def test_json_lines_are_those_that_the_broker_writes(mixed, tmp_path, monkeypatc
         decided = [
             (action.resource_name, event["resource_ref_count"], authorizer.decide(session, action))
         ]
-        seconds = datetime.fromisoformat(event["timestamp"]).timestamp()
-        monkeypatch.setattr(f"{Audit.__module__}.time", lambda seconds=seconds: seconds)
+        times.append(datetime.fromisoformat(event["timestamp"]).timestamp())
         audit.record(
             context, operation, resource_type, decided, log_if_denied=event["level"] != "trace"
         )

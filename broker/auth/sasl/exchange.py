@@ -25,8 +25,8 @@ from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, framed, response_frame
 
-_LARGEST_OUT_OF_ORDER: Final = 8192
-"""The largest request, in bytes, that is answered in place of a SaslAuthenticate.
+_LARGEST_WITHOUT_TOKEN: Final = 8192
+"""The largest request, in bytes, that is answered before login, other than a SaslAuthenticate.
 
 Kafka has no such limit. Without it, a client that has not logged in could cause a third of a second
 of work with each 100 KiB, and would get an answer several times as long.
@@ -117,9 +117,13 @@ class SaslExchange:
         if self._state is _State.BARE_TOKENS:
             return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
         key, _ = api_of(frame)
-        if key not in _ANSWERED and not self._answers_out_of_order(frame):
-            name = APIS[key].name if key in APIS else f"API key {key}"
-            raise ProtocolError(f"{name} before the client has authenticated")
+        if key not in _ANSWERED and self._state is not _State.REQUESTS:
+            raise ProtocolError(f"{_name(key)} before the client has authenticated")
+        if key != ApiKey.SASL_AUTHENTICATE and len(frame) > _LARGEST_WITHOUT_TOKEN:
+            raise ProtocolError(
+                f"{_name(key)} of {len(frame)} bytes before the client has authenticated; "
+                f"{_LARGEST_WITHOUT_TOKEN} are allowed"
+            )
         request = decode_request(frame)
         match self._state, key:
             case _State.VERSIONS_OR_HANDSHAKE, ApiKey.API_VERSIONS:
@@ -133,9 +137,6 @@ class SaslExchange:
                 failure = f"{request.api.name} in place of SaslAuthenticate"
                 return Reply(self._answers.out_of_order(request), failure, closes=True)
         raise ProtocolError(f"{request.api.name} out of its order in the SASL exchange")
-
-    def _answers_out_of_order(self, frame: bytes) -> bool:
-        return self._state is _State.REQUESTS and len(frame) <= _LARGEST_OUT_OF_ORDER
 
     def _versions(self, request: Request) -> Reply:
         answer = self._answers.api_versions(request)
@@ -199,6 +200,10 @@ class SaslExchange:
         if isinstance(error, InvalidCredentials) and self._again is not None:
             error = InvalidCredentials(self.mechanism, error.reason, once_more=True)
         return str(error)
+
+
+def _name(key: int) -> str:
+    return APIS[key].name if key in APIS else f"API key {key}"
 
 
 def _answer(request: Request, **fields: Any) -> bytes:

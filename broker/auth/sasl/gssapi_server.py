@@ -30,8 +30,9 @@ def acceptor_credentials(principal: str, keytab: str | None) -> Any:
         gssapi: Any = import_module("gssapi")
     except ImportError:
         raise GssapiError(
-            "the extra gssapi is not installed: pip install 'aclbroker[gssapi]', which needs a C "
-            "compiler and the headers of MIT Kerberos (Debian: gcc, libkrb5-dev)"
+            "the package gssapi is not installed: pip install 'gssapi>=1.9', or make setup-gssapi "
+            "in a checkout of aclbroker; both need a C compiler and the headers of MIT Kerberos "
+            "(Debian: gcc, libkrb5-dev)"
         ) from None
     try:
         name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)

@@ -17,7 +17,7 @@ from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity,
 _SEPARATOR: Final = "\x01"
 _REFUSED: Final = '{"status":"invalid_token"}'
 
-_GS2_HEADER: Final = re.compile(r"n,(?:a=(?P<authzid>(?:[^,=\x00\x01]|=2C|=3D)+))?,")
+_GS2_HEADER: Final = re.compile(r"n,(?:a=(?P<authzid>(?:[^,=\x00\x01]++|=2C|=3D)++))?,")
 _PAIR: Final = re.compile(r"(?P<key>[A-Za-z]+)=(?P<value>[\x21-\x7e \t\r\n]+)")
 _BEARER: Final = re.compile(r"(?i:bearer) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)")
 

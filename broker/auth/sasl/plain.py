@@ -2,8 +2,12 @@
 
 import hmac
 from collections.abc import Mapping
+from typing import Final
 
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
+
+_SHOWN: Final = 64
+"""How many characters of a name are logged: a client may send any number."""
 
 
 class PlainServer:
@@ -19,21 +23,31 @@ class PlainServer:
     def evaluate(self, token: bytes) -> bytes:
         """Check `[authzid] NUL authcid NUL passwd` and return the server's answer, which is empty.
 
-        Raises AuthenticationFailed. Its text is the same for an unknown user and a wrong password.
+        Raises AuthenticationFailed. Its text is the same for an unknown user and a wrong password,
+        its reason, which is for the log, names the user.
         """
         self.identity = None
         authorization_id, username, password = _split(token)
         if not username:
             raise AuthenticationFailed("Authentication failed: username not specified")
         if not password:
-            raise AuthenticationFailed("Authentication failed: password not specified")
+            raise AuthenticationFailed(
+                "Authentication failed: password not specified",
+                f"PLAIN: no password of {_shown(username)}",
+            )
         if not self._password_matches(username, password):
-            raise AuthenticationFailed("Authentication failed: Invalid username or password")
+            known = username in self._users
+            raise AuthenticationFailed(
+                "Authentication failed: Invalid username or password",
+                f"PLAIN: {'wrong password of' if known else 'no'} {_shown(username)}",
+            )
         # After the password, so that the error does not tell which users exist.
         if authorization_id not in ("", username):
             raise AuthenticationFailed(
                 "Authentication failed: "
-                "Client requested an authorization id that is different from username"
+                "Client requested an authorization id that is different from username",
+                f"PLAIN: {_shown(username)} asked for another authorization id, "
+                f"{authorization_id[:_SHOWN]!r}",
             )
         self.identity = Identity(username)
         return b""
@@ -44,6 +58,21 @@ class PlainServer:
         # compare_digest takes text of ASCII only, but any bytes.
         same = hmac.compare_digest((expected or "").encode(), password.encode())
         return same and expected is not None
+
+
+class PlainUsers:
+    """Makes the exchanges of a listener, against the ``users`` that it has by then."""
+
+    def __init__(self, users: Mapping[str, str]) -> None:
+        self.users = users
+
+    def __call__(self) -> PlainServer:
+        """Return a new exchange."""
+        return PlainServer(self.users)
+
+
+def _shown(username: str) -> str:
+    return f"user {username[:_SHOWN]!r}"
 
 
 def _split(token: bytes) -> list[str]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import Job
+from aclbroker.pipeline.interface.job import Job, Option, whole
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -53,5 +53,14 @@ JOB: Final = Job(
     "tell what was denied, and the smallest ACL that would allow it",
     DenialsOptions,
     run,
+    (
+        Option(
+            "min-events",
+            "min_events",
+            "leave out what was denied less often (default: 2)",
+            whole,
+            "N",
+        ),
+    ),
     needs=("acls",),
 )

@@ -24,7 +24,7 @@ from typing import Final
 
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import Job
+from aclbroker.pipeline.interface.job import Job, Option, zero_or_more
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -82,5 +82,15 @@ JOB: Final = Job(
     "find the smallest set of ACLs that allows what was used",
     RecommendOptions,
     run,
+    (
+        Option("hosts", "hosts", "name the hosts of principals that came from at most three"),
+        Option(
+            "max-price",
+            "maximum_price",
+            "how many other existing names a prefix may newly allow (default: 0)",
+            zero_or_more,
+            "N",
+        ),
+    ),
     needs=("acls",),
 )

@@ -3,34 +3,46 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
-import structlog
-
-from aclbroker.broker.config import ConfigError, load
-from aclbroker.broker.observability.logs import configure
-from aclbroker.broker.server.run import StartError, run
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 
 
 def main() -> None:
     """Run the command that the arguments name; end the process with its exit status."""
     command = parse_arguments()
-    if not isinstance(command, ServeCommand):
-        sys.exit(command.run())
+    sys.exit(_serve(command) if isinstance(command, ServeCommand) else command.run())
+
+
+def _serve(command: ServeCommand) -> int:
+    """Run the broker; return 1 if it cannot start, with the reason on standard error or logged."""
+    from aclbroker.broker.server.hangup import Hangup
+
+    hangup = Hangup()
+    # Imported only now: it takes most of the time of a start, in which a SIGHUP may come.
+    import structlog
+
+    from aclbroker.broker.config import ConfigError, load
+    from aclbroker.broker.observability.logs import configure
+    from aclbroker.broker.server.run import Start, StartError, run
+
+    read = partial(load, command.file, command.overrides)
     try:
-        config = load(command.file, command.overrides)
+        config = read()
     except ConfigError as error:
         for line in (*error.warnings, *error.problems):
             sys.stderr.write(f"aclbroker: {line}\n")
-        sys.exit(1)
+        return 1
     output = configure(config.log_level, config.log_format)
-    log = structlog.get_logger()
-    for line in config.warnings:
-        log.warning(line)
-    for line in config.notes:
-        log.info(line)
-    try:
-        run(config, output)
-    except StartError as error:
-        log.critical("cannot start", reason=str(error))
-        sys.exit(1)
+    with output.writing():
+        log = structlog.get_logger()
+        for line in config.warnings:
+            log.warning(line)
+        for line in config.notes:
+            log.info(line)
+        try:
+            run(Start(config, output, read, hangup))
+        except StartError as error:
+            log.critical("cannot start", reason=str(error))
+            return 1
+    return 0

@@ -21,7 +21,7 @@ from aclbroker.broker.client.command_config import (
     read_login,
 )
 from aclbroker.broker.conformance.cluster import Cluster, SuiteError
-from aclbroker.pipeline.acls.policy import Policy
+from aclbroker.broker.policy import Policy
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.messages import ApiKey, describe_acls, metadata
 from aclbroker.protocol.primitives import ProtocolError

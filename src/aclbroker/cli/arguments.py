@@ -1,6 +1,7 @@
 """Parses the command line: `aclbroker serve [FILE] [--override name=value ...]` and the others."""
 
 import argparse
+import difflib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from importlib import metadata
 from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
+from aclbroker.cli.store import StoreCommand, add_store, store_command
 
-Command = AuditCommand | ConformanceCommand | ScramCommand
+Command = AuditCommand | ConformanceCommand | ScramCommand | StoreCommand
 """A command that runs and ends, unlike the server."""
 
 
@@ -29,17 +31,23 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     allowed, if the arguments are wrong.
     """
     words = sys.argv[1:] if arguments is None else arguments
-    options = _parser(words).parse_args(words)
+    parser = command_parser(words)
+    options, rest = parser.parse_known_args(words)
+    if rest:
+        parser.error(f"unrecognized arguments: {_without_values(rest)}{_suggested(parser, rest)}")
     if options.command == "audit":
         return audit_command(options, words)
     if options.command == "conformance":
         return conformance_command(options)
     if options.command == "scram":
         return scram_command(options)
+    if options.command == "store":
+        return store_command(options)
     return ServeCommand(options.file, dict(options.override))
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of the command line; ``words`` are the arguments it is for."""
     parser = argparse.ArgumentParser(
         prog="aclbroker", description="Kafka's ACLs, managed and decided.", allow_abbrev=False
     )
@@ -68,6 +76,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         help="a setting that wins over the file; may be given several times",
     )
     add_scram(commands)
+    add_store(commands)
     add_conformance(commands)
     # It has ten jobs with forty options each, which no other command should spend time on.
     add_audit(commands, with_options="audit" in words[:1])
@@ -80,3 +89,29 @@ def _override(text: str) -> tuple[str, str]:
         # The message leaves out the text, because it may contain a password.
         raise argparse.ArgumentTypeError("expected NAME=VALUE, such as node.id=7")
     return name.strip(), value
+
+
+def _without_values(words: Sequence[str]) -> str:
+    """The words for a message, which must not show the value of a setting: it may be a password."""
+    names = [(word, *word.partition("=")) for word in words]
+    return " ".join(f"{name}=..." if equals else word for word, name, equals, _ in names)
+
+
+def _suggested(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
+    known = sorted(_options(parser))
+    for word in words:
+        close = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.7)
+        if word.startswith("-") and close:
+            return f"; did you mean {close[0]}?"
+    return ""
+
+
+def _options(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a command and of the commands within it."""
+    found: set[str] = set()
+    for action in parser._actions:
+        found.update(action.option_strings)
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                found |= _options(inner)
+    return found

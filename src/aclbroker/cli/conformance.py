@@ -1,4 +1,4 @@
-"""The arguments of `aclbroker conformance record|compare`.
+"""The arguments of `aclbroker conformance record|compare|catalog`.
 
 The suite is imported only when the command runs, so that the server starts fast.
 """
@@ -10,15 +10,22 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class ConformanceCommand:
-    """Send the conformance suite to a broker; record its answers, or compare them."""
+    """Send the conformance suite to a broker; record its answers, or compare them.
+
+    Or write what an aclbroker must be told to be sent the suite.
+    """
 
     options: dict[str, Any]
-    """The fields of `broker.conformance.command.ConformanceOptions`, by name."""
+    """The fields of `broker.conformance.command.ConformanceOptions`, by name; for ``catalog`` none
+    but the action.
+    """
 
     def run(self) -> int:
         """Run the command; return 0 if recorded or equal, 1 if different, 2 if it failed."""
-        from aclbroker.broker.conformance.command import ConformanceOptions, run
+        from aclbroker.broker.conformance.command import ConformanceOptions, run, write_catalog
 
+        if self.options["action"] == "catalog":
+            return write_catalog()
         return run(ConformanceOptions(**self.options))
 
 
@@ -47,6 +54,13 @@ def add_conformance(commands: Any) -> None:
         help="leave out the versions that the broker does not offer, instead of reporting them",
     )
     compare.set_defaults(broker_name=None)
+    actions.add_parser(
+        "catalog",
+        help="print the settings that give an aclbroker the suite's topics and groups",
+        description="Print what to add to the server.properties of an aclbroker, which cannot "
+        "create topics, before the suite is sent to it.",
+        allow_abbrev=False,
+    )
 
 
 def conformance_command(options: argparse.Namespace) -> ConformanceCommand:

@@ -11,8 +11,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.policy import Policy, PolicyError, write_policy
 from aclbroker.pipeline.acls.acl_files import read_acls
-from aclbroker.pipeline.acls.policy import Policy, PolicyError, write_policy
 
 LISTED = (
     "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, "

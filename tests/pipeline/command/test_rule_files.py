@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.pipeline.acls.policy import Policy, PolicyError
+from aclbroker.broker.policy import Policy, PolicyError
 from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.errors import InputError

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.pipeline.ingest.json_line import JsonReason, parse
+from aclbroker.pipeline.ingest.json_line import JsonReason, Said, parse
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, mangled, record, varied
 from tests.pipeline.parsing import Result, binary, collected
@@ -34,9 +34,10 @@ def check(lines: Sequence[bytes], *cuts: int) -> None:
     assert Counter(found.reasons) == rejected
     events: Counter[object] = Counter()
     for (_, said), number in alone.items():
-        if not isinstance(said, JsonReason):
+        if isinstance(said, Said):
             events[said] += number
-    assert Counter(found.events) == events
+    said_together = zip(found.events, found.roll_ups, strict=True)
+    assert Counter((*event, *roll_up) for event, roll_up in said_together) == events
 
 
 GOOD = [record(client_id=f"app {number}").encode() for number in range(40)]
@@ -46,6 +47,13 @@ def test_records_are_read_together() -> None:
     lines = [text.encode() for text in RECORDS * 3]
     check(lines)
     assert len(read(lines).events) == len(lines)
+
+
+def test_changes_are_passed_over_among_records() -> None:
+    changes = [record(event="change", action="CREATE_ACL").encode(), b'{"event":"change"}']
+    lines = [*GOOD[:20], *changes, *GOOD[20:]]
+    check(lines)
+    assert (len(read(lines).events), read(lines).rejected) == (len(GOOD), [])
 
 
 def test_each_line_that_is_no_record_is_found_among_records() -> None:

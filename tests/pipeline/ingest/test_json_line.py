@@ -6,13 +6,13 @@ from datetime import UTC, date, datetime
 import pytest
 
 from aclbroker.pipeline.ingest import json_line
-from aclbroker.pipeline.ingest.json_line import JsonReason, day_of, parse
+from aclbroker.pipeline.ingest.json_line import JsonReason, Said, day_of, parse
 from aclbroker.pipeline.ingest.record import Record
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, record, without
 
 
 def test_every_field_of_an_event() -> None:
-    assert parse(record().encode()) == (
+    assert parse(record().encode()) == Said(
         datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC),
         Record(
             cluster="abc",
@@ -31,14 +31,29 @@ def test_every_field_of_an_event() -> None:
             client_id="app",
             source="jsonl",
         ),
+        1,
+        datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC),
     )
+
+
+def test_a_roll_up_stands_for_many_events() -> None:
+    last = "2026-11-21T23:59:59.999999Z"
+    found = parse(record(count=70, resource_ref_count=90, last_timestamp=last).encode())
+    assert isinstance(found, Said)
+    assert (found.events, found.record.reference_count) == (70, 90)
+    assert found.time == datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC)
+    assert found.last == datetime(2026, 11, 21, 23, 59, 59, 999_999, UTC)
+
+
+def test_a_change_is_neither_an_event_nor_quarantined() -> None:
+    assert parse(record(event="change").encode()) is None
 
 
 @pytest.mark.parametrize("text", RECORDS)
 def test_texts_stay_as_they_were(text: str) -> None:
     found = parse(text.encode())
-    assert not isinstance(found, JsonReason), found
-    said, event = json.loads(text), found[1]
+    assert isinstance(found, Said), found
+    said, event = json.loads(text), found.record
     for key in ("listener", "principal", "resource_name", "client_id", "allowed", "rule"):
         assert getattr(event, key) == said[key]
     assert event.quiet is (said["level"] == "trace")
@@ -59,6 +74,7 @@ def test_what_is_no_record(text: str) -> None:
         (record()[:-1] + ',"principal":"User:bob"}', JsonReason.JSON),
         (record().replace('"app"', '"\\ud800"'), JsonReason.ENCODING),
         (record(event="request"), JsonReason.EVENT),
+        (record(event="left_out", denied=5), JsonReason.LEFT_OUT),
         (record(timestamp="2026-02-30T00:00:00.000000Z"), JsonReason.TIMESTAMP),
         (record(level="warn"), JsonReason.LEVEL),
         (without("cluster_id"), JsonReason.CLUSTER),
@@ -76,6 +92,7 @@ def test_what_is_no_record(text: str) -> None:
         (record(allowed="true"), JsonReason.ALLOWED),
         (record(rule="Mine"), JsonReason.RULE),
         (record(rule="DefaultDeny"), JsonReason.CONTRADICTION),
+        (record(count=2), JsonReason.ROLL_UP),
     ],
 )
 def test_the_reason_names_the_key(text: str, reason: JsonReason) -> None:

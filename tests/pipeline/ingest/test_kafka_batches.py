@@ -37,7 +37,7 @@ def read(lines: Sequence[bytes], *cuts: int, piece: Piece = WHOLE, zone: tzinfo 
 
 
 def expected(lines: Sequence[bytes], reasons: Sequence[KafkaReason | None], zone: tzinfo) -> Result:
-    result = Result([], [])
+    result = Result([], [], [])
     for text, reason in zip(lines, reasons, strict=True):
         found = parse(text, "eu", zone)
         if reason is None:

@@ -79,6 +79,8 @@ def test_an_event_is_a_row(spark: "SparkSession", write_log: WriteLog) -> None:
         "reference_count": 4,
         "client_id": "app",
         "source": "jsonl",
+        "events": 1,
+        "last_timestamp": row.timestamp,
     }
 
 

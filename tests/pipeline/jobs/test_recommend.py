@@ -11,7 +11,7 @@ toolchain.require_spark()
 
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.pipeline.acls.policy import parse_policy
+from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs import recommend

@@ -11,7 +11,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.pipeline.acls.policy import parse_policy
+from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs import redundant, unused

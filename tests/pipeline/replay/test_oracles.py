@@ -7,6 +7,7 @@ otherwise: see `test_kafka_thinks_otherwise_of_names_that_begin_with_a_star`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -90,7 +91,15 @@ def all_rules() -> dict[str, Ruleset]:
     }
 
 
-COUNTS = {"realistic": 1_000_000, "prefixes": 1_000_000, "open": 1_000_000, "everything": 200_000}
+FEWER = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 4
+"""By what the numbers of questions are divided: at night there is time for 3,200,000."""
+
+COUNTS = {
+    "realistic": 1_000_000 // FEWER,
+    "prefixes": 1_000_000 // FEWER,
+    "open": 1_000_000 // FEWER,
+    "everything": 200_000 // FEWER,
+}
 """How many questions are asked of whom. Kafka's class reads all ACLs on ``*`` for each question."""
 
 
@@ -194,10 +203,7 @@ def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(positions, values)
 
 
-def test_3_200_000_decisions_are_those_of_kafkas_own_class(
-    spark: SparkSession, compared: Compared
-) -> None:
-    """A million questions each of three sets of ACLs; 200,000 of one that is full of ``*``."""
+def test_decisions_are_those_of_kafkas_own_class(spark: SparkSession, compared: Compared) -> None:
     rules = spark.sparkContext.broadcast({"ours": Rules(compared.sets["ours"])})
     marks = pa.array([MARKS[kind.value] for kind in RuleKind])
     kinds = pa.array([kind.value for kind in RuleKind])
@@ -239,7 +245,7 @@ def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared)
     named = F.array_contains(deciding, F.col("deciding_acl"))
     counts = {row[0]: row[1] for row in decided.groupBy(named).count().collect()}
     assert list(counts) == [True]
-    assert counts[True] > 5000
+    assert counts[True] > 5000 // FEWER
 
 
 def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(

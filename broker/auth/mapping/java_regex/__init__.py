@@ -4,10 +4,10 @@ What an expression matches here is what it matches in java.util.regex (Java 17 t
 refused when it is compiled (`RegexError`), or, in the rare cases where that depends on the text,
 when it is applied (`UndecidableError`).
 
-Like Java's, the engine backtracks. Expressions that could take exponentially long are refused, and
-so are texts beyond 1,000 characters; what remains is a polynomial whose degree is the number of
-quantifiers that can take the same text. So expressions must come from the operator, and texts from
-somebody who is vouched for: a certificate that a trusted CA has signed, a ticket of the KDC.
+Like Java's, the engine backtracks. Expressions that could take exponentially long are refused.
+What the others may have to do with a text is counted before it is matched, and a text is refused
+that could keep the engine, and so the broker, busy for more than some milliseconds. Expressions
+must come from the operator all the same.
 """
 
 from aclbroker.broker.auth.mapping.java_regex.cursor import RegexError

@@ -15,10 +15,12 @@ from itertools import product
 from typing import NamedTuple, TypeVar
 
 from aclbroker.broker.auth.mapping.java_regex.charset import EVERYTHING, SURROGATES, CharSet
+from aclbroker.broker.auth.mapping.java_regex.effort import Effort
 
 _T = TypeVar("_T")
 
-# A character that is repeated more often, or a group, is taken as repeated without limit.
+# A character that is repeated more often, or a group, is taken as repeated without limit; so is a
+# group within an expression of more states than the largest.
 _COPIES = 32
 _UNROLLED = 3
 _LARGEST = 300
@@ -47,13 +49,17 @@ class Automaton:
     def __init__(self) -> None:
         self._chars: list[CharSet] = []
         self._next: list[Counter[int]] = []
+        self._looked_at: set[int] = set()
 
     def char(self, chars: CharSet) -> Fragment:
         """One character."""
-        state = len(self._chars)
+        state = self._added(chars)
+        return Fragment(1, 1, Counter({state: 1}), Counter({state: 1}), 0)
+
+    def _added(self, chars: CharSet) -> int:
         self._chars.append(chars)
         self._next.append(Counter())
-        return Fragment(1, 1, Counter({state: 1}), Counter({state: 1}), 0)
+        return len(self._chars) - 1
 
     def anything(self) -> Fragment:
         """Any text, such as what a back reference matches."""
@@ -86,8 +92,10 @@ class Automaton:
 
     def repeated(self, part: Fragment, least: int, most: int | None) -> Fragment:
         """The part so many times. More often than once it must not be one that can be empty."""
-        if most is None or most > _UNROLLED:
+        if most is None or most > _UNROLLED or (most > 1 and len(self._chars) > _LARGEST):
             self._connect(part.last, part.first)
+        elif most > 1:
+            return self._unrolled([part, *(self._copy(part) for _ in range(1, most))], least)
         high = None if most is None or part.high is None else part.high * most
         return part._replace(
             low=part.low * least, high=high, empty=part.empty + (1 if least == 0 else 0)
@@ -97,12 +105,42 @@ class Automaton:
         """The character so many times."""
         if most is None or most > _COPIES:
             return self.repeated(self.char(chars), least, most)
+        return self._unrolled([self.char(chars) for _ in range(most)], least)
+
+    def _unrolled(self, copies: list[Fragment], least: int) -> Fragment:
+        """One copy after the other; those from ``least`` on may be missing."""
         tail = NOTHING
-        for index in reversed(range(most)):
-            tail = self._pair(self.char(chars), tail)
+        for index, copy in reversed([*enumerate(copies)]):
+            tail = self._pair(copy, tail)
             if index >= least:
                 tail = self.repeated(tail, 0, 1)
         return tail
+
+    def _copy(self, part: Fragment) -> Fragment:
+        """The part once more, which nothing must follow yet, with states of its own."""
+        states = set(part.first).union(*(_reached(each, self._after) for each in part.first))
+        new = {state: self._added(self._chars[state]) for state in sorted(states)}
+        for state, copy in new.items():
+            self._next[copy] = Counter({new[each]: n for each, n in self._next[state].items()})
+            if state in self._looked_at:
+                self._looked_at.add(copy)
+        first, last = (
+            Counter({new[state]: ways for state, ways in ends.items()})
+            for ends in (part.first, part.last)
+        )
+        return part._replace(first=first, last=last)
+
+    def _after(self, state: int) -> Iterable[int]:
+        return self._next[state]
+
+    def looked_ahead(self, part: Fragment) -> Fragment:
+        """The part as something to look at, from which no way leads on."""
+        self._looked_at.update(range(min(part.first, default=0), len(self._chars)))
+        return Fragment(0, 0, part.first, Counter(), 1)
+
+    def effort(self, whole: Fragment) -> Effort:
+        """What an engine that backtracks may have to do for the whole expression."""
+        return Effort(self._chars, self._next, whole.first)
 
     def _connect(self, last: Mapping[int, int], first: Mapping[int, int]) -> None:
         for state, ways in last.items():
@@ -111,7 +149,8 @@ class Automaton:
     def may_begin_inside_a_pair(self, whole: Fragment) -> bool:
         """Whether it can match nothing, or half of a character beyond U+FFFF, at its beginning."""
         return whole.low == 0 or any(
-            self._chars[state].overlaps(SURROGATES) for state in whole.first
+            self._chars[state].overlaps(SURROGATES)
+            for state in whole.first.keys() - self._looked_at
         )
 
     def is_ambiguous(self) -> bool:

@@ -13,13 +13,20 @@ _LAST_OF_UTF16_UNIT = "\uffff"
 
 
 LONGEST_TEXT = 1000
-"""How many characters a text may have. With it the documented rule with six `(.*?)` takes two
-seconds for the worst name; with twice as many it would take a minute.
+"""How many characters a text may have."""
+
+MOST_LOOKED_AT = 100_000
+"""How many characters of a text the engine may have to look at, those it looks at again included.
+
+To count them takes at most 15 ms, and the engine then a few. The documented rule with six `(.*?)`
+needs a few thousand for a name as authorities sign them.
 """
 
 
 class UndecidableError(Exception):
-    """The text is too long, or has characters that are two for Java where that may matter."""
+    """The text is too long, or could be matched in too many ways, or has characters that are two
+    for Java where that may matter.
+    """
 
 
 class JavaRegex:
@@ -44,6 +51,7 @@ class JavaRegex:
     def matches(self, text: str) -> bool:
         """Whether the expression matches all of the text, as Matcher.matches."""
         self._check(text)
+        self._refuse_effort(text)
         return self._whole.match(text) is not None
 
     def replace(self, text: str, replacement: Replacement, *, first_only: bool = False) -> str:
@@ -58,6 +66,10 @@ class JavaRegex:
                 break
         return "".join([*parts, text[end:]])
 
+    def _refuse_effort(self, text: str, position: int = 0, *, anywhere: bool = False) -> None:
+        if self._translation.effort.exceeds(MOST_LOOKED_AT, text, position, anywhere=anywhere):
+            raise UndecidableError("there are too many ways to match it; make the rule stricter")
+
     def _check(self, text: str) -> None:
         if len(text) > LONGEST_TEXT:
             raise UndecidableError(f"longer than {LONGEST_TEXT} characters")
@@ -70,8 +82,18 @@ class JavaRegex:
         Python's own loop differs: after an empty match it tries the same place again.
         """
         position = 0
+        searching = False
         while position <= len(text):
-            match = self._search.search(text, position)
+            match = None
+            if position == 0:
+                # Mostly it matches from the beginning, and there is nothing to search for.
+                self._refuse_effort(text)
+                match = self._search.match(text)
+            if match is None:
+                if not searching:
+                    self._refuse_effort(text, position, anywhere=True)
+                    searching = True
+                match = self._search.search(text, position)
             # To Java the second half of a surrogate pair is a place of its own.
             skipped_to = len(text) if match is None else match.start()
             if self._translation.may_begin_inside_a_pair:

@@ -15,6 +15,7 @@ from aclbroker.broker.auth.mapping.java_regex.automaton import NOTHING, Automato
 from aclbroker.broker.auth.mapping.java_regex.char_class import CharReader
 from aclbroker.broker.auth.mapping.java_regex.charset import EVERYTHING, LINE_TERMINATORS, CharSet
 from aclbroker.broker.auth.mapping.java_regex.cursor import Cursor
+from aclbroker.broker.auth.mapping.java_regex.effort import Effort
 from aclbroker.broker.auth.mapping.java_regex.syntax import (
     DIGITS,
     Flags,
@@ -38,7 +39,7 @@ class Translation(NamedTuple):
     `names` are the numbers of groups with a name. `repeated` are groups that a quantifier other
     than `?` repeats: what Java leaves in them is not always what they matched last. `looks_behind`
     and `may_begin_inside_a_pair` tell where characters beyond U+FFFF need care, which are two for
-    Java.
+    Java. `effort` counts what the engine may have to do with a text.
     """
 
     expression: str
@@ -47,6 +48,7 @@ class Translation(NamedTuple):
     repeated: frozenset[int]
     looks_behind: bool
     may_begin_inside_a_pair: bool
+    effort: Effort
 
 
 class _Node(NamedTuple):
@@ -71,6 +73,7 @@ def translate(pattern: str) -> Translation:
         frozenset(parser.repeated),
         parser.looks_behind,
         parser.automaton.may_begin_inside_a_pair(node.fragment),
+        parser.automaton.effort(node.fragment),
     )
 
 
@@ -227,7 +230,8 @@ class _Parser:
             self.looks_behind = True
             if node.fragment.low != node.fragment.high:
                 self.cursor.refuse("a lookbehind whose length is not fixed", start)
-        return _Node(f"{opening}{node.expression})")
+            return _Node(f"{opening}{node.expression})")
+        return _Node(f"{opening}{node.expression})", self.automaton.looked_ahead(node.fragment))
 
     def _repeated(self, read: Callable[[], _Node]) -> _Node:
         before = self.groups

@@ -16,7 +16,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.pipeline.acls.policy import (
+from aclbroker.broker.policy import (
     Policy,
     PolicyError,
     dump_policy,

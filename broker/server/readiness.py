@@ -1,0 +1,116 @@
+"""Whether the broker can do its work now, and if not, why: the page /readyz."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Final
+
+import structlog
+
+from aclbroker.broker.observability.http_listener import Page
+from aclbroker.broker.stores import AclStore, StoreError
+
+log = structlog.get_logger()
+
+PROBE_SECONDS: Final = 10.0
+"""The least time between two attempts to write to the store."""
+
+_ANSWER_SECONDS: Final = 5.0
+_KIND: Final = "readiness"
+
+
+class StoreProbe:
+    """Finds out whether the store can be written, by a change that leaves it as it is.
+
+    The record that is removed is never there. A store on disk commits that as it does any change.
+    """
+
+    def __init__(self, store: AclStore) -> None:
+        self._store = store
+        self._problem = ""
+        self._next = 0.0
+        self._attempt: asyncio.Task[None] | None = None
+
+    async def problem(self) -> str:
+        """Return why the store cannot be written; "" if it can be, or could be a moment ago."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._next and (self._attempt is None or self._attempt.done()):
+            self._next = now + PROBE_SECONDS
+            self._attempt = asyncio.create_task(self._write())
+        if self._attempt is not None:
+            await asyncio.wait([self._attempt], timeout=_ANSWER_SECONDS)
+            if not self._attempt.done():
+                return f"the store has not answered for {_ANSWER_SECONDS:g} seconds or more"
+        return self._problem
+
+    async def _write(self) -> None:
+        before = self._problem
+        try:
+            await self._store.apply_records(_KIND, {}, ("probe",))
+        except StoreError as error:
+            self._problem = str(error)
+            if not before:
+                log.error("store cannot be written", reason=self._problem)
+        else:
+            self._problem = ""
+            if before:
+                log.warning("store can be written again")
+
+
+class Readiness:
+    """What is asked whether the broker is ready; until ``started`` and from ``stopping`` it is not.
+
+    A problem is a text, "" where there is none.
+    """
+
+    def __init__(self) -> None:
+        self._waits_for = "the ACLs are not loaded yet"
+        self._store: StoreProbe | None = None
+        self._audit: Callable[[], str] = str
+        self._remark: Callable[[], str] = str
+
+    def started(
+        self,
+        store: AclStore | None,
+        audit: Callable[[], str] = str,
+        remark: Callable[[], str] = str,
+    ) -> None:
+        """Note that the ACLs are loaded and the listeners open.
+
+        ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
+        the operator should know, though the broker is ready.
+        """
+        self._waits_for = ""
+        self._store = None if store is None else StoreProbe(store)
+        self._audit = audit
+        self._remark = remark
+
+    def stopping(self) -> None:
+        """Note that the broker is about to end."""
+        self._waits_for = "the broker is stopping"
+
+    async def problems(self) -> Sequence[str]:
+        """Return why the broker is not ready; nothing if it is."""
+        if self._waits_for:
+            return [self._waits_for]
+        stored = "" if self._store is None else await self._store.problem()
+        return [problem for problem in (stored, self._audit()) if problem]
+
+    async def page(self) -> Page:
+        """Return the page /readyz: 200, with a remark if there is one; or 503, a problem a line."""
+        problems = await self.problems()
+        if problems:
+            return Page(_lines(problems), HTTPStatus.SERVICE_UNAVAILABLE)
+        remark = self._remark()
+        return Page(_lines(["ready", remark] if remark else ["ready"]))
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return "".join(f"{text}\n" for text in texts)
+
+
+async def alive() -> Page:
+    """Return the page /healthz, which is there as long as the event loop turns."""
+    return Page("alive\n")

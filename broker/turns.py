@@ -1,0 +1,211 @@
+"""Who works when: the work of requests takes turns, so that no client keeps the others waiting.
+
+Work that is done before its turn is over is done at once, as nearly all is. All other work waits
+for its next turn, and others are served before that. Turns go round among principals and not among
+connections or requests, and each principal's requests are worked on one after the other: whoever
+sends many gets no more than whoever sends one. Only a few principals' requests are worked on at a
+time, because each keeps memory until it is answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from time import perf_counter
+from typing import Any, Final, TypeVar
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from aclbroker.turns import pause_with
+
+_TURN_SECONDS: Final = 0.005
+"""How long a turn is; what is at work then goes on for some entries more."""
+
+_PRINCIPALS_AT_ONCE: Final = 4
+_IDLE_WORKERS: Final = 8
+
+
+_PAUSED: Final = object()
+"""What a worker says whose turn is over."""
+
+_DONE: Final = object()
+"""What a worker says whose work is done, well or not; `Worker.taken` has the outcome."""
+
+T = TypeVar("T")
+
+
+class Worker(greenlet):  # type: ignore[misc] # greenlet is not typed
+    """Does one piece of work after the other, each in as many turns as it takes.
+
+    ``switch(function, args)`` begins a piece of work. It returns what the worker says: `_DONE`,
+    `_PAUSED`, or an awaitable whose result the work needs. After `_PAUSED`, ``switch()`` continues;
+    after an awaitable, ``switch(result)``, or ``throw`` with what it raised.
+    """
+
+    def __init__(self, turns: Turns) -> None:
+        super().__init__()
+        self.turns = turns
+        self.caller = getcurrent()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    def run(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+        """Work on and on, until the work is given up; greenlet calls this."""
+        while True:
+            try:
+                self._result = function(*args)
+            except GreenletExit:
+                return  # Nobody wants the work any more.
+            except BaseException as error:  # noqa: BLE001 # raised again where the work is taken
+                self._error = error
+            function, args = self.caller.switch(_DONE)
+
+    def taken(self) -> Any:
+        """Return the result of work that is done; raise what it raised."""
+        result, self._result = self._result, None
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        return result
+
+
+def wait(awaitable: Awaitable[T]) -> T:
+    """Return the result of an awaitable, or raise what it raises; others work meanwhile.
+
+    Raises RuntimeError outside of `Turns.run`, where nobody can await it.
+    """
+    worker = getcurrent()
+    if not isinstance(worker, Worker):
+        raise RuntimeError("only work that Turns.run has begun can wait")
+    result: T = worker.caller.switch(awaitable)
+    return result
+
+
+def _pause() -> None:
+    worker = getcurrent()
+    if isinstance(worker, Worker) and worker.turns.is_over():
+        worker.caller.switch(_PAUSED)
+
+
+pause_with(_pause)
+
+
+async def _waited_for(awaitable: Awaitable[Any], worker: Worker) -> Any:
+    """Give a worker what it waits for, whether or not that is cancelled; return what it says."""
+    task = asyncio.ensure_future(awaitable)
+    while not task.done():
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+    try:
+        result = task.result()
+    except BaseException as error:  # noqa: BLE001 # it is for the work to handle
+        return worker.throw(error)
+    return worker.switch(result)
+
+
+class Turns:
+    """Runs work of principals in turns, on the event loop that is running when it first pauses.
+
+    ``clock`` returns seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+        self._clock = clock
+        self._over_at: float | None = None
+        self._idle: list[Worker] = []
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._at_work: deque[str] = deque()
+        self._outside: deque[str] = deque()
+        self._gives_turns = False
+
+    def is_over(self) -> bool:
+        """Return whether the turn is over.
+
+        It begins when this is first asked, and is shared by all that works before the event loop
+        gets to its other tasks.
+        """
+        if self._over_at is None:
+            try:
+                asyncio.get_running_loop().call_soon(self._begin_anew)
+            except RuntimeError:
+                return False  # Without a loop there are no others.
+            self._over_at = self._clock() + _TURN_SECONDS
+            return False
+        return self._clock() >= self._over_at
+
+    def run(self, principal: str, function: Callable[..., Any], *args: Any) -> Any | Awaitable[Any]:
+        """Return what a function returns, or an awaitable of that if it does not return at once.
+
+        In the function `pause` and `wait` may be called. Raises what it raises.
+        """
+        worker = self._idle.pop() if self._idle else Worker(self)
+        said = worker.switch(function, args)
+        if said is _DONE:
+            return self._outcome(worker)
+        return self._continued(principal, worker, said)
+
+    async def _continued(self, principal: str, worker: Worker, said: Any) -> Any:
+        """Work on until all is done; cancelling ends work that has waited for nothing yet.
+
+        What work waits for can be a change. It is carried out, and reported, whoever has gone away.
+        """
+        is_new, may_end = True, True
+        while said is not _DONE:
+            if said is _PAUSED:
+                try:
+                    await self._next_turn(principal, is_new=is_new)
+                except asyncio.CancelledError:
+                    if may_end:
+                        worker.throw(GreenletExit())
+                        raise
+                is_new = False
+                said = worker.switch()
+            else:
+                may_end = False
+                said = await _waited_for(said, worker)
+        return self._outcome(worker)
+
+    async def _next_turn(self, principal: str, *, is_new: bool) -> None:
+        """Wait for a turn. Work that has begun comes before what its principal asked for later."""
+        loop = asyncio.get_running_loop()
+        turn: asyncio.Future[None] = loop.create_future()
+        if principal not in self._waiting:
+            self._waiting[principal] = deque()
+            self._outside.append(principal)
+        if is_new:
+            self._waiting[principal].append(turn)
+        else:
+            self._waiting[principal].appendleft(turn)
+        if not self._gives_turns:
+            self._gives_turns = True
+            loop.call_soon(self._give_turn)
+        await turn
+
+    def _give_turn(self) -> None:
+        """Give a turn to the next of the principals at work, as long as anybody waits for one."""
+        while len(self._at_work) < _PRINCIPALS_AT_ONCE and self._outside:
+            self._at_work.append(self._outside.popleft())
+        self._gives_turns = bool(self._at_work)
+        if not self._gives_turns:
+            return
+        # What is given a turn has it before this is called again.
+        principal = self._at_work.popleft()
+        waiting = self._waiting[principal]
+        while waiting and waiting[0].done():
+            waiting.popleft()  # whoever asked is gone
+        if waiting:
+            self._at_work.append(principal)
+            waiting.popleft().set_result(None)
+        else:
+            del self._waiting[principal]
+        asyncio.get_running_loop().call_soon(self._give_turn)
+
+    def _begin_anew(self) -> None:
+        self._over_at = None
+
+    def _outcome(self, worker: Worker) -> Any:
+        if len(self._idle) < _IDLE_WORKERS:
+            self._idle.append(worker)
+        return worker.taken()

@@ -1,0 +1,173 @@
+"""What README and docs tell people to type, held to the parser and to the table of settings."""
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aclbroker.broker.config import load
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.names import is_known
+from aclbroker.cli.arguments import command_parser
+from aclbroker.pipeline.jobs import JOBS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+# What others read: Kafka's tools, clients' files, and Spark.
+OF_OTHERS = re.compile(r"\b(kafka-[a-z-]+\.sh|spark-submit|git|openssl|make|docker|pip)\b")
+OF_CLIENTS = re.compile(r"^(security\.protocol|sasl\.mechanism)=", re.MULTILINE)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|((?:^    [^\n]*\n|^\n)+)", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"(?<![\w/-])--[a-z][a-z-]*")
+SETTING = re.compile(r"(?<![\w./-])(aclbroker(?:\.[a-z]+)+)(?![\w:*-]|\.[A-Z_*])")
+LOGGERS = frozenset({"aclbroker.audit"})
+MODULES = (
+    "aclbroker.broker.",
+    "aclbroker.pipeline",
+    "aclbroker.protocol",
+    "aclbroker.cli",
+    "aclbroker.db",
+)
+
+Spot = tuple[str, str]
+
+
+def parser_of(*words: str) -> argparse.ArgumentParser:
+    """Return the parser of a command such as ``audit denials``; raises KeyError without one."""
+    parser = command_parser(words)
+    for word in words:
+        [actions] = [
+            each for each in parser._actions if isinstance(each, argparse._SubParsersAction)
+        ]
+        parser = actions.choices[word]
+    return parser
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the options of a command and of the commands within it."""
+    found: set[str] = set()
+    for action in parser._actions:
+        found.update(action.option_strings)
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                found |= options_of(inner)
+    return found
+
+
+def words_of(line: str) -> list[str]:
+    """Return the words of a usage line as one of the commands that it stands for."""
+    line = re.sub(r"\[[A-Z=]*\](?=[A-Z])", "", line)  # [CLUSTER=]FILE
+    line = line.partition(" > ")[0]
+    words = shlex.split(re.sub(r"[][]|\.\.\.", " ", line), comments=True)
+    first = [word.partition("|")[0] for word in words if word != "\\"]
+    return [{"COUNT": "4096", "name=value": "node.id=7"}.get(word, word) for word in first]
+
+
+def commands() -> Iterator[Spot]:
+    """Every line of a block that calls aclbroker, with those that continue it."""
+    for document in DOCUMENTS:
+        for block in BLOCK.finditer(document.read_text()):
+            text = re.sub(r"\\\n\s*", "", block[2] or block[3] or "")
+            for line in text.splitlines():
+                call = re.match(r"\s*(?:\$ )?(?:\.venv/bin/)?aclbroker (.+)", line)
+                if call and block[1] not in ("properties", "yaml"):
+                    yield document.name, call[1]
+
+
+def spans() -> Iterator[Spot]:
+    """Every piece of code within a paragraph or a table that is not another program's."""
+    for document in DOCUMENTS:
+        text = BLOCK.sub("\n", document.read_text())
+        for span in re.findall(r"(?<!`)`([^`]+)`(?!`)", text):
+            if not OF_OTHERS.search(span):
+                yield document.name, " ".join(span.split())
+
+
+COMMANDS = list(dict.fromkeys(commands()))
+SPANS = list(dict.fromkeys(spans()))
+
+
+def test_the_pages_have_commands_and_options_to_look_at():
+    assert len(COMMANDS) >= 10
+    assert sum("--" in span for _, span in SPANS) >= 20
+
+
+@pytest.mark.parametrize(("document", "line"), COMMANDS, ids=lambda each: each[:60])
+def test_every_documented_command_is_parsed(document: str, line: str):
+    words = words_of(line)
+    if "..." not in line.replace("...]", ""):
+        command_parser(words).parse_args(words)
+        return
+    first = next(index for index, word in enumerate(words) if word.startswith("--"))
+    assert set(OPTION.findall(line)) <= options_of(parser_of(*words[:first]))
+
+
+@pytest.mark.parametrize(
+    ("document", "span"),
+    [(document, span) for document, span in SPANS if re.match(r"aclbroker [a-z]", span)],
+)
+def test_every_command_named_in_a_paragraph_exists(document: str, span: str):
+    words = [word for word in words_of(span)[1:] if word.islower() and "-" not in word[:1]]
+    parser_of(*words)
+
+
+@pytest.mark.parametrize(
+    ("document", "span"), [each for each in SPANS if OPTION.search(each[1])], ids=str
+)
+def test_every_documented_option_exists(document: str, span: str):
+    known = options_of(command_parser(["audit"]))
+    assert set(OPTION.findall(span)) <= known
+
+
+def test_every_option_on_the_page_of_jobs_is_one_of_its_job():
+    sections = re.split(r"^## ", (ROOT / "docs" / "audit-jobs.md").read_text(), flags=re.MULTILINE)
+    assert {section.partition(":")[0] for section in sections[1:]} == JOBS.keys() - {"ingest"}
+    for section in sections[1:]:
+        job = section.partition(":")[0]
+        spans = re.findall(r"`(--[^`]+)`", section)
+        named = {option for span in spans for option in OPTION.findall(span)}
+        assert named <= options_of(parser_of("audit", job)), job
+
+
+def test_the_table_of_jobs_tells_what_each_of_them_needs():
+    page = (ROOT / "docs" / "audit-analysis.md").read_text().partition("## Jobs")[2]
+    rows = re.findall(r"^\| `([a-z-]+)` \| .* \|([^|]*)\|$", page, re.MULTILINE)
+    needs = {job: re.findall(r"`--([a-z]+)`", needed) for job, needed in rows}
+    for name, job in JOBS.items():
+        assert needs[name] == list(job.needs), name
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_every_documented_setting_of_ours_exists(path: Path):
+    found = {name for name in SETTING.findall(path.read_text()) if not name.startswith(MODULES)}
+    assert found - LOGGERS <= DEFINITIONS.keys()
+
+
+def test_every_setting_that_the_program_names_exists():
+    """In error messages, answers to clients and help."""
+    for folder in ("broker", "pipeline", "src/aclbroker/cli"):
+        for path in (ROOT / folder).rglob("*.py"):
+            names = set(SETTING.findall(path.read_text()))
+            unknown = {name for name in names if not name.startswith(MODULES)} - DEFINITIONS.keys()
+            assert not {name for name in unknown if name.count(".") > 1}, path
+
+
+def test_every_setting_in_a_block_of_properties_is_kafkas_or_ours():
+    """Of brokers' files: a client's has settings that a broker's has not."""
+    for document in DOCUMENTS:
+        for block in BLOCK.finditer(document.read_text()):
+            if block[1] != "properties" or re.search(OF_CLIENTS, block[2]):
+                continue
+            names = re.findall(r"^([\w.]+)=", block[2].replace("\\\n", ""), re.MULTILINE)
+            for name in names:
+                assert is_known(name), (document.name, name)
+
+
+def test_the_example_listens_on_this_machine_and_uses_the_store_of_the_readme():
+    config = load(str(ROOT / "examples" / "server.properties"))
+    assert [listener.host for listener in config.listeners] == ["127.0.0.1"]
+    assert config.store == "sqlite:///aclbroker.db"
+    assert "`aclbroker.db`" in (ROOT / "README.md").read_text()

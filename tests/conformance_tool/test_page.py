@@ -1,0 +1,35 @@
+"""docs/conformance.md can be followed: its commands and files are all that is needed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.conformance_tool.examples import CATALOG, conformance, to
+from tests.conftest import StartBroker
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "conformance.md").read_text()
+
+
+def properties(text: str) -> dict[str, str]:
+    lines = text.replace("\\\n", "").splitlines()
+    pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def test_the_suite_runs_with_what_the_page_and_the_command_print(
+    start_broker: StartBroker, tmp_path: Path
+):
+    printed = conformance("catalog")
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert properties(printed.stdout) == CATALOG
+    example = properties((ROOT / "examples" / "server.properties").read_text())
+    here = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "aclbroker.store": "memory:"}
+    broker = start_broker({**properties(printed.stdout), **example, **here})
+    [client] = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
+    file = tmp_path / "suite.properties"
+    file.write_text(client)
+    address = broker.listeners["SASL_PLAINTEXT"]
+    ended = conformance("compare", *to(address, str(file)), "--yes")
+    assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -1,0 +1,91 @@
+"""Records of changes: in each form, at each level, and whatever the limit if they were made."""
+
+import asyncio
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.config import load
+from aclbroker.broker.observability import logs
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.audit_changes import Change
+from tests.observability.auditing import Audited, asked
+
+
+def changes(count: int, error: str = "NONE") -> Iterator[Change]:
+    return (Change("DELETE_ACL", {"acl": {"resource_name": f"{n}"}}, error) for n in range(count))
+
+
+@pytest.mark.parametrize(("level", "number"), [("off", 0), ("denied", 1), ("all", 1), ("trace", 1)])
+def test_changes_are_recorded_at_every_level_but_off(tmp_path: Path, level: str, number: int):
+    audited = Audited(tmp_path, level=level)
+    audited.audit.changed(asked(), changes(1))
+    audited.audit.close()
+    assert len(audited.lines() if audited.path.exists() else []) == number
+
+
+def test_what_was_changed_is_recorded_whatever_the_limit_and_attempts_within_it(tmp_path: Path):
+    audited = Audited(tmp_path, max_bytes_per_second=1024)
+    audited.audit.changed(asked(), changes(300))
+    audited.audit.changed(asked(), changes(300, "UNKNOWN_SERVER_ERROR"))
+    audited.now += 100
+    audited.audit.changed(asked(), changes(1, "UNKNOWN_SERVER_ERROR"))
+    lines = audited.closed()
+    ends = [line["error"] for line in lines if line["event"] == "change"]
+    assert (ends.count("NONE"), ends.count("UNKNOWN_SERVER_ERROR")) == (300, 1)
+    [told] = [line for line in lines if line["event"] == "left_out"]
+    assert (told["failed_changes"], told["denied"], told["allowed"]) == (300, 0, 0)
+
+
+async def test_many_changes_are_written_in_turns_and_in_order(tmp_path: Path):
+    audited = Audited(tmp_path)
+    audited.audit.start()
+    audited.audit.changed(asked(), changes(1000))
+    audited.audit.changed(asked("User:bob"), changes(1))
+    assert len(audited.lines()) == 100
+    async with asyncio.timeout(60):
+        while len(audited.lines()) < 1001:
+            await asyncio.sleep(0.01)
+    names = [line["acl"]["resource_name"] for line in audited.lines()]
+    assert names == [*map(str, range(1000)), "0"]
+    assert audited.closed()[-1]["principal"] == "User:bob"
+
+
+def test_kafkas_form_has_changes_by_a_logger_of_their_own(tmp_path: Path):
+    audited = Audited(tmp_path, format="kafka")
+    context = asked(client_id="x\n[2026-11-21 00:00:00,000] \u2028")
+    audited.audit.changed(context, changes(1))
+    audited.audit.close()
+    [line] = audited.path.read_text().splitlines()
+    found = re.fullmatch(r"\[[-0-9 :,]{23}\] INFO (\{.*\}) \(aclbroker\.audit\)", line)
+    assert found is not None
+    assert json.loads(found[1])["client_id"] == context.client_id
+
+
+@pytest.mark.parametrize("form", ["console", "json"])
+def test_without_a_file_changes_stand_among_the_lines_of_the_log(form: str):
+    stream = io.StringIO()
+    audit = Audit(load(None, {}), "cluster-1", logs.configure("error", form, stream))
+    audit.changed(asked(), changes(1))
+    [line] = stream.getvalue().splitlines()
+    expected = " change cluster_id=cluster-1 " if form == "console" else '"event":"change"'
+    assert expected in line
+
+
+def test_all_principals_and_long_texts_are_told_as_in_decisions(tmp_path: Path):
+    session = Session(("User:alice", "Group:" + "g" * 2000), "::1", "SSL")
+    context = asked(client_id="c" * 300)._replace(session=session)
+    message = "m" * 1000
+    audited = Audited(tmp_path)
+    change = Change("CREATE_ACL", {"acl": {"resource_name": "r" * 300}}, "INVALID_REQUEST", message)
+    audited.audit.changed(context, [change])
+    [line] = audited.closed()
+    assert line["principals"] == ["User:alice", "Group:" + "g" * 1018]
+    assert line["acl"] == {"resource_name": "r" * 256, "shortened": {"resource_name": 300}}
+    assert line["error_message"] == "m" * 256
+    assert line["shortened"] == {"client_id": 300, "error_message": 1000}

@@ -1,0 +1,253 @@
+"""However long a request is, other clients have their turns: in each step, for each array."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import dataclasses
+import io
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config import load
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import configure
+from aclbroker.broker.server import dispatch as dispatching
+from aclbroker.broker.server.dispatch import answer_frame, dispatch
+from aclbroker.broker.turns import Turns, Worker, wait
+from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.wire import request_frame
+from aclbroker.turns import in_turns, pause
+from tests.gate.requests import filled
+from tests.gate.rights import everything, nothing, services
+
+ENTRIES = 5000
+MOST_LINES = 4500
+"""How many lines of Python may run between two pauses: fewer than there are entries.
+
+Before the clock is looked at, 16 entries are gone through, and up to 200 lines work on each.
+"""
+
+RECORDED = 10_000
+"""How many more run for changes of ACLs: a hundred at once are written to the audit log."""
+
+SESSION = Session(("User:alice",), "127.0.0.1", "SASL_PLAINTEXT", "SASL_PLAINTEXT")
+
+
+class Always(Turns):
+    """Turns that are over whenever that is asked."""
+
+    def is_over(self) -> bool:
+        return True
+
+
+def arrays(item: Any) -> Iterator[list[Any]]:
+    """All arrays of a message, the inner ones of their first entries too."""
+    for field in dataclasses.fields(item):
+        value = getattr(item, field.name)
+        for entry in value[:1] if isinstance(value, list) else (value,):
+            if dataclasses.is_dataclass(entry):
+                yield from arrays(entry)
+        if isinstance(value, list) and value:
+            yield value
+
+
+def multiply(array: list[Any]) -> None:
+    """Give an array many entries, all with other names."""
+    [first] = array
+    for number in range(1, ENTRIES):
+        entry = copy.copy(first)
+        if isinstance(entry, str):
+            entry = f"topic-{number}"
+        elif dataclasses.is_dataclass(entry):
+            for field in dataclasses.fields(entry):
+                if isinstance(getattr(entry, field.name), str):
+                    setattr(entry, field.name, f"topic-{number}")
+        array.append(entry)
+
+
+def long_requests() -> Iterator[Any]:
+    for key in APIS:
+        count = len(list(arrays(filled(key, ["topic"]))))
+        for position in range(count):
+            yield pytest.param(key, position, id=f"{APIS[key].name}-{position}")
+
+
+class Lines:
+    """Counts the lines that workers run between two pauses."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.most = 0
+        self._count = 0
+        switch = Worker.switch
+        lines = self
+
+        def switched(worker: Worker, *args: Any) -> Any:
+            lines._count = 0
+            said = switch(worker, *args)
+            if isinstance(worker.turns, Always):
+                lines.most = max(lines.most, lines._count)
+            return said
+
+        monkeypatch.setattr(Worker, "switch", switched)
+
+    def traced(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, whose lines are counted in the worker that calls it."""
+
+        def trace(_frame: Any, event: str, _arg: Any) -> Any:
+            if event == "line":
+                self._count += 1
+            return trace
+
+        def called(*args: Any) -> Any:
+            sys.settrace(trace)
+            try:
+                return function(*args)
+            finally:
+                sys.settrace(None)
+
+        return called
+
+
+@contextlib.asynccontextmanager
+async def running(rights: Any) -> AsyncIterator[Services]:
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    made = services(rights, Catalog({"topic": 2}, ["topic"]), audit)
+    assert made.authorizer is not None
+    await made.authorizer.start()
+    audit.start()
+    yield dataclasses.replace(made, turns=Always())
+    audit.close()
+    await made.authorizer.close()
+
+
+@pytest.mark.parametrize(("key", "position"), list(long_requests()))
+async def test_no_step_of_a_long_request_goes_through_it_in_one_turn(
+    key: int, position: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = filled(key, ["topic"])
+    multiply(list(arrays(request))[position])
+    frame = request_frame(APIS[key], APIS[key].versions[-1], 1, "client", request)[4:]
+    lines = Lines(monkeypatch)
+    for rights in (nothing, everything):
+        # What is compiled at first use is compiled before the lines are counted.
+        for function in (answer_frame, lines.traced(answer_frame)):
+            monkeypatch.setattr(dispatching, "answer_frame", function)
+            async with running(rights) as parts:
+                answering = dispatch(parts, SESSION, frame)
+                with contextlib.suppress(ProtocolError):
+                    if isinstance(answering, Awaitable):
+                        await answering
+    changes = key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
+    assert lines.most < MOST_LINES + RECORDED * changes
+
+
+async def test_principals_take_turns_and_each_ones_requests_come_one_after_the_other() -> None:
+    turns, done = Always(), []
+
+    def work(name: str, size: int) -> None:
+        for number in in_turns(range(size)):
+            if number % 100 == 0:
+                done.append(name)
+
+    works = [("a", "a1", 1000), ("a", "a2", 200), ("b", "b", 400)]
+    begun = [turns.run(principal, work, name, size) for principal, name, size in works]
+    await asyncio.gather(*begun)
+
+    of_a = [name for name in done if name != "b"]
+    assert of_a == ["a1"] * 10 + ["a2"] * 2
+    # b, who asked last, is done when a has had as many turns, and not when all of a's work is done.
+    assert done[-1] == "a2"
+    assert done.index("a2") > 8 > done.index("b")
+    assert "b" not in done[9:]
+
+
+def test_without_an_event_loop_there_is_nobody_to_take_turns_with() -> None:
+    assert Turns().run("a", lambda: sum(in_turns(range(1000)))) == 499_500
+
+
+async def test_short_work_is_done_at_once_and_raises_what_it_raises() -> None:
+    turns = Turns()
+    assert turns.run("a", lambda: "done") == "done"
+    with pytest.raises(ZeroDivisionError):
+        turns.run("a", lambda: 1 / 0)
+    assert turns.run("a", lambda: "done") == "done"
+
+
+async def test_work_can_wait_and_gets_what_it_waited_for_or_its_error() -> None:
+    turns = Turns()
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        raise OSError("disk full")
+
+    def waits() -> str:
+        try:
+            wait(fail())
+        except OSError as error:
+            return wait(asyncio.sleep(0, f"saw {error}"))
+        return "saw nothing"
+
+    assert await turns.run("a", waits) == "saw disk full"
+
+
+def test_only_work_in_turns_can_wait() -> None:
+    coroutine = asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="only work"):
+        wait(coroutine)
+    coroutine.close()
+
+
+async def test_work_that_nobody_wants_any_more_ends_where_it_pauses() -> None:
+    turns, steps = Always(), []
+
+    def work() -> None:
+        for number in in_turns(range(1000)):
+            steps.append(number)
+
+    task = asyncio.ensure_future(turns.run("a", work))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(steps) < 100
+    assert await asyncio.wait_for(turns.run("a", lambda: wait(asyncio.sleep(0, 1))), 10) == 1
+
+
+async def test_a_change_that_has_begun_is_carried_out_though_nobody_waits_for_it() -> None:
+    turns, begun, changed = Always(), asyncio.Event(), []
+    may_end = asyncio.Event()
+
+    async def change() -> None:
+        begun.set()
+        await may_end.wait()
+
+    def work() -> None:
+        wait(change())
+        for _ in in_turns(range(100)):
+            pass
+        changed.append("told")
+
+    task = asyncio.ensure_future(turns.run("a", work))
+    await begun.wait()
+    task.cancel()
+    await asyncio.sleep(0)
+    task.cancel()
+    may_end.set()
+    await task
+    assert changed == ["told"]
+
+
+def test_a_list_is_gone_through_from_beginning_to_end_however_long_it_is() -> None:
+    for size in (0, 1, 16, 17, 1000):
+        assert list(in_turns(range(size))) == list(range(size))
+        assert list(in_turns(dict.fromkeys(range(size)))) == list(range(size))
+    pause()
