@@ -14,7 +14,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, cast
 
 import structlog
 
@@ -25,8 +25,11 @@ from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.stalls import StallMonitor
-from aclbroker.broker.server.accounts import LARGE, Accounts
+from aclbroker.broker.server.accounts import Accounts
+from aclbroker.broker.server.answer_writer import AnswerWriter
 from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
+from aclbroker.broker.server.holdings import Holdings
+from aclbroker.broker.server.registry import Registry
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import FrameReader
 
@@ -35,36 +38,6 @@ log = structlog.get_logger()
 _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768
 _READ_AHEAD: Final = 65_536
-_PIECE: Final = 262_144
-"""How much of an answer is written, and perhaps encrypted, before others have their turn."""
-
-
-class OpenConnection(Protocol):
-    """An open connection: the peer's address as ACLs name it, and how to end it."""
-
-    host: str
-
-    def stop(self) -> None:
-        """Answer the request at work, if there is one, and close."""
-
-    def abort(self) -> None:
-        """Close at once."""
-
-    def give_way(self, why: str) -> None:
-        """Close: there are too many, and of those not authenticated this is the oldest."""
-
-
-class Registry(Protocol):
-    """Keeps the connections of a listener."""
-
-    def opened(self, connection: OpenConnection) -> None:
-        """Add a connection that was accepted."""
-
-    def authenticated(self, connection: OpenConnection) -> None:
-        """Note that the client of a connection has authenticated."""
-
-    def closed(self, connection: OpenConnection) -> None:
-        """Remove a connection; another may have its place."""
 
 
 class Limits(NamedTuple):
@@ -114,16 +87,9 @@ class Connection(asyncio.Protocol):
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None
-        self._accounts = accounts
         self._stalls = stalls
-        self._account = accounts.of_strangers
-        self._reserved = 0  # for the request that arrives
-        self._at_work = 0  # for the one that is answered
-        self._unsent: memoryview | None = None  # of an answer
-        self._unsent_size = 0  # of the whole answer
-        self._lacks_room = False
+        self._holdings = Holdings(accounts, self._work_soon)
         self._awaits_turn = False
-        self._writable = True
         self._reading = True
         self._ended = False
         self._stopping = False
@@ -136,6 +102,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to authenticate the peer; without SASL that is complete at once."""
         self._transport = cast(asyncio.Transport, transport)
+        self._answers = AnswerWriter(self._transport, self._holdings, self._work)
         self._active_at = self._loop.time()
         self._registry.opened(self)
         if self._limits.idle_seconds < math.inf:
@@ -160,20 +127,19 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Note that the client will send no more; keep the connection until it is answered."""
         self._ended = True
-        return self._awaits_turn or self._answering is not None or self._unsent is not None
+        return self._awaits_turn or self._is_at_work
 
     def pause_writing(self) -> None:
         """Stop answering: the client does not read its answers."""
-        self._writable = False
+        self._answers.pause()
 
     def resume_writing(self) -> None:
         """Continue: the client has read its answers."""
         self._active_at = self._loop.time()
-        self._writable = True
-        if self._unsent is None:
+        was_at_work = self._answers.is_at_work
+        self._answers.resume()
+        if not was_at_work:
             self._work()
-        else:
-            self._send()
 
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up: the connection is gone. A change that has begun is still carried out."""
@@ -181,7 +147,8 @@ class Connection(asyncio.Protocol):
         if self._answering is not None:
             # Later, so that what it waits for has begun, and is carried out.
             self._loop.call_soon(self._answering.cancel)
-        self._give_back_all()
+        self._answers.discard()
+        self._holdings.give_back_all()
         for timer in (self._idle_timer, self._login_timer):
             if timer is not None:
                 timer.cancel()
@@ -193,7 +160,7 @@ class Connection(asyncio.Protocol):
     def stop(self) -> None:
         """Answer the request at work, if there is one, and close."""
         self._stopping = True
-        if self._answering is None and self._unsent is None:
+        if not self._is_at_work:
             self._transport.close()
 
     def abort(self) -> None:
@@ -216,7 +183,7 @@ class Connection(asyncio.Protocol):
         frames = self._frames
         try:
             while self._ready() and (frame := frames.next_frame()) is not None:
-                self._at_work, self._reserved = self._reserved, 0
+                self._holdings.request_begins()
                 began = perf_counter()
                 session = self._lasting_session
                 if session is None:
@@ -225,7 +192,7 @@ class Connection(asyncio.Protocol):
                     answer = dispatch(self._services, session, frame)
                 self._stalls.worked(began, session or self.host, frame)
                 if isinstance(answer, bytes):
-                    self._answered_one()
+                    self._holdings.request_ends()
                     answers.append(answer)
                     size += len(frame) + len(answer)
                 else:
@@ -239,15 +206,21 @@ class Connection(asyncio.Protocol):
         except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
             self._tell(self._log.exception, "request failed; connection closed")
             self._stopping = True
-        self._write(answers)
+        self._answers.write(answers)
         self._close_if_done()
         if frames.buffered or not self._reading:
-            self._reserve()
+            if not self._stopping:
+                # A connection that ends reads no more: what it took now, nobody would give back.
+                self._holdings.reserve(frames.announced)
             self._throttle_reading()
+
+    @property
+    def _is_at_work(self) -> bool:
+        return self._answering is not None or self._answers.is_at_work
 
     def _close_if_done(self) -> None:
         is_done = self._stopping or (self._ended and not self._awaits_turn)
-        if is_done and self._answering is None and self._unsent is None:
+        if is_done and not self._is_at_work:
             self._transport.close()
 
     def _malformed(self, reason: str) -> None:
@@ -261,11 +234,10 @@ class Connection(asyncio.Protocol):
     def _ready(self) -> bool:
         return (
             self._answering is None
-            and self._writable
+            and self._answers.is_ready
             and not self._awaits_turn
             and not self._stopping
-            and self._unsent is None
-            and not (self._account.is_full and self._must_wait_for_room())
+            and not self._holdings.must_wait()
         )
 
     def _await_turn(self) -> None:
@@ -276,6 +248,9 @@ class Connection(asyncio.Protocol):
     def _take_turn(self) -> None:
         self._awaits_turn = False
         self._work()
+
+    def _work_soon(self) -> None:
+        self._loop.call_soon(self._work)
 
     def _answer_unless_expired(self, frame: bytes) -> bytes | Awaitable[bytes]:
         """Answer a request of a client that authenticates, or of a session that may expire."""
@@ -320,10 +295,7 @@ class Connection(asyncio.Protocol):
         if session is None:
             return
         self._log = self._log.bind(principal=session.principals[0])
-        account = self._accounts.of(session.principals[0])
-        if account is not self._account:
-            self._give_back_all()
-            self._account = account
+        self._holdings.belong_to(session.principals[0])
         self._frames.limit = self._limits.request_bytes
         if not self._authentication.may_expire:
             self._lasting_session = session
@@ -350,7 +322,7 @@ class Connection(asyncio.Protocol):
 
     def _answered(self, task: asyncio.Task[bytes]) -> None:
         self._answering = None
-        self._answered_one()
+        self._holdings.request_ends()
         self._active_at = self._loop.time()
         if task.cancelled():
             self._stopping = True
@@ -360,70 +332,13 @@ class Connection(asyncio.Protocol):
             self._tell(self._log.error, "request failed; connection closed", exc_info=error)
             self._stopping = True
         else:
-            self._write([task.result()])
+            self._answers.write([task.result()])
         self._work()
-
-    def _write(self, answers: list[bytes]) -> None:
-        if not answers or self._transport.is_closing():
-            return
-        data = answers[0] if len(answers) == 1 else b"".join(answers)
-        if len(data) <= _PIECE:
-            self._transport.write(data)
-            return
-        self._account.take(len(data))
-        self._unsent, self._unsent_size = memoryview(data), len(data)
-        self._send()
-
-    def _send(self) -> None:
-        """Write the next piece of a large answer, or go on to the next request after the last."""
-        rest = self._unsent
-        if rest is None or not self._writable or self._transport.is_closing():
-            return
-        self._transport.write(rest[:_PIECE])
-        if len(rest) > _PIECE:
-            self._unsent = rest[_PIECE:]
-            self._loop.call_soon(self._send)
-            return
-        self._unsent = None
-        self._account.give_back(self._unsent_size)
-        self._work()
-
-    def _reserve(self) -> None:
-        """Take what the request that arrives will need, or read no more of it for now."""
-        size = self._frames.announced
-        # A connection that ends reads no more: what it took then, nobody would give back.
-        if size > LARGE and not (self._stopping or self._reserved or self._lacks_room):
-            if self._account.has_room(size):
-                self._account.take(size)
-                self._reserved = size
-            else:
-                self._must_wait_for_room()
-
-    def _must_wait_for_room(self) -> bool:
-        if not self._lacks_room:
-            self._lacks_room = True
-            self._account.wait(self._try_again)
-        return True
-
-    def _try_again(self) -> None:
-        self._lacks_room = False
-        self._loop.call_soon(self._work)
-
-    def _answered_one(self) -> None:
-        if self._at_work:
-            self._account.give_back(self._at_work)
-            self._at_work = 0
-
-    def _give_back_all(self) -> None:
-        held = self._reserved + self._at_work
-        if self._unsent is not None:
-            held += self._unsent_size
-            self._unsent = None
-        self._reserved = self._at_work = 0
-        self._account.give_back(held)
 
     def _throttle_reading(self) -> None:
-        reading = not self._lacks_room and (self._frames.buffered <= _READ_AHEAD or self._ready())
+        reading = not self._holdings.awaits_room and (
+            self._frames.buffered <= _READ_AHEAD or self._ready()
+        )
         if reading is self._reading or self._ended or self._transport.is_closing():
             return
         self._reading = reading

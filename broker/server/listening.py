@@ -15,7 +15,7 @@ from aclbroker.broker.acl.hosts import canonical, without_zone
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics
-from aclbroker.broker.server.connection import OpenConnection
+from aclbroker.broker.server.registry import OpenConnection
 
 log = structlog.get_logger()
 

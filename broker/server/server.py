@@ -25,9 +25,10 @@ from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.certificates import Certificates
-from aclbroker.broker.server.connection import Connection, Limits, Registry
+from aclbroker.broker.server.connection import Connection, Limits
 from aclbroker.broker.server.descriptors import room_for_connections
 from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
+from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
 
 log = structlog.get_logger()

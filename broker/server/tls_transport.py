@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, cast
 import structlog
 
 from aclbroker.broker.observability.login_log import LoginLog
-from aclbroker.broker.server.connection import OpenConnection, Registry
+from aclbroker.broker.server.registry import OpenConnection, Registry
 
 log = structlog.get_logger()
 

@@ -20,7 +20,8 @@ from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
-from aclbroker.broker.server.connection import Connection, Limits, OpenConnection
+from aclbroker.broker.server.connection import Connection, Limits
+from aclbroker.broker.server.registry import OpenConnection
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic

@@ -1,0 +1,79 @@
+"""Writes answers to a transport, large ones piece by piece, as the client reads them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aclbroker.broker.server.holdings import Holdings
+
+_PIECE: Final = 262_144
+"""How much of an answer is written, and perhaps encrypted, before others have their turn."""
+
+
+class AnswerWriter:
+    """Writes the answers of a connection.
+
+    A large one is among the connection's ``holdings`` until its last piece is written; then
+    ``written`` is called. Until then `is_at_work`, and nothing else may be written.
+    """
+
+    def __init__(
+        self, transport: asyncio.Transport, holdings: Holdings, written: Callable[[], None]
+    ) -> None:
+        self._transport = transport
+        self._holdings = holdings
+        self._written = written
+        self._loop = asyncio.get_running_loop()
+        self._rest: memoryview | None = None
+        self.is_writable = True
+        """Whether the client reads what is written."""
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether there are pieces left of a large answer."""
+        return self._rest is not None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the next answer may be written."""
+        return self.is_writable and self._rest is None
+
+    def write(self, answers: Sequence[bytes]) -> None:
+        """Write answers, the last of them in pieces if they are large."""
+        if not answers or self._transport.is_closing():
+            return
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        if len(data) <= _PIECE:
+            self._transport.write(data)
+            return
+        self._holdings.answer_begins(len(data))
+        self._rest = memoryview(data)
+        self._write_piece()
+
+    def pause(self) -> None:
+        """Write nothing until the client has read what was written."""
+        self.is_writable = False
+
+    def resume(self) -> None:
+        """Write on, if there is something to write."""
+        self.is_writable = True
+        self._write_piece()
+
+    def discard(self) -> None:
+        """Forget what was not written: there is nobody any more to read it."""
+        self._rest = None
+
+    def _write_piece(self) -> None:
+        rest = self._rest
+        if rest is None or not self.is_writable or self._transport.is_closing():
+            return
+        self._transport.write(rest[:_PIECE])
+        if len(rest) > _PIECE:
+            self._rest = rest[_PIECE:]
+            self._loop.call_soon(self._write_piece)
+            return
+        self._rest = None
+        self._holdings.answer_ends()
+        self._written()

@@ -1,0 +1,80 @@
+"""What one connection holds on the account of its principal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aclbroker.broker.server.accounts import LARGE, Accounts
+
+
+class Holdings:
+    """The bytes that a connection holds: of strangers' account until it has a principal.
+
+    ``room_again`` is called, once for each time that one of `must_wait` and `reserve` has told the
+    connection to wait, when there may be room again.
+    """
+
+    def __init__(self, accounts: Accounts, room_again: Callable[[], None]) -> None:
+        self._accounts = accounts
+        self._account = accounts.of_strangers
+        self._room_again = room_again
+        self._arriving = 0
+        self._at_work = 0
+        self._unread = 0
+        self.awaits_room = False
+
+    def belong_to(self, principal: str) -> None:
+        """Note whose the connection is; what was held on another account is given back."""
+        account = self._accounts.of(principal)
+        if account is not self._account:
+            self.give_back_all()
+            self._account = account
+
+    def must_wait(self) -> bool:
+        """Return whether so much is held that no further request may be answered yet."""
+        return self._account.is_full and self._wait()
+
+    def reserve(self, size: int) -> None:
+        """Hold what a request that arrives will need, or wait for room; small ones need none."""
+        if size > LARGE and not (self._arriving or self.awaits_room):
+            if self._account.has_room(size):
+                self._account.take(size)
+                self._arriving = size
+            else:
+                self._wait()
+
+    def request_begins(self) -> None:
+        """Note that the request that arrived is being answered."""
+        self._at_work, self._arriving = self._arriving, 0
+
+    def request_ends(self) -> None:
+        """Give back what the request held that was being answered."""
+        if self._at_work:
+            self._account.give_back(self._at_work)
+            self._at_work = 0
+
+    def answer_begins(self, size: int) -> None:
+        """Hold an answer that is written in pieces."""
+        self._account.take(size)
+        self._unread = size
+
+    def answer_ends(self) -> None:
+        """Give back what the answer held."""
+        self._account.give_back(self._unread)
+        self._unread = 0
+
+    def give_back_all(self) -> None:
+        """Give back whatever is held."""
+        held = self._arriving + self._at_work + self._unread
+        self._arriving = self._at_work = self._unread = 0
+        self._account.give_back(held)
+
+    def _wait(self) -> bool:
+        if not self.awaits_room:
+            self.awaits_room = True
+            self._account.wait(self._try_again)
+        return True
+
+    def _try_again(self) -> None:
+        self.awaits_room = False
+        self._room_again()
