@@ -10,7 +10,7 @@ from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
 from aclbroker.broker.client.command_config import CommandConfigError, LoginError
 from aclbroker.broker.conformance.cluster import SuiteError
 from aclbroker.broker.conformance.comparison import compare
-from aclbroker.broker.conformance.options import read_target
+from aclbroker.broker.conformance.options import read_keys, read_target
 from aclbroker.broker.conformance.recording import (
     Recording,
     RecordingError,
@@ -39,6 +39,8 @@ class ConformanceOptions(NamedTuple):
     """``record`` or ``compare``."""
     bootstrap_server: str
     command_config: str
+    apis: list[str]
+    """The names of the API keys whose cases are played; none for all."""
     confirmed: bool
     output: str | None
     """The file to write to; None for standard output, where that is possible."""
@@ -53,18 +55,19 @@ def run(options: ConformanceOptions) -> int:
     """Run the command that the options describe; return the exit status."""
     try:
         target = read_target(options.bootstrap_server, options.command_config)
+        keys = read_keys(options.apis)
         recorded = _recorded(options)
         if not _confirmed(target, options.confirmed):
             return FAILED
         name = options.broker_name or options.bootstrap_server
-        actual = record(target, name, _progress)
+        actual = record(target, name, _progress, keys)
     except (ConnectionClosed, NoAnswer) as error:
         return _failed(f"the broker stopped answering: {type(error).__name__}")
     except (CommandConfigError, RecordingError, LoginError, SuiteError, OSError) as error:
         return _failed(str(error))
     if recorded is None:
         return _write_recording(actual, str(options.output))
-    return write_report(options, recorded, actual)
+    return write_report(options, recorded.of(keys), actual)
 
 
 def write_catalog() -> int:

@@ -1,4 +1,6 @@
-"""Reads the suite's command config, which has the properties of the super user and of another user.
+"""Reads what the suite is told: of which keys to play cases, and whom to be.
+
+The command config has the properties of the super user and of another user.
 
 The properties without a prefix are the super user's. Those with the prefix ``conformance.user.``
 belong to the other user, who plays all other roles. A property that is missing there is taken from
@@ -7,6 +9,7 @@ the super user, except for the credentials.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from aclbroker.broker.client.command_config import (
@@ -15,6 +18,7 @@ from aclbroker.broker.client.command_config import (
     read_command_config,
 )
 from aclbroker.broker.conformance.session import Target
+from aclbroker.protocol.messages import APIS, ApiKey
 
 USER_PREFIX: Final = "conformance.user."
 
@@ -34,3 +38,20 @@ def read_target(bootstrap_server: str, command_config: str) -> Target:
     if user.username == super_user.username:
         raise CommandConfigError(f"{USER_PREFIX}sasl.jaas.config must name another user")
     return Target(super_user, user)
+
+
+def read_keys(names: Sequence[str]) -> Collection[ApiKey]:
+    """Return the API keys of these names, all if there is none.
+
+    Both ``CreateAcls`` and ``CREATE_ACLS`` name a key. Raises `CommandConfigError`.
+    """
+    known = {_plain(api.name): ApiKey(key) for key, api in APIS.items()}
+    unknown = [name for name in names if _plain(name) not in known]
+    if unknown:
+        listed = ", ".join(sorted(api.name for api in APIS.values()))
+        raise CommandConfigError(f"--api {unknown[0]} is unknown; expected one of {listed}")
+    return {known[_plain(name)] for name in names or known}
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -48,6 +48,11 @@ class Recording(NamedTuple):
     offered: dict[ApiKey, range]
     """The versions of each key that the broker advertises."""
     answers: dict[Step, Outline]
+
+    def of(self, keys: Collection[ApiKey]) -> Recording:
+        """Return what is recorded of these keys."""
+        answers = {step: answer for step, answer in self.answers.items() if step.key in keys}
+        return self._replace(answers=answers)
 
 
 def packaged_recording() -> Recording:

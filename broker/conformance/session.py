@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final, NamedTuple
 
 from aclbroker.broker.client.blocking import BlockingClient, ConnectionClosed, NoAnswer
@@ -39,12 +39,14 @@ class Target(NamedTuple):
     user: ClientLogin
 
 
-def record(target: Target, broker: str, progress: Callable[[str], None]) -> Recording:
-    """Send all requests and return what the broker answered; ``broker`` names it in the recording.
+def record(
+    target: Target, broker: str, progress: Callable[[str], None], keys: Collection[ApiKey]
+) -> Recording:
+    """Send the requests of some keys and return what the broker answered.
 
-    Deletes all ACLs of the cluster. ``progress`` is called with the name of each role as it begins.
-    Raises `OSError` (of which `ConnectionClosed` and `NoAnswer` are subclasses), `LoginError` and
-    `SuiteError`.
+    ``broker`` names it in the recording. Deletes all ACLs of the cluster. ``progress`` is called
+    with the name of each role as it begins. Raises `OSError` (of which `ConnectionClosed` and
+    `NoAnswer` are subclasses), `LoginError` and `SuiteError`.
     """
     # Make sure that both users can log in before anything is changed.
     logged_in(target.user, ANSWERED_WITHIN, CLIENT_ID).close()
@@ -53,12 +55,13 @@ def record(target: Target, broker: str, progress: Callable[[str], None]) -> Reco
         answers: dict[Step, Outline] = {}
         try:
             ids = cluster.prepare()
+            cases = [case for case in corpus(ids) if case.key in keys]
             for role in ROLES:
                 progress(role.name)
                 login = target.user if role.acls else target.super_user
                 if role.acls:
                     cluster.replace_acls(role.acls(f"User:{login.username}"))
-                answers.update(_role_played(role, _Player(login, ids), corpus(ids), cluster))
+                answers.update(_role_played(role, _Player(login, ids), cases, cluster))
         finally:
             cluster.clean_up()
         return Recording(broker, cluster.offered, answers)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from aclbroker.broker.client.command_config import ClientLogin, CommandConfigError
-from aclbroker.broker.conformance.options import read_target
+from aclbroker.broker.conformance.options import read_keys, read_target
 from aclbroker.broker.conformance.session import Target
+from aclbroker.protocol.messages import APIS, ApiKey
 from tests.conformance_tool.examples import command_config, jaas
 
 SERVER = "broker.example.org:9092"
@@ -66,3 +67,10 @@ def test_a_server_is_a_host_and_a_port(tmp_path: Path, server: str):
 def test_a_command_config_that_is_not_there_is_said(tmp_path: Path):
     with pytest.raises(CommandConfigError, match="cannot be read"):
         read_target(SERVER, str(tmp_path / "absent"))
+
+
+def test_cases_are_chosen_by_either_name_of_their_api():
+    assert read_keys(["CreateAcls", "DESCRIBE_ACLS"]) == {ApiKey.CREATE_ACLS, ApiKey.DESCRIBE_ACLS}
+    assert read_keys([]) == APIS.keys()
+    with pytest.raises(CommandConfigError, match=r"--api Creates is unknown; .*CreateAcls, "):
+        read_keys(["CreateAcls", "Creates"])

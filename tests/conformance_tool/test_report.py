@@ -98,7 +98,7 @@ def test_the_exit_status_is_0_only_if_there_is_no_unexplained_difference(
 ):
     output = tmp_path / "report.json"
     options = ConformanceOptions(
-        "compare", "host:1", "file", True, str(output), None, "json", False, None
+        "compare", "host:1", "file", [], True, str(output), None, "json", False, None
     )
     assert write_report(options, KAFKA, actual) == status
     assert json.loads(output.read_text())["steps"] == 4

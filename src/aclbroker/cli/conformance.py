@@ -85,6 +85,14 @@ def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
         "conformance.user. those of the user who plays the other roles",
     )
     action.add_argument(
+        "--api",
+        dest="apis",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="play the cases of this API alone, such as CreateAcls; may be repeated",
+    )
+    action.add_argument(
         "--yes",
         dest="confirmed",
         action="store_true",
