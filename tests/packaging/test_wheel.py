@@ -12,6 +12,7 @@ import pytest
 from tests.packaging.pythons import (
     ROOT,
     constraints,
+    lend,
     new_environment,
     require_python,
 )
@@ -22,7 +23,7 @@ from tests.support.toolchain import require_java, run
 
 SUPPORTED = ("3.11", "3.12", "3.13")
 NEWEST = SUPPORTED[-1]
-"""The extra is half a gigabyte and installed for this one; all other tests run the oldest."""
+"""The extra is installed for this one; all other tests run the oldest."""
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -51,6 +52,8 @@ def application(tmp_path: Path) -> Path:
 def installed(wheel: Path, version: str, directory: Path, extras: str = "") -> Path:
     """Install the wheel into a new environment; returns its Python."""
     python = new_environment(version, directory / "environment")
+    if "spark" in extras:
+        lend(python, "pyspark", "py4j")
     pip = [str(python), "-m", "pip", "install", "--quiet", "--no-compile"]
     pins = constraints(directory / "constraints.txt")
     run([*pip, "-c", str(pins), f"{wheel}{extras}"], cwd=directory)
