@@ -17,6 +17,9 @@ CATALOG = {
 }
 """What a broker of ours must be told that it has."""
 
+OF_TOKENS = [f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")]
+"""The APIs whose answers depend on whether there are delegation tokens."""
+
 PATH = "topics[a].error_code"
 
 

@@ -5,10 +5,8 @@ from pathlib import Path
 
 from aclbroker.broker.conformance.comparison import compare
 from aclbroker.broker.conformance.recording import load, packaged_recording
-from tests.conformance_tool.examples import command_config, conformance, to
+from tests.conformance_tool.examples import OF_TOKENS, command_config, conformance, to
 from tests.support.kafka import Kafka
-
-OF_TOKENS = [f"{verb}DelegationToken" for verb in ("Create", "Renew", "Expire", "Describe")]
 
 
 def test_kafka_answers_as_recorded(kafka: Kafka, tmp_path: Path):

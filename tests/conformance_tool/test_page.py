@@ -31,5 +31,7 @@ def test_the_suite_runs_with_what_the_page_and_the_command_print(
     file = tmp_path / "suite.properties"
     file.write_text(client)
     address = broker.listeners["SASL_PLAINTEXT"]
-    ended = conformance("compare", *to(address, str(file)), "--yes")
+    # All cases are played elsewhere; here it is what the files say that counts.
+    apis = ("--api", "CreateAcls", "--api", "Metadata", "--api", "DescribeGroups")
+    ended = conformance("compare", *to(address, str(file)), *apis, "--yes")
     assert ended.returncode == 0, ended.stdout + ended.stderr
