@@ -19,7 +19,7 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
 
 _MECHANISMS: Final = {mechanism.value: mechanism.mechanism_name for mechanism in ScramMechanism}
 
-_CODES: Final = frozenset(ErrorCode)
+_CODES: Final = {int(code): code.name for code in ErrorCode}
 _MOST_RENEWERS: Final = 10
 
 
@@ -91,4 +91,4 @@ def _mechanism(code: int) -> str:
 
 def _ended(code: int, message: str | None) -> tuple[str, str | None]:
     # An authorizer of one's own may have codes that this broker does not use itself.
-    return ErrorCode(code).name if code in _CODES else str(code), message or None
+    return _CODES.get(code) or str(code), message or None

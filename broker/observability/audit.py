@@ -21,7 +21,13 @@ from aclbroker.broker.acl.authorizer import Decision, RequestContext, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.broker.config.model import Config
 from aclbroker.broker.observability.allowance import Allowance
-from aclbroker.broker.observability.audit_changes import Change, asked_by, event_of, is_short
+from aclbroker.broker.observability.audit_changes import (
+    Change,
+    asked_by,
+    event_of,
+    is_short,
+    own_json,
+)
 from aclbroker.broker.observability.audit_file import AuditFile
 from aclbroker.broker.observability.audit_forms import (
     Level,
@@ -343,9 +349,8 @@ class Audit:
         common = json_line(head)[:-1] if as_json and is_short(head) else ""
         lines = []
         for change in changes:
-            own = event_of({}, change) if common else {}
-            if own and is_short(own):
-                lines.append(f"{common},{json_line(own)[1:]}")
+            if common and (own := own_json(change)):
+                lines.append(f"{common},{own}}}")
             else:
                 lines.append(self._event_line(event_of(head, change)))
         return lines

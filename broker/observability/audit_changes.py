@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter
-from aclbroker.broker.observability.audit_forms import acl_keys, api_name, limited
+from aclbroker.broker.observability.audit_forms import acl_json, acl_keys, api_name, limited
 from aclbroker.broker.observability.audit_record import MOST_OF_PRINCIPAL
+from aclbroker.broker.observability.logs import json_line
 
 
 class Change(NamedTuple):
@@ -53,6 +54,21 @@ def event_of(asked: Mapping[str, Any], change: Change) -> dict[str, Any]:
     subject = {name: _subject(value) for name, value in change.subject.items()}
     found = {**asked, "action": change.action, **subject, **ended}
     return found | {"shortened": lengths} if lengths else found
+
+
+def own_json(change: Change) -> str:
+    """Return what `event_of` adds to the keys of `asked_by`: an object of JSON without its braces.
+
+    It is "" if a text has to be shortened, since what is said of that stands beside the request's.
+    """
+    [(kind, subject)] = change.subject.items()
+    acl = acl_json(subject) if isinstance(subject, AclBinding) else ""
+    if not acl or change.error_message is not None:
+        event = event_of({}, change)
+        return json_line(event)[1:-1] if is_short(event) else ""
+    # There may be a hundred thousand in one request: nearly all have this form.
+    ended = f'"error":"{change.error}","error_message":null'
+    return f'"action":"{change.action}","{kind}":{acl},{ended}'
 
 
 def _subject(value: AclBinding | AclFilter | Mapping[str, Any]) -> dict[str, Any]:

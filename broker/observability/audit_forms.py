@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from ipaddress import IPv6Address
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Rule
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
 from aclbroker.broker.observability.audit_record import (
     MOST_CHARACTERS,
     MOST_OF_PRINCIPAL,
@@ -134,6 +142,32 @@ def acl_keys(binding: AclBinding | AclFilter) -> dict[str, Any]:
             "operation": binding.operation.name,
             "permission_type": binding.permission.name,
         }
+    )
+
+
+def acl_json(binding: AclBinding) -> str:
+    """Return `acl_keys` as JSON; "" if a text has to be shortened."""
+    _, name, _, principal, host, _, _ = binding
+    if max(len(name), len(host)) > MOST_CHARACTERS or len(principal) > MOST_OF_PRINCIPAL:
+        return ""
+    codes = binding.resource_type, binding.pattern_type, binding.operation, binding.permission
+    before, between, after = _acl_words(*codes)
+    text = f'{before}{_quoted(name)}{between}{_quoted(principal)},"host":{_quoted(host)}{after}'
+    return text.replace("\x7f", "\\u007f")  # as `json_line`
+
+
+@cache
+def _acl_words(
+    resource_type: ResourceType,
+    pattern_type: PatternType,
+    operation: AclOperation,
+    permission: AclPermission,
+) -> tuple[str, str, str]:
+    """The parts of an ACL's JSON before the name, after it, and after the host."""
+    return (
+        f'{{"resource_type":"{resource_type.name}","resource_name":',
+        f',"pattern_type":"{pattern_type.name}","{_PRINCIPAL}":',
+        f',"operation":"{operation.name}","permission_type":"{permission.name}"}}',
     )
 
 

@@ -14,6 +14,7 @@ from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.audit_changes import Change
+from tests.acl.examples import READ, deny
 from tests.observability.auditing import Audited, asked
 
 
@@ -89,3 +90,43 @@ def test_all_principals_and_long_texts_are_told_as_in_decisions(tmp_path: Path):
     assert line["acl"] == {"resource_name": "r" * 256, "shortened": {"resource_name": 300}}
     assert line["error_message"] == "m" * 256
     assert line["shortened"] == {"client_id": 300, "error_message": 1000}
+
+
+@pytest.mark.parametrize(
+    "text", ["orders", 'a "b" \\ c', "\x00\n\x1f\x7f", "zürich 名 \U0001f600", ""]
+)
+@pytest.mark.parametrize("error_message", [None, "", 'not "here"'])
+def test_an_acl_is_recorded_whatever_its_texts_have_in_them(
+    tmp_path: Path, text: str, error_message: str | None
+):
+    audited = Audited(tmp_path)
+    acl = deny(f"User:{text}", READ, text or "*", host=text)
+    audited.audit.changed(asked(), [Change("CREATE_ACL", {"acl": acl}, "NONE", error_message)])
+    audited.audit.close()
+    [line] = audited.path.read_text("ascii").splitlines()
+    assert "\x7f" not in line
+    found = json.loads(line)
+    assert found["error_message"] == error_message
+    assert found["acl"] == {
+        "resource_type": "TOPIC",
+        "resource_name": text or "*",
+        "pattern_type": "LITERAL",
+        "principal": f"User:{text}",
+        "host": text,
+        "operation": "READ",
+        "permission_type": "DENY",
+    }
+    assert "shortened" not in found
+
+
+@pytest.mark.parametrize("key", ["name", "principal", "host"])
+def test_a_long_text_of_an_acl_is_shortened_and_its_length_told(tmp_path: Path, key: str):
+    audited = Audited(tmp_path)
+    texts = {"principal": "User:a", "name": "orders", "host": "*"} | {key: "User:" + "x" * 32_000}
+    acl = deny(texts["principal"], READ, texts["name"], host=texts["host"])
+    audited.audit.changed(asked(), [Change("CREATE_ACL", {"acl": acl})])
+    audited.audit.close()
+    [line] = audited.lines()
+    shown = "resource_name" if key == "name" else key
+    assert line["acl"]["shortened"] == {shown: 32_005}
+    assert 200 < len(line["acl"][shown]) < 2_000
