@@ -142,73 +142,64 @@ def _create_topics() -> Iterator[Case]:
 
 
 def _delete_topics(ids: TopicIds) -> Iterator[Case]:
-    def request(*topics: delete_topics.DeleteTopicState) -> delete_topics.DeleteTopicsRequest:
-        return delete_topics.DeleteTopicsRequest(
-            topics=topics,
-            topic_names=[state.name for state in topics if state.name is not None],
-            timeout_ms=_TIMEOUT_MS,
-        )
+    absent = map(_by_name, ABSENT_TOPICS)
+    yield Case(ApiKey.DELETE_TOPICS, "that are not there", _deletion(*absent))
+    yield Case(ApiKey.DELETE_TOPICS, "an empty list", _deletion())
+    unknown = (_by_id(name, ids) for name in ABSENT_TOPICS)
+    yield Case(ApiKey.DELETE_TOPICS, "by unknown id", _deletion(*unknown), "6+")
+    yield from _invalid_deletions(ids)
+    yield from _made_deletions(ids)
 
-    def by_id(name: str) -> delete_topics.DeleteTopicState:
-        return delete_topics.DeleteTopicState(None, ids.id_of(name))
 
-    def by_name(name: str) -> delete_topics.DeleteTopicState:
-        return delete_topics.DeleteTopicState(name, ZERO_UUID)
-
-    yield Case(ApiKey.DELETE_TOPICS, "that are not there", request(*map(by_name, ABSENT_TOPICS)))
-    yield Case(ApiKey.DELETE_TOPICS, "an empty list", request())
-    yield Case(ApiKey.DELETE_TOPICS, "by unknown id", request(*map(by_id, ABSENT_TOPICS)), "6+")
+def _invalid_deletions(ids: TopicIds) -> Iterator[Case]:
     twice = (topic("describe"), topic("closed"), absent_topic("closed")) * 2
-    yield Case(
-        ApiKey.DELETE_TOPICS,
-        "named twice",
-        request(*map(by_name, twice), by_name(absent_topic("delete")), by_name(twice[0])),
-        codes=(INVALID,),
-    )
-    yield Case(
-        ApiKey.DELETE_TOPICS,
-        "by an id twice",
-        request(*map(by_id, twice), by_id(twice[0])),
-        "6+",
-        codes=(INVALID,),
-    )
-    yield Case(
-        ApiKey.DELETE_TOPICS,
-        "by neither name nor id, and by both",
-        request(
-            delete_topics.DeleteTopicState(None, ZERO_UUID),
-            delete_topics.DeleteTopicState(twice[0], ids.id_of(twice[0])),
-        ),
-        "6+",
-        codes=(INVALID,),
-    )
+    names = (*twice, absent_topic("delete"), twice[0])
+    neither = delete_topics.DeleteTopicState(None, ZERO_UUID)
+    both = delete_topics.DeleteTopicState(twice[0], ids.id_of(twice[0]))
+    for label, request, versions in (
+        ("named twice", _deletion(*map(_by_name, names)), "0+"),
+        ("by an id twice", _deletion(*(_by_id(name, ids) for name in (*twice, twice[0]))), "6+"),
+        ("by neither name nor id, and by both", _deletion(neither, both), "6+"),
+    ):
+        yield Case(ApiKey.DELETE_TOPICS, label, request, versions, codes=(INVALID,))
+
+
+def _made_deletions(ids: TopicIds) -> Iterator[Case]:
+    undescribed, there = _by_name(DELETED_TOPIC), map(_by_name, _NOT_DELETED)
+    by_id = (_by_id(name, ids) for name in (*_NOT_DELETED, ABSENT_TOPICS[0]))
+    # On a broker with data, the role ``resources`` has deleted the topic by the second case.
+    deleted = (*DELETERS, "cluster-1", "cluster-2", "cluster-4")
     yield Case(
         ApiKey.DELETE_TOPICS,
         "that may be deleted and not described",
-        request(by_name(DELETED_TOPIC)),
+        _deletion(undescribed),
         without=DELETERS,
     )
     yield Case(
         ApiKey.DELETE_TOPICS,
         "by the id of one that may be deleted and not described",
-        request(by_id(DELETED_TOPIC)),
+        _deletion(_by_id(DELETED_TOPIC, ids)),
         "6+",
-        # On a broker with data, the role ``resources`` has deleted the topic by now.
-        without=(*DELETERS, "cluster-1", "cluster-2", "cluster-4"),
+        without=deleted,
     )
-    yield Case(
-        ApiKey.DELETE_TOPICS,
-        "that are there",
-        request(*map(by_name, _NOT_DELETED)),
-        without=DELETERS,
+    yield Case(ApiKey.DELETE_TOPICS, "that are there", _deletion(*there), without=DELETERS)
+    yield Case(ApiKey.DELETE_TOPICS, "by id", _deletion(*by_id), "6+", without=DELETERS)
+
+
+def _deletion(*topics: delete_topics.DeleteTopicState) -> delete_topics.DeleteTopicsRequest:
+    return delete_topics.DeleteTopicsRequest(
+        topics=topics,
+        topic_names=[state.name for state in topics if state.name is not None],
+        timeout_ms=_TIMEOUT_MS,
     )
-    yield Case(
-        ApiKey.DELETE_TOPICS,
-        "by id",
-        request(*map(by_id, (*_NOT_DELETED, ABSENT_TOPICS[0]))),
-        "6+",
-        without=DELETERS,
-    )
+
+
+def _by_id(name: str, ids: TopicIds) -> delete_topics.DeleteTopicState:
+    return delete_topics.DeleteTopicState(None, ids.id_of(name))
+
+
+def _by_name(name: str) -> delete_topics.DeleteTopicState:
+    return delete_topics.DeleteTopicState(name, ZERO_UUID)
 
 
 def _create_partitions() -> Iterator[Case]:
