@@ -20,7 +20,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.acl.listing import AclListing, listed
-from aclbroker.broker.acl.near_misses import near_misses
+from aclbroker.broker.acl.near_misses import near_misses, near_misses_of_any
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
 from aclbroker.broker.acl.permissions import Principals
@@ -151,10 +151,15 @@ class AclIndex:
                     yield AclBinding(resource_type, each, pattern_type, *who, *pair)
 
     def near_misses(
-        self, peer: Peer, operation: AclOperation, resource_type: ResourceType, name: str
+        self, peer: Peer, operation: AclOperation, resource_type: ResourceType, name: str | None
     ) -> list[AclBinding]:
-        """Return the ACLs that nearly allow an operation: see `broker.acl.near_misses`."""
+        """Return the ACLs that nearly allow an operation: see `broker.acl.near_misses`.
+
+        A name of None stands for any resource of the type.
+        """
         of_type = self._types[resource_type]
+        if name is None:
+            return near_misses_of_any(of_type.principals, peer, operation, resource_type)
         lengths = of_type.patterns.lengths
         return near_misses(of_type.principals, peer, lengths, operation, (resource_type, name))
 

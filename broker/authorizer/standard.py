@@ -141,10 +141,12 @@ class StandardAuthorizer:
         resource_type: ResourceType,
         name: str | None,
     ) -> list[AclBinding]:
-        """Return up to three ACLs that allow something near what is denied; see `near_misses`."""
+        """Return up to three ACLs that allow something near what is denied; see `near_misses`.
+
+        A name of None stands for any resource of the type.
+        """
         data = self._data or _not_started()
-        peer = context.session.peer
-        return data.index.near_misses(peer, operation, resource_type, name or "")
+        return data.index.near_misses(context.session.peer, operation, resource_type, name)
 
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""

@@ -46,7 +46,8 @@ Decided = tuple[str | None, int, Decision]
 """A resource's name, how often the request names it, and what was decided."""
 
 Nearest = Callable[[RequestContext, AclOperation, ResourceType, str | None], Sequence[AclBinding]]
-"""Returns the ACLs that nearly allow an operation on a resource."""
+"""Returns the ACLs that nearly allow an operation on a resource; a name of None is any of its type.
+"""
 
 # A request may name a million topics: their records are not all held in memory at once.
 _RECORDS_AT_ONCE: Final = 500
@@ -269,7 +270,8 @@ class Audit:
         if not self._explained.admits():
             return None
         asked = record.asked
-        return self._nearest(context, asked.operation, asked.resource_type, record.text)
+        name = None if asked.is_of_any_topic else record.text or ""
+        return self._nearest(context, asked.operation, asked.resource_type, name)
 
     # -- what waits
 

@@ -10,7 +10,7 @@ from ipaddress import IPv6Address
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Rule
+from aclbroker.broker.acl.authorizer import Rule, RuleKind
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -29,6 +29,9 @@ from aclbroker.broker.observability.logs import escape, json_line
 from aclbroker.protocol.messages import APIS
 
 _PRINCIPAL: Final = "principal"
+
+_INSTEAD: Final = "WRITE on any one topic, or IDEMPOTENT_WRITE on the cluster"
+"""What an idempotent producer needs that was denied WRITE on any topic (KIP-679)."""
 
 
 class Level(IntEnum):
@@ -207,6 +210,8 @@ def _tail(record: Record) -> dict[str, Any]:
 def _more(line: Line) -> dict[str, Any]:
     """The keys that only some lines have."""
     record, more = line.record, dict[str, Any]()
+    if record.asked.is_of_any_topic and record.rule.kind is RuleKind.DEFAULT_DENY:
+        more["would_do"] = _INSTEAD
     if line.nearest is not None:
         more["nearest"] = [acl_keys(each) for each in line.nearest]
     if record.count:

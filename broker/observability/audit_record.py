@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Decision, RequestContext, Session
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.protocol.messages import ApiKey
 
 MOST_CHARACTERS: Final = 256
 """How much of a text is recorded. A topic's name has at most 249 characters."""
@@ -54,6 +55,11 @@ class Asked:
         self.resource_type = resource_type
         self.log_if_denied = log_if_denied
         self.heads: dict[bool, Any] = {}
+
+    @property
+    def is_of_any_topic(self) -> bool:
+        """Whether any topic would do (KIP-679): InitProducerId asks so, and names no topic."""
+        return self.resource_type is ResourceType.TOPIC and self.api_key == ApiKey.INIT_PRODUCER_ID
 
 
 class Record:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation
+from aclbroker.broker.acl import near_misses
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.permissions import Permissions
 from tests.acl.examples import ALL, DESCRIBE, GROUP, PREFIXED, READ, TOPIC, WRITE, allow, deny
@@ -13,9 +16,12 @@ HOST = "10.0.0.1"
 
 
 def near(
-    *acls: AclBinding, operation: AclOperation = READ, name: str = "orders", principals: str = ""
+    *acls: AclBinding,
+    operation: AclOperation = READ,
+    name: str | None = "orders",
+    principals: str = "",
 ) -> list[AclBinding]:
-    """What is near to reading orders from `HOST`."""
+    """What is near to reading orders from `HOST`; without a name, to reading any topic."""
     peer = (("User:alice", *principals.split()), HOST)
     return AclIndex(acls).near_misses(peer, operation, TOPIC, name)
 
@@ -65,6 +71,81 @@ def test_an_operation_that_implies_the_one_denied_grants_it():
     implied = allow(operation=READ, host="10.0.0.2")
     other = allow(operation=AclOperation.CREATE)
     assert near(other, implied, operation=DESCRIBE) == [implied, other]
+
+
+def near_any(*acls: AclBinding) -> list[AclBinding]:
+    """What is near to writing any topic from `HOST`."""
+    return near(*acls, operation=WRITE, name=None)
+
+
+@pytest.mark.parametrize(
+    "acl",
+    [
+        allow(operation=WRITE, host="10.0.0.2"),
+        allow(operation=WRITE, name="pay.", pattern_type=PREFIXED, host="10.0.0.2"),
+        allow(operation=ALL, host="10.0.0.2"),
+        allow("User:*", WRITE, host="10.0.0.2"),
+        allow(operation=READ),
+        allow(operation=DESCRIBE, host="10.0.0.2"),
+        deny(operation=WRITE),
+        deny(operation=ALL, host=HOST),
+    ],
+)
+def test_where_any_topic_would_do_an_acl_on_each_is_near(acl: AclBinding):
+    assert near_any(acl) == [acl]
+
+
+@pytest.mark.parametrize(
+    "acl",
+    [
+        allow("User:bob", WRITE),
+        allow(operation=WRITE, resource_type=GROUP),
+        deny(operation=WRITE, host="10.0.0.2"),
+        deny(operation=READ),
+    ],
+)
+def test_where_any_topic_would_do_an_acl_of_others_or_a_denial_of_something_else_is_not(
+    acl: AclBinding,
+):
+    assert near_any(acl) == []
+
+
+def test_where_any_topic_would_do_what_is_taken_away_comes_first_and_then_who_does_it():
+    own = allow(operation=WRITE, name="orders.eu")
+    taken = deny(operation=WRITE, name="orders.", pattern_type=PREFIXED)
+    elsewhere = allow(operation=WRITE, host="10.0.0.2")
+    others = [allow(operation=READ), allow(operation=READ, host="10.0.0.2")]
+    assert near_any(*others, elsewhere, taken, own) == [own, taken, elsewhere]
+    assert near_any(*others, taken, elsewhere) == [elsewhere, taken, others[0]]
+    assert near_any(*reversed(others)) == others
+
+
+def test_an_acl_of_the_operation_is_found_among_many_of_others():
+    reads = [allow(name=f"topic-{number}", host="10.0.0.3") for number in range(1000)]
+    wanted = allow(operation=WRITE, host="10.0.0.2")
+    assert near_any(*reads, wanted)[0] == wanted
+
+
+def test_where_any_topic_would_do_the_work_does_not_grow_with_the_acls(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    index = AclIndex(
+        allow(name=f"topic-{number}", host=f"10.1.{host}.0")
+        for number in range(100)
+        for host in range(300)
+    )
+    looked_at = 0
+    patterns = near_misses._patterns
+
+    def counting(permissions: Permissions) -> Iterator[tuple[Permissions, PatternType, str, int]]:
+        nonlocal looked_at
+        for each in patterns(permissions):
+            looked_at += 1
+            yield each
+
+    monkeypatch.setattr(near_misses, "_patterns", counting)
+    assert len(index.near_misses((("User:alice",), HOST), WRITE, TOPIC, None)) == 3
+    assert looked_at == 250
 
 
 def test_the_work_does_not_grow_with_the_acls(monkeypatch: pytest.MonkeyPatch):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aclbroker.broker.acl.authorizer import (
+    ANY_RESOURCE,
     Action,
     Decision,
     RequestContext,
@@ -157,9 +158,11 @@ def test_every_key_is_documented(stream: io.StringIO):
     audit = audit_of(stream, nearest=lambda *_: [ACL], level="all", **{"rollup.seconds": "60"})
     for client_id in ("x" * 257, "a", "b"):
         record(audit, context._replace(client_id=client_id), READ, DENIED)
+    producer = context._replace(api_key=ApiKey.INIT_PRODUCER_ID)
+    record(audit, producer, READ._replace(resource_name=ANY_RESOURCE), DENIED)
     audit.close()
-    first, repeats = events_in(stream.getvalue())
-    event = first | repeats
+    first, of_any, repeats = events_in(stream.getvalue())
+    event = first | of_any | repeats
     assert event["principals"] == ["User:alice", "Group:admins"]
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \| [sianob]", page, re.MULTILINE)

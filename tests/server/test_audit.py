@@ -20,6 +20,7 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
 )
 from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
@@ -192,6 +193,30 @@ def test_a_denial_says_which_acl_nearly_allowed_it(log: Log):
     orders, pay = log.events("authorization")
     assert [(acl["host"], acl["operation"]) for acl in orders["nearest"]] == [("10.9.9.9", "READ")]
     assert pay["nearest"] == []
+
+
+def test_an_idempotent_producer_that_may_not_write_is_told_what_would_do_in_two_lines(log: Log):
+    elsewhere = AclCreation(2, "orders", 3, "User:alice", "10.9.9.9", 4, 3)
+    with log.client("admin") as client:
+        client.ask(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([elsewhere]))
+    with log.client("alice") as client:
+        for _ in range(26):
+            answer = client.ask(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 1000))
+            assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    log.broker.terminate()
+    first, rest = log.events("authorization")
+    assert (first["operation"], first["resource_name"]) == ("WRITE", "(any)")
+    assert first["would_do"] == "WRITE on any one topic, or IDEMPOTENT_WRITE on the cluster"
+    [near] = first["nearest"]
+    assert (near["resource_name"], near["host"]) == ("orders", "10.9.9.9")
+    assert (rest["count"], rest["would_do"]) == (25, first["would_do"])
+
+
+def test_a_topic_that_is_called_as_any_is_not_taken_for_any(log: Log):
+    with log.client("alice") as client:
+        client.ask(ApiKey.METADATA, 12, metadata("(any)"))
+    [denied] = log.events("authorization")
+    assert (denied["resource_name"], "would_do" in denied) == ("(any)", False)
 
 
 def test_repeats_are_one_line_that_is_written_when_the_log_is_opened_anew(log: Log):
