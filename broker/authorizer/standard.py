@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import structlog
 
@@ -22,6 +22,7 @@ from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
 from aclbroker.broker.authorizer.seed import SETTING, seed
 from aclbroker.broker.authorizer.writer import AclWriter
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, open_store
 from aclbroker.protocol.errors import shown_name
 
@@ -39,11 +40,12 @@ class StandardAuthorizer:
     """An `Authorizer` with the rules of Kafka's StandardAuthorizer.
 
     Without a ``store`` it uses the one that the property ``aclbroker.store`` names. `start` opens
-    the store and `close` closes it.
+    the store and `close` closes it. What requests cause in the log goes through ``lines``.
     """
 
-    def __init__(self, store: AclStore | None = None) -> None:
+    def __init__(self, store: AclStore | None = None, lines: LimitedLog | None = None) -> None:
         self.store = store
+        self._lines = lines or LimitedLog()
         self._settings = authorizer_settings({})
         self._limit: int | None = None
         self._first_acls = ""
@@ -92,9 +94,9 @@ class StandardAuthorizer:
         except BaseException:
             await self.store.close()
             raise
-        self._warn_of_hosts(index.hosts())
+        _warn_of_hosts(index.hosts(), self._settings.cidr, log.warning)
         self._data = self._decider(index)
-        self._writer = AclWriter(self.store, index, self._limit)
+        self._writer = AclWriter(self.store, index, self._limit, lines=self._lines)
 
     async def close(self) -> None:
         """Finish the changes that wait, refuse later ones, and close the store."""
@@ -157,21 +159,22 @@ class StandardAuthorizer:
         self, context: RequestContext, bindings: Sequence[AclBinding]
     ) -> list[AclCreateResult]:
         """Create ACLs, each on its own; the results are in order. A refused one says why."""
-        results = await (self._writer or _not_started()).create(bindings)
-        self._warn_of_hosts(
-            {
-                binding.host
-                for binding, result in zip(bindings, results, strict=True)
-                if result.error_code == AclError.NONE
-            }
-        )
+        host = context.session.host
+        results = await (self._writer or _not_started()).create(bindings, host)
+        some = islice(zip(bindings, results, strict=True), _HOSTS_LOOKED_AT)
+        hosts = {each.host for each, result in some if result.error_code == AclError.NONE}
+
+        def warn(event: str, **values: Any) -> None:
+            self._lines.write(log.warning, event, host, peer=host, **values)
+
+        _warn_of_hosts(hosts, self._settings.cidr, warn)
         return results
 
     async def delete_acls(
         self, context: RequestContext, filters: Sequence[AclFilter]
     ) -> list[AclDeleteResult]:
         """Delete what any filter matches; each result lists all that its own filter matched."""
-        return await (self._writer or _not_started()).delete(filters)
+        return await (self._writer or _not_started()).delete(filters, context.session.host)
 
     def _decider(self, index: AclIndex) -> StandardAuthorizerData:
         return StandardAuthorizerData(
@@ -181,23 +184,24 @@ class StandardAuthorizer:
             self._settings.broker_users,
         )
 
-    def _warn_of_hosts(self, hosts: Collection[str]) -> None:
-        """Warn of hosts of ACLs by which nobody can come; of many, some are looked at."""
-        hosts = list(islice(hosts, _HOSTS_LOOKED_AT))
-        nobody = sorted(filter(matches_nobody, hosts))
-        if nobody:
-            log.warning(
-                "ACLs match nobody: their hosts are no addresses",
-                count=len(nobody),
-                hosts=_shown(nobody),
-            )
-        subnets = sorted(host for host in hosts if "/" in host and subnet(host))
-        if subnets and not self._settings.cidr:
-            log.warning(
-                "ACLs of subnets match nobody: aclbroker.acl.host.cidr is false",
-                count=len(subnets),
-                hosts=_shown(subnets),
-            )
+
+def _warn_of_hosts(hosts: Collection[str], cidr: bool, warn: Callable[..., None]) -> None:
+    """Warn of hosts of ACLs by which nobody can come; of many, some are looked at."""
+    hosts = list(islice(hosts, _HOSTS_LOOKED_AT))
+    nobody = sorted(filter(matches_nobody, hosts))
+    if nobody:
+        warn(
+            "ACLs match nobody: their hosts are no addresses",
+            count=len(nobody),
+            hosts=_shown(nobody),
+        )
+    subnets = sorted(host for host in hosts if "/" in host and subnet(host))
+    if subnets and not cidr:
+        warn(
+            "ACLs of subnets match nobody: aclbroker.acl.host.cidr is false",
+            count=len(subnets),
+            hosts=_shown(subnets),
+        )
 
 
 def _shown(hosts: Sequence[str]) -> list[str]:

@@ -18,6 +18,7 @@ import structlog
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, AclError
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, invalid_reason
 from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores.store import AclStore, StoreError
 from aclbroker.broker.turns import Turns
 from aclbroker.turns import in_turns
@@ -49,19 +50,21 @@ _CLOSED: Final = "The broker is shutting down; nothing was changed."
 
 class _Creation(NamedTuple):
     bindings: Sequence[AclBinding]
+    host: str
     answer: asyncio.Future[list[AclCreateResult]]
 
 
 class _Deletion(NamedTuple):
     filters: Sequence[AclFilter]
+    host: str
     answer: asyncio.Future[list[AclDeleteResult]]
 
 
 class AclWriter:
     """Changes an open store and the index of its ACLs; nobody else may change either.
 
-    ``limit`` is how many ACLs there may be, None for any number. Long changes take ``turns``. It
-    must be made in a running loop.
+    ``limit`` is how many ACLs there may be, None for any number. Long changes take ``turns``. Those
+    that fail are logged in ``lines``. It must be made in a running loop.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class AclWriter:
         index: AclIndex,
         limit: int | None = None,
         turns: Turns | None = None,
+        lines: LimitedLog | None = None,
     ) -> None:
         self._store = store
         self._index = index
@@ -79,21 +83,28 @@ class AclWriter:
         self._closing = False
         self._unfrozen = 0
         self._turns = turns or Turns()
+        self._lines = lines or LimitedLog()
         self._task = asyncio.create_task(self._work())
 
-    async def create(self, bindings: Sequence[AclBinding]) -> list[AclCreateResult]:
-        """Create ACLs, each on its own; return a result for each, in order."""
+    async def create(self, bindings: Sequence[AclBinding], host: str = "") -> list[AclCreateResult]:
+        """Create ACLs, each on its own; return a result for each, in order.
+
+        ``host`` is the address of who asks.
+        """
         if self._closing:
             return [AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(bindings)
-        creation = _Creation(bindings, asyncio.get_running_loop().create_future())
+        creation = _Creation(bindings, host, asyncio.get_running_loop().create_future())
         self._enqueue(creation)
         return await creation.answer
 
-    async def delete(self, filters: Sequence[AclFilter]) -> list[AclDeleteResult]:
-        """Delete what any filter matches; return for each, in order, all that it matched."""
+    async def delete(self, filters: Sequence[AclFilter], host: str = "") -> list[AclDeleteResult]:
+        """Delete what any filter matches; return for each, in order, all that it matched.
+
+        ``host`` is the address of who asks.
+        """
         if self._closing:
             return [AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(filters)
-        deletion = _Deletion(filters, asyncio.get_running_loop().create_future())
+        deletion = _Deletion(filters, host, asyncio.get_running_loop().create_future())
         self._enqueue(deletion)
         return await deletion.answer
 
@@ -118,8 +129,8 @@ class AclWriter:
                     creations = [change, *self._waiting_creations()]
                     group = [*creations]
                     await self._create(creations)
-            except Exception as error:
-                log.exception("ACLs not changed")
+            except Exception as error:  # noqa: BLE001 # it is raised where it is waited for
+                self._tell(log.exception, change.host)
                 for each in group:
                     if not each.answer.done():
                         each.answer.set_exception(error)
@@ -142,7 +153,7 @@ class AclWriter:
         for creation in creations:
             outcomes.append(await self._run(self._admit_all, creation.bindings, new))
         result = _CREATED
-        if not await self._apply(added=new):
+        if not await self._apply(creations[0].host, added=new):
             result = AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
         for creation, outcome in zip(creations, outcomes, strict=True):
             _answer(creation.answer, [result if each is None else each for each in outcome])
@@ -169,7 +180,7 @@ class AclWriter:
     async def _delete(self, deletion: _Deletion) -> None:
         gone: dict[AclBinding, None] = {}
         results = await self._run(self._select_all, deletion.filters, gone)
-        if not await self._apply(removed=gone):
+        if not await self._apply(deletion.host, removed=gone):
             failure = AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
             results = [failure if result.bindings else result for result in results]
         _answer(deletion.answer, results)
@@ -204,15 +215,21 @@ class AclWriter:
         return AclDeleteResult(bindings=found)
 
     async def _apply(
-        self, added: Collection[AclBinding] = (), removed: Collection[AclBinding] = ()
+        self,
+        host: str,
+        added: Collection[AclBinding] = (),
+        removed: Collection[AclBinding] = (),
     ) -> bool:
-        """Make a change durable, then visible; return whether it could be made."""
+        """Make a change durable, then visible; return whether it could be made.
+
+        ``host`` is the address of who asked for it, or for the first of what is done together.
+        """
         if not added and not removed:
             return True
         try:
             await self._store.apply(added, removed)
         except StoreError as error:
-            log.error("ACLs not changed", reason=str(error))
+            self._tell(log.error, host, reason=str(error))
             return False
         # Between two slices other tasks decide, and must not be allowed what is allowed neither
         # before nor after the change. So denials are added first, and removed last.
@@ -222,6 +239,10 @@ class AclWriter:
             self._unfrozen = 0
             gc.freeze()
         return True
+
+    def _tell(self, write: Callable[..., Any], host: str, **values: str) -> None:
+        """Log that a change could not be made, unless its peer has caused too many such lines."""
+        self._lines.write(write, "ACLs not changed", host, peer=host or None, **values)
 
     def _change_index(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
         for binding in _by_permission(added, AclPermission.DENY, AclPermission.ALLOW):

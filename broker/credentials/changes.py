@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, StoreError
 
 log = structlog.get_logger()
@@ -23,18 +24,27 @@ class NotStored(Exception):
 
 
 class Changes:
-    """Runs changes one at a time, each from its checks to its being visible, so none is lost."""
+    """Runs changes one at a time, each from its checks to its being visible, so none is lost.
 
-    def __init__(self, store: AclStore, kind: str) -> None:
+    Those that the store fails to make are logged in ``lines``.
+    """
+
+    def __init__(self, store: AclStore, kind: str, lines: LimitedLog | None = None) -> None:
         self._store = store
         self._kind = kind
+        self._lines = lines or LimitedLog()
+        self._host = ""
         self._lock = asyncio.Lock()
         self._closed = False
 
     @asynccontextmanager
-    async def one(self) -> AsyncIterator[None]:
-        """Make one change while others wait. Raises `NotStored` once closed."""
+    async def one(self, host: str = "") -> AsyncIterator[None]:
+        """Make one change while others wait. Raises `NotStored` once closed.
+
+        ``host`` is the address of the peer that asks for it; "" is the broker itself.
+        """
         async with self._lock:
+            self._host = host
             if self._closed:
                 raise NotStored("The broker is shutting down; nothing was changed.")
             yield
@@ -46,7 +56,10 @@ class Changes:
         try:
             await self._store.apply_records(self._kind, put, removed)
         except StoreError as error:
-            log.error("credentials not changed", kind=self._kind, reason=str(error))
+            values = {"kind": self._kind, "reason": str(error)}
+            self._lines.write(
+                log.error, "credentials not changed", self._host, peer=self._host or None, **values
+            )
             raise NotStored(NOT_STORED) from error
 
     async def close(self) -> None:

@@ -18,6 +18,7 @@ from aclbroker.broker.credentials.delegation_tokens import (
     load_tokens,
 )
 from aclbroker.broker.credentials.scram_users import ScramUsers, load_users
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, StoreError
 
 _SECRETS: Final = "secret"
@@ -64,20 +65,24 @@ class Credentials:
 
 
 async def load_credentials(
-    store: AclStore, tokens: TokenSettings | None, check_interval_ms: int
+    store: AclStore,
+    tokens: TokenSettings | None,
+    check_interval_ms: int,
+    lines: LimitedLog | None = None,
 ) -> Credentials:
     """Return the credentials that an open store has. Raises `StoreError`.
 
     Without the settings of ``tokens`` these are disabled. Expired ones are removed after each
-    interval.
+    interval. Changes that fail are logged in ``lines``.
     """
     secret = await _secret(store)
-    users = await load_users(store, secret)
+    users = await load_users(store, secret, lines)
     if tokens is None:
         return Credentials(users, None, check_interval_ms)
     # Two secrets: an unknown user must not get the same salt as an unknown token of that name.
     of_tokens = hmac.digest(secret, b"delegation tokens", "sha256")
-    return Credentials(users, await load_tokens(store, tokens, of_tokens), check_interval_ms)
+    loaded = await load_tokens(store, tokens, of_tokens, lines=lines)
+    return Credentials(users, loaded, check_interval_ms)
 
 
 async def _secret(store: AclStore) -> bytes:

@@ -26,6 +26,7 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
 )
 from aclbroker.broker.auth.sasl.scram_decoys import Decoys, derived_salt
 from aclbroker.broker.credentials.changes import Changes
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, StoreError
 from aclbroker.broker.stores.store import new_cluster_id
 from aclbroker.protocol.errors import ErrorCode
@@ -96,7 +97,8 @@ class TokenError(Exception):
 class DelegationTokens:
     """The tokens of a broker that has a secret key for them; `load_tokens` makes it.
 
-    ``secret`` is what salts and decoys are derived from. ``now`` tells the time.
+    ``secret`` is what salts and decoys are derived from. ``now`` tells the time. The ``host`` of a
+    change is the address of who asks for it.
     """
 
     def __init__(
@@ -147,10 +149,15 @@ class DelegationTokens:
         return self._by_id.get(self._id_by_hmac.get(token_hmac, ""))
 
     async def create(
-        self, owner: str, requester: str, renewers: Sequence[str], max_lifetime_ms: int
+        self,
+        owner: str,
+        requester: str,
+        renewers: Sequence[str],
+        max_lifetime_ms: int,
+        host: str = "",
     ) -> DelegationToken:
         """Make a token; a life time that is not positive is the longest one. Raises NotStored."""
-        async with self._changes.one():
+        async with self._changes.one(host):
             now = self._now()
             longest = self._settings.max_lifetime_ms
             lifetime = min(longest, max_lifetime_ms) if max_lifetime_ms > 0 else longest
@@ -163,12 +170,14 @@ class DelegationTokens:
             await self._put(token)
         return token
 
-    async def renew(self, token_hmac: bytes, principals: Collection[str], period_ms: int) -> int:
+    async def renew(
+        self, token_hmac: bytes, principals: Collection[str], period_ms: int, host: str = ""
+    ) -> int:
         """Let a token expire later; a period that is not positive is the configured one.
 
         Returns the time at which it expires now. Raises TokenError and NotStored.
         """
-        async with self._changes.one():
+        async with self._changes.one(host):
             token = self._token_of(token_hmac)
             now = self._now()
             if token.information.has_expired(now):
@@ -178,12 +187,14 @@ class DelegationTokens:
             period = min(usual, period_ms) if period_ms > 0 else usual
             return await self._expire_at(token, _later(now, period))
 
-    async def expire(self, token_hmac: bytes, principals: Collection[str], period_ms: int) -> int:
+    async def expire(
+        self, token_hmac: bytes, principals: Collection[str], period_ms: int, host: str = ""
+    ) -> int:
         """Let a token expire after a period; a negative one removes it, also if it has expired.
 
         Returns the time at which it expires now. Raises TokenError and NotStored.
         """
-        async with self._changes.one():
+        async with self._changes.one(host):
             token = self._token_of(token_hmac)
             _check_renewer(token, principals)
             now = self._now()
@@ -244,8 +255,9 @@ async def load_tokens(
     settings: TokenSettings,
     secret: bytes,
     now: Callable[[], int] = lambda: int(time.time() * 1000),
+    lines: LimitedLog | None = None,
 ) -> DelegationTokens:
-    """Return the tokens that an open store has. Raises `StoreError`."""
+    """Return the tokens that an open store has; `Changes` takes ``lines``. Raises `StoreError`."""
     found = []
     for token_id, value in (await store.load_records(KIND)).items():
         try:
@@ -253,7 +265,7 @@ async def load_tokens(
         except (ValueError, TypeError, KeyError):
             text = f"the ACL store holds a record of the kind {KIND} that is no token: {token_id!r}"
             raise StoreError(f"{text}; delete it, or restore the store from a backup") from None
-    return DelegationTokens(Changes(store, KIND), found, settings, secret, now)
+    return DelegationTokens(Changes(store, KIND, lines), found, settings, secret, now)
 
 
 def _check_renewer(token: DelegationToken, principals: Collection[str]) -> None:

@@ -19,6 +19,7 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
 )
 from aclbroker.broker.auth.sasl.scram_decoys import Decoys
 from aclbroker.broker.credentials.changes import Changes, NotStored
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, StoreError
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -92,16 +93,17 @@ class ScramUsers:
         self,
         deletions: Sequence[ScramCredentialDeletion],
         upsertions: Sequence[ScramCredentialUpsertion],
+        host: str = "",
     ) -> dict[str, Outcome]:
         """Make all changes that are valid, or none if that fails; return the result of each user.
 
         The rules are those of Kafka's ScramControlManager: a user may be named once, whatever the
-        mechanism.
+        mechanism. ``host`` is the address of who asks.
         """
         planned: Sequence[Change] = (*deletions, *upsertions)
         outcomes: dict[str, Outcome] = {}
         try:
-            async with self._changes.one():
+            async with self._changes.one(host):
                 outcomes, planned = self._planned(planned)
                 await self._apply(planned)
         except NotStored as error:
@@ -164,8 +166,8 @@ class ScramUsers:
             decoys.added([new])
 
 
-async def load_users(store: AclStore, secret: bytes) -> ScramUsers:
-    """Return the users that an open store has. Raises `StoreError`."""
+async def load_users(store: AclStore, secret: bytes, lines: LimitedLog | None = None) -> ScramUsers:
+    """Return the users that an open store has; `Changes` takes ``lines``. Raises `StoreError`."""
     credentials: Credentials = {mechanism: {} for mechanism in ScramMechanism}
     mechanisms = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism}
     for name, value in (await store.load_records(KIND)).items():
@@ -177,7 +179,7 @@ async def load_users(store: AclStore, secret: bytes) -> ScramUsers:
                 f"the ACL store holds a record of the kind {KIND} that is no credential: {name!r}"
             )
             raise StoreError(f"{text}; delete it, or restore the store from a backup") from None
-    return ScramUsers(Changes(store, KIND), credentials, secret)
+    return ScramUsers(Changes(store, KIND, lines), credentials, secret)
 
 
 def upsertion_of(

@@ -70,7 +70,8 @@ def alter(
     """Change credentials and return one result for each user, once the changes are on disk."""
     if services.credentials is None:
         return refuse_alter_scram_credentials(request, _NOT_KEPT)
-    outcomes = wait(services.credentials.users.alter(request.deletions, request.upsertions))
+    users, host = services.credentials.users, rights.context.session.host
+    outcomes = wait(users.alter(request.deletions, request.upsertions, host))
     services.audit.changed(rights.context, altered_scram_users(request, outcomes))
     return AlterUserScramCredentialsResponse(
         results=[

@@ -63,15 +63,13 @@ def create(
     if tokens is None:
         return refusal(_DISABLED, 0)
     requester = session.principals[0]
+    owner = token_owner(request) or requester
     renewers = [
         f"{each.principal_type}:{each.principal_name}" for each in in_turns(request.renewers)
     ]
     try:
-        token = wait(
-            tokens.create(
-                token_owner(request) or requester, requester, renewers, request.max_lifetime_ms
-            )
-        )
+        lifetime = request.max_lifetime_ms
+        token = wait(tokens.create(owner, requester, renewers, lifetime, session.host))
     except NotStored:
         return refusal(ErrorCode.UNKNOWN_SERVER_ERROR, 0)
     services.audit.changed(rights.context, [changed_token(_CREATE, token)])
@@ -92,13 +90,13 @@ def renew(
     services: Services, rights: RequestRights, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     """Extend the life of a token; only its owner and its renewers may."""
-    principals = rights.context.session.principals
+    session, period = rights.context.session, request.renew_period_ms
     return _changed(
         services,
         rights,
         RenewDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.renew(request.hmac, principals, request.renew_period_ms),
+        lambda tokens: tokens.renew(request.hmac, session.principals, period, session.host),
     )
 
 
@@ -106,13 +104,13 @@ def expire(
     services: Services, rights: RequestRights, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     """Shorten the life of a token or end it at once; only its owner and its renewers may."""
-    principals = rights.context.session.principals
+    session, period = rights.context.session, request.expiry_time_period_ms
     return _changed(
         services,
         rights,
         ExpireDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.expire(request.hmac, principals, request.expiry_time_period_ms),
+        lambda tokens: tokens.expire(request.hmac, session.principals, period, session.host),
     )
 
 

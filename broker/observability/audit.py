@@ -71,6 +71,9 @@ _NEAREST_A_SECOND: Final = 50
 _NEAREST_AT_ONCE: Final = 20
 """How many denials are explained by the nearest ACLs; each takes 0.4 ms at most."""
 
+_KINDS: Final = ("denied", "allowed", "failed_changes")
+"""What is left out, as it is told."""
+
 _LEAST = {"off": Level.OFF, "denied": Level.INFO, "all": Level.DEBUG, "trace": Level.TRACE}
 
 
@@ -110,7 +113,9 @@ class Audit:
         self._bytes = Allowance(rate, rate * _BURST_SECONDS, clock) if rate else None
         self._nearest = None if self._is_kafka else nearest
         self._explained = Allowance(_NEAREST_A_SECOND, _NEAREST_AT_ONCE, clock)
+        # Of the denied (0) and the allowed (1) decisions, from the beginning on, as what was told.
         self._left_out = [0, 0] if self._rollups is None else self._rollups.unfit
+        self._told = dict.fromkeys(_KINDS, 0)
         self._changes: deque[tuple[dict[str, Any], Iterator[Change]]] = deque()
         self._changes_left_out = 0
         self._told_at = -math.inf
@@ -209,6 +214,15 @@ class Audit:
             "the audit log leaves records out: there are more than "
             "aclbroker.audit.max.bytes.per.second allows, or more kinds of them than are kept"
         )
+
+    def left_out(self) -> dict[str, int]:
+        """Return how many records were left out so far: denied, allowed, failed_changes."""
+        return dict(zip(_KINDS, (*self._left_out, self._changes_left_out), strict=True))
+
+    @property
+    def lost(self) -> int:
+        """How many lines could not be written to the file so far."""
+        return 0 if self._file is None else self._file.lost_lines
 
     def reopen(self) -> None:
         """Write all that waits, then open the file anew, after a log rotation."""
@@ -329,11 +343,10 @@ class Audit:
         now = self._clock()
         if 0 <= now - self._told_at < _WORK_SECONDS and not self._is_closing:
             return
-        denied, allowed = self._left_out
-        counts = {"denied": denied, "allowed": allowed, "failed_changes": self._changes_left_out}
+        left_out = self.left_out()
+        counts = {kind: count - self._told[kind] for kind, count in left_out.items()}
         if any(counts.values()):
-            self._left_out[:] = 0, 0
-            self._changes_left_out = 0
+            self._told = left_out
             self._told_at = now
             event = self._node.other_event(now, "warning", "left_out")
             self._write([self._event_line(event | counts)])

@@ -25,7 +25,8 @@ log = structlog.get_logger()
 class AuditFile:
     """An append-only file. Raises OSError if it cannot be opened at first.
 
-    ``clock`` returns seconds since the epoch, for `Rotation`.
+    ``clock`` returns seconds since the epoch, for `Rotation`. ``lost_lines`` is how many could not
+    be written so far.
     """
 
     def __init__(
@@ -42,7 +43,8 @@ class AuditFile:
         self._retry_at = 0.0
         self._failed_at = 0.0
         self._rotate_at = 0.0
-        self._lost = 0
+        self._lost = 0  # since it can be written no longer
+        self.lost_lines = 0
         self._descriptor: int | None = None
         self._is_torn = False
         self._use(_open(path))
@@ -84,6 +86,7 @@ class AuditFile:
             self._fail(error)
         if self._descriptor is None:
             self._lost += lost
+            self.lost_lines += lost
         elif self._lost:
             log.warning("audit file is written again", file=self._path, lost_records=self._lost)
             self._lost = 0

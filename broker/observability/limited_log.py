@@ -11,6 +11,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from ipaddress import AddressValueError, IPv6Address
+from time import monotonic
 from typing import Any, Final
 
 import structlog
@@ -30,9 +31,13 @@ log = structlog.get_logger()
 
 
 class LimitedLog:
-    """Writes lines, and leaves out those that are too many. ``clock`` returns seconds."""
+    """Writes lines, and leaves out those that are too many. ``clock`` returns seconds.
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    ``left_out`` is how many were left out so far.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self.left_out = 0
         self._clock = clock
         self._kinds: dict[str, _Kind] = {}
 
@@ -45,6 +50,7 @@ class LimitedLog:
         if kind is None:
             kind = self._kinds[event] = _Kind(event, self._clock)
         if not kind.admits(_network(peer)):
+            self.left_out += 1
             kind.leave_out()
             return
         write(event, **values, **kind.told())

@@ -30,6 +30,17 @@ _DECLARED: Final[Mapping[str, _Declared]] = {
     "aclbroker_expired_sessions": _Declared(
         "Connections closed because their session ended and was not renewed.", ("listener",)
     ),
+    "aclbroker_left_out_audit_records": _Declared(
+        "Audit records left out, since there were more than aclbroker.audit.max.bytes.per.second "
+        "allows or more kinds than are kept: of denied and allowed decisions, of failed changes.",
+        ("kind",),
+    ),
+    "aclbroker_left_out_log_lines": _Declared(
+        "Lines of the log left out, since clients caused too many of their kind.", ()
+    ),
+    "aclbroker_lost_audit_records": _Declared(
+        "Audit records that were lost, since aclbroker.audit.file could not be written.", ()
+    ),
     "aclbroker_lost_log_lines": _Declared(
         "Lines of the log on stderr that were lost: nobody read them, or the disk was full.", ()
     ),
@@ -49,7 +60,7 @@ class Metrics:
         self._observed = {name: [0] * len(_BUCKETS) for name in _SECONDS}
         self._sums = dict.fromkeys(_SECONDS, 0.0)
         self._values: Counter[tuple[str, Labels]] = Counter()
-        self._sources: dict[str, Callable[[], int]] = {}
+        self._sources: dict[tuple[str, Labels], Callable[[], int]] = {}
 
     def add(self, name: str, *labels: str, amount: int = 1) -> None:
         """Add to a figure; the labels are in the order of its declaration."""
@@ -60,9 +71,9 @@ class Metrics:
         self._observed[name][bisect_left(_BUCKETS, seconds)] += 1
         self._sums[name] += seconds
 
-    def read(self, name: str, source: Callable[[], int]) -> None:
-        """Have a figure without labels read where it is counted."""
-        self._sources[name] = source
+    def read(self, name: str, source: Callable[[], int], *labels: str) -> None:
+        """Have a figure read where it is counted, by a function that a thread may call."""
+        self._sources[name, labels] = source
 
     def collect(self) -> Iterator[Metric]:
         """Return the figures as prometheus_client has them; may be called in a thread."""
@@ -73,13 +84,12 @@ class Metrics:
         )
 
         values = self._values.copy()
+        values.update({key: source() for key, source in self._sources.copy().items()})
         for name, declared in _DECLARED.items():
             family = GaugeMetricFamily if declared.is_gauge else CounterMetricFamily
             metric = family(name, declared.help, labels=declared.labels)
             for labels, value in _of(values, name):
                 metric.add_metric(labels, value)
-            if name in self._sources:
-                metric.add_metric((), self._sources[name]())
             yield metric
         for name, text in _SECONDS.items():
             bounds = ("+Inf" if bound == math.inf else str(bound) for bound in _BUCKETS)

@@ -7,6 +7,7 @@ import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
@@ -19,6 +20,7 @@ from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
 from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
@@ -77,19 +79,21 @@ async def _serve(start: Start) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     raise_limit()
-    metrics, readiness = Metrics(), Readiness()
+    metrics, readiness, lines = Metrics(), Readiness(), LimitedLog()
     metrics.read("aclbroker_lost_log_lines", lambda: start.output.lost_lines)
+    metrics.read("aclbroker_left_out_log_lines", lambda: lines.left_out)
     async with AsyncExitStack() as running:
+        running.callback(lines.close)
         if config.metrics_address is not None:
             host, port = config.metrics_address
             with _named("aclbroker.metrics.address", f"{host}:{port}", "cannot listen"):
                 running.enter_context(status_pages(host, port, metrics, readiness))
         try:
             with _objects_that_stay():
-                loaded = await _load(config, running)
+                loaded = await _load(config, lines, running)
         except StoreError as error:
             raise StartError(str(error)) from error
-        await _serve_with(start, loaded, metrics, readiness, stop)
+        await _serve_with(start, loaded, metrics, lines, readiness, stop)
     log.info("stopped")
 
 
@@ -104,13 +108,13 @@ class _Loaded(NamedTuple):
     kept: dict[str, str | int]
 
 
-async def _load(config: Config, running: AsyncExitStack) -> _Loaded:
-    authorizer = _authorizer(config)
+async def _load(config: Config, lines: LimitedLog, running: AsyncExitStack) -> _Loaded:
+    authorizer = _authorizer(config, lines)
     if authorizer is not None:
         await authorizer.start()
         running.push_async_callback(authorizer.close)
     store = await _store(config, authorizer, running)
-    credentials = await _credentials(config, store, running)
+    credentials = await _credentials(config, store, lines, running)
     cluster_id = new_cluster_id() if store is None else await store.cluster_id()
     catalog = await _catalog(config, store)
     kept = await _kept(authorizer, store)
@@ -158,7 +162,7 @@ async def _catalog(config: Config, store: AclStore | None) -> Catalog:
 
 
 async def _credentials(
-    config: Config, store: AclStore | None, running: AsyncExitStack
+    config: Config, store: AclStore | None, lines: LimitedLog, running: AsyncExitStack
 ) -> Credentials | None:
     if store is None:
         return None
@@ -170,7 +174,7 @@ async def _credentials(
             config.delegation_token_expiry_time_ms,
         )
     interval_ms = config.delegation_token_expiry_check_interval_ms
-    credentials = await load_credentials(store, tokens, interval_ms)
+    credentials = await load_credentials(store, tokens, interval_ms, lines)
     running.push_async_callback(credentials.close)
     return credentials
 
@@ -196,11 +200,12 @@ async def _serve_with(
     start: Start,
     loaded: _Loaded,
     metrics: Metrics,
+    lines: LimitedLog,
     readiness: Readiness,
     stop: asyncio.Event,
 ) -> None:
     config = start.config
-    audit, server, listeners = await _started(config, start.output, loaded, metrics)
+    audit, server, listeners = await _started(config, start.output, loaded, metrics, lines)
     reload = Reload(config, start.read, loaded.authorizer, server, audit)
     watch = asyncio.create_task(reload.watch())
 
@@ -232,7 +237,7 @@ async def _serve_with(
 
 
 async def _started(
-    config: Config, output: LogOutput, loaded: _Loaded, metrics: Metrics
+    config: Config, output: LogOutput, loaded: _Loaded, metrics: Metrics, lines: LimitedLog
 ) -> tuple[Audit, Server, dict[str, str]]:
     """Let clients in; return what serves them, and the address of each listener by its name."""
     authorizer = loaded.authorizer
@@ -240,6 +245,7 @@ async def _started(
     try:
         with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
             audit = Audit(config, loaded.cluster_id, output, nearest)
+        _count_missing_records(metrics, audit)
         server = Server(
             config,
             loaded.cluster_id,
@@ -248,12 +254,24 @@ async def _started(
             audit,
             metrics,
             loaded.credentials,
+            lines,
         )
         return audit, server, await server.start()
     except OSError as error:
         raise StartError(error.strerror or str(error)) from error
     except (ValueError, JwksUnavailable) as error:
         raise StartError(str(error)) from error
+
+
+def _count_missing_records(metrics: Metrics, audit: Audit) -> None:
+    for kind in audit.left_out():
+        source = partial(_left_out, audit, kind)
+        metrics.read("aclbroker_left_out_audit_records", source, kind)
+    metrics.read("aclbroker_lost_audit_records", lambda: audit.lost)
+
+
+def _left_out(audit: Audit, kind: str) -> int:
+    return audit.left_out()[kind]
 
 
 @contextmanager
@@ -266,14 +284,14 @@ def _named(setting: str, value: str | None, failure: str) -> Iterator[None]:
         raise StartError(f"{setting}={value}: {failure}: {reason}") from error
 
 
-def _authorizer(config: Config) -> Authorizer | None:
+def _authorizer(config: Config, lines: LimitedLog) -> Authorizer | None:
     """Make the authorizer that the configuration names, configured and not yet started."""
     name = config.authorizer_class_name
     if name == NO_AUTHORIZER:
         return None
     try:
         made: Authorizer = (
-            StandardAuthorizer()
+            StandardAuthorizer(lines=lines)
             if name == BUILT_IN_AUTHORIZER
             else make_plugin("authorizer.class.name", name, "aclbroker.Authorizer")
         )

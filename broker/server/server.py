@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Mapping
 
 import structlog
@@ -37,6 +36,8 @@ log = structlog.get_logger()
 class Server:
     """Serves a configuration's listeners with an authorizer that is already started.
 
+    What clients cause in the log goes through ``lines``.
+
     Raises ValueError for a principal builder or a key store that cannot be used. ``start`` raises
     `OSError` where a listener cannot be bound, and `JwksUnavailable` where one has no keys to check
     access tokens with; ``stop`` lets every request at work be answered and takes at most
@@ -52,6 +53,7 @@ class Server:
         audit: Audit,
         metrics: Metrics,
         credentials: Credentials | None,
+        lines: LimitedLog,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -79,7 +81,7 @@ class Server:
         self._certificates = Certificates(config.listeners)
         self._metrics = metrics
         self._shown = shown_settings(config.properties)
-        self._login_log = LoginLog(metrics, LimitedLog(time.monotonic))
+        self._login_log = LoginLog(metrics, lines)
         self.stalls = StallMonitor(metrics, self._login_log.lines)
         self._sockets: list[ListeningSocket] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -154,7 +156,6 @@ class Server:
                 connection.abort()
             await self._quotas.all_closed()
         self.stalls.stop()
-        self._login_log.lines.close()
 
     def _keep_descriptors(self) -> None:
         """Admit no more connections than leave descriptors for the broker's own files."""

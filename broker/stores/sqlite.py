@@ -38,6 +38,7 @@ class SqliteStore:
         self._ticks = 0
         self._seen = 0
         self._is_in_place = True
+        self._compacts = True
 
     async def open(self) -> None:
         """Lock and open the file, a new one if there is none; a second broker gets `StoreError`."""
@@ -99,8 +100,11 @@ class SqliteStore:
             self._database.compact()
         except StoreError as error:
             # Nobody waits for this, and nothing is lost if it fails; the next change tries again.
-            log.warning("ACL store not compacted", reason=str(error))
+            if self._compacts:
+                log.warning("ACL store not compacted", reason=str(error))
+            self._compacts = False
         else:
+            self._compacts = True
             self._compact_later()
 
     def _tick_later(self) -> None:

@@ -14,6 +14,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
 from aclbroker.broker.stores import StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from tests.acl.examples import (
@@ -271,6 +272,20 @@ async def test_hosts_by_which_nobody_can_come_are_created_as_in_kafka_and_warned
         async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true"):
             pass
     assert [each["count"] for each in logs] == [5]
+
+
+async def test_who_creates_many_acls_of_strange_hosts_causes_a_few_lines(store):
+    authorizer = StandardAuthorizer(store, LimitedLog(lambda: 0.0))
+    authorizer.configure({})
+    await authorizer.start()
+    other = CONTEXT._replace(session=session("User:bob", host="192.0.2.9"))
+    with capture_logs() as logs:
+        for number in range(100):
+            await authorizer.create_acls(CONTEXT, [allow(host=f"host-{number}")])
+        await authorizer.create_acls(other, [allow(host="10.0.0.0/8")])
+    await authorizer.close()
+    assert [each["peer"] for each in logs] == [ALICE.host] * PEER_BURST + [other.session.host]
+    assert "aclbroker.acl.host.cidr" in logs[-1]["event"]
 
 
 async def test_super_users_and_the_default_can_be_changed_while_it_runs(authorizer):

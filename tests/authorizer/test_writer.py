@@ -11,6 +11,8 @@ from aclbroker.broker.acl.bindings import AclFilter
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.authorizer.writer import AclWriter
+from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
+from aclbroker.broker.stores import StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.turns import Turns
 from tests.acl.examples import PREFIXED, WRITE, allow, allowed, deny
@@ -170,6 +172,29 @@ async def test_a_bug_of_a_store_fails_the_change_and_not_the_later_ones(index):
                     await writer.create([allow()])
         assert [log["event"] for log in logs] == ["ACLs not changed"] * 2
         assert list(index) == []
+
+
+class FullStore(MemoryStore):
+    """A store on a full disk."""
+
+    async def apply(self, added, removed):
+        raise StoreError("the disk is full")
+
+
+async def test_changes_that_cannot_be_stored_leave_a_few_lines_of_each_peer(index):
+    lines = LimitedLog(lambda: 0.0)
+    writer = AclWriter(FullStore(), index, lines=lines)
+    with capture_logs() as logs:
+        for _ in range(100):
+            assert codes(await writer.create([allow()], "192.0.2.1")) == [UNKNOWN_SERVER_ERROR]
+        assert codes(await writer.create([allow()], "192.0.2.2")) == [UNKNOWN_SERVER_ERROR]
+        await writer.close()
+        lines.close()
+    assert [each["peer"] for each in logs] == ["192.0.2.1"] * PEER_BURST + ["192.0.2.2"]
+    assert {(each["event"], each["reason"]) for each in logs} == {
+        ("ACLs not changed", "the disk is full")
+    }
+    assert logs[-1]["not_logged_before"] == lines.left_out == 100 - PEER_BURST
 
 
 async def test_closing_finishes_the_changes_that_wait_and_refuses_later_ones(store, index):

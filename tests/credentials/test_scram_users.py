@@ -12,6 +12,7 @@ from aclbroker.broker.auth.sasl.mechanism import Identity
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism, credential_of_password
 from aclbroker.broker.credentials import ScramUsers
 from aclbroker.broker.credentials.scram_users import KIND, load_users
+from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
 from aclbroker.broker.stores import StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.protocol.errors import ErrorCode
@@ -195,6 +196,19 @@ async def test_a_user_of_any_name_is_kept(store):
     users = await load_users(store, SECRET)
     assert set((await codes(users, [], [up(name, 2) for name in names])).values()) == {DONE}
     assert (await load_users(store, SECRET)).users() == names
+
+
+async def test_changes_that_cannot_be_stored_leave_a_few_lines_of_each_peer(store):
+    users = await load_users(store, SECRET, LimitedLog(lambda: 0.0))
+    store.broken = True
+    with capture_logs() as logs:
+        for host in ("192.0.2.1", "192.0.2.2"):
+            for _ in range(PEER_BURST + 9):
+                outcomes = await users.alter([], [up("new")], host)
+                assert outcomes["new"].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    expected = {"event": "credentials not changed", "kind": KIND, "reason": "the disk is full"}
+    assert [each.items() >= expected.items() for each in logs] == [True] * 2 * PEER_BURST
+    assert [each["peer"] for each in logs[PEER_BURST - 1 :][:2]] == ["192.0.2.1", "192.0.2.2"]
 
 
 async def test_passwords_and_salted_passwords_are_not_in_the_store(users, store):

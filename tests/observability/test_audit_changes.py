@@ -41,6 +41,7 @@ def test_what_was_changed_is_recorded_whatever_the_limit_and_attempts_within_it(
     assert (ends.count("NONE"), ends.count("UNKNOWN_SERVER_ERROR")) == (300, 1)
     [told] = [line for line in lines if line["event"] == "left_out"]
     assert (told["failed_changes"], told["denied"], told["allowed"]) == (300, 0, 0)
+    assert audited.audit.left_out() == {"denied": 0, "allowed": 0, "failed_changes": 300}
 
 
 async def test_many_changes_are_written_in_turns_and_in_order(tmp_path: Path):

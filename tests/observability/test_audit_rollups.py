@@ -184,6 +184,8 @@ def test_memory_is_bounded_and_nothing_is_lost_silently(tmp_path: Path):
     left_out = [line for line in lines if line["event"] == "left_out"]
     assert sum(counted(lines).values()) + sum(line["denied"] for line in left_out) == number
     assert {line["allowed"] for line in left_out} == {0}
+    denied = sum(line["denied"] for line in left_out)
+    assert audited.audit.left_out() == {"denied": denied, "allowed": 0, "failed_changes": 0}
     # What was decided at once was written as far as the limit goes, and at the stop all that waits.
     assert len(lines) < 15_000
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.error import HTTPError
 
 from aclbroker.broker.observability.http_listener import CONNECTIONS
+from aclbroker.broker.observability.limited_log import PEER_BURST
 from aclbroker.broker.server.readiness import PROBE_SECONDS, Readiness
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
@@ -34,6 +35,14 @@ def page(broker: Broker, path: str) -> tuple[int, str]:
             return answer.status, str(answer.read(), "utf-8")
     except HTTPError as error:
         return error.code, str(error.read(), "utf-8")
+
+
+def figure(broker: Broker, name: str, **labels: str) -> float:
+    """Return a figure, which must be there."""
+    shown = ",".join(f'{key}="{value}"' for key, value in labels.items())
+    of_name = f"{name}{{{shown}}} " if shown else f"{name} "
+    [line] = [each for each in page(broker, "/metrics")[1].splitlines() if each.startswith(of_name)]
+    return float(line.removeprefix(of_name))
 
 
 def held(broker: Broker) -> tuple[int, int]:
@@ -99,6 +108,22 @@ def test_a_store_that_cannot_be_written_is_told_and_so_is_its_recovery(
     assert broker.terminate() == 0
 
 
+def test_changes_that_the_store_cannot_make_leave_a_few_lines_and_their_number(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker(STATUS)
+    number = 100
+    broker.store.unlink()
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        for each in range(number):
+            assert client.create(topic_read(str(each))) == [-1]
+    left_out = figure(broker, "aclbroker_left_out_log_lines_total")
+    assert broker.terminate() == 0
+    lines, count = broker.told("ACLs not changed")
+    assert PEER_BURST <= lines == number - left_out < number
+    assert count == number
+
+
 def test_asking_leaves_a_quiet_store_as_it_was_and_whole(start_broker: StartBroker) -> None:
     broker = start_broker(STATUS)
     [before] = [event["records"] for event in broker.events() if event["event"] == "ready"]
@@ -137,6 +162,9 @@ def test_records_that_are_left_out_are_told_and_the_broker_stays_ready(
         return "aclbroker.audit.max.bytes.per.second" in text or None
 
     wait_for("the remark", told, 20)
+    left_out = figure(broker, "aclbroker_left_out_audit_records_total", kind="denied")
+    assert 0 < left_out < 100
+    assert figure(broker, "aclbroker_left_out_audit_records_total", kind="allowed") == 0
 
 
 def test_an_audit_log_that_cannot_be_written_is_told(start_broker: StartBroker) -> None:
@@ -146,6 +174,7 @@ def test_an_audit_log_that_cannot_be_written_is_told(start_broker: StartBroker) 
         assert page(broker, "/readyz")[0] == 200
         assert client.create(topic_read("denied")) != [0]
         assert page(broker, "/readyz") == (503, "audit file /dev/full cannot be written\n")
+        assert figure(broker, "aclbroker_lost_audit_records_total") == 1
     assert broker.terminate() == 0
 
 
