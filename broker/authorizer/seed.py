@@ -24,13 +24,17 @@ _KIND: Final = "first ACLs"
 _ASKED: Final = "asked"
 
 
-async def seed(store: AclStore, index: AclIndex, path: str, limit: int | None) -> None:
+async def seed(
+    store: AclStore, index: AclIndex, path: str, limit: int | None
+) -> Sequence[AclBinding]:
     """Add the ACLs of a policy file to an open store and to its index, if it wants them.
 
-    Raises `StoreError`, also for a file that cannot be read or holds more ACLs than there may be.
+    Return those that were added. Raises `StoreError`, also for a file that cannot be read or holds
+    more ACLs than there may be.
     """
+    bindings: Sequence[AclBinding] = ()
     if _ASKED in await store.load_records(_KIND):
-        return
+        return bindings
     if len(index):
         log.info("ACLs not created from a file: the store has some", file=path)
     else:
@@ -45,6 +49,7 @@ async def seed(store: AclStore, index: AclIndex, path: str, limit: int | None) -
             index.add(binding)
         log.info("ACLs created from a file", file=path, count=len(bindings))
     await store.apply_records(_KIND, {_ASKED: path}, ())
+    return bindings
 
 
 def _read(path: str) -> Sequence[AclBinding]:

@@ -41,6 +41,7 @@ class StandardAuthorizer:
 
     Without a ``store`` it uses the one that the property ``aclbroker.store`` names. `start` opens
     the store and `close` closes it. What requests cause in the log goes through ``lines``.
+    ``first_acls`` are those that a new store got from a file when it was started.
     """
 
     def __init__(self, store: AclStore | None = None, lines: LimitedLog | None = None) -> None:
@@ -48,7 +49,8 @@ class StandardAuthorizer:
         self._lines = lines or LimitedLog()
         self._settings = authorizer_settings({})
         self._limit: int | None = None
-        self._first_acls = ""
+        self._acls_file = ""
+        self.first_acls: Sequence[AclBinding] = ()
         self._data: StandardAuthorizerData | None = None
         self._writer: AclWriter | None = None
 
@@ -60,7 +62,7 @@ class StandardAuthorizer:
         """
         self._settings = authorizer_settings(properties)
         self._limit = acl_limit(properties)
-        self._first_acls = properties.get(SETTING, "").strip()
+        self._acls_file = properties.get(SETTING, "").strip()
         if self.store is None:
             self.store = open_store(properties.get("aclbroker.store", "sqlite:///aclbroker.db"))
 
@@ -89,8 +91,8 @@ class StandardAuthorizer:
             async for bindings in self.store.load():
                 for binding in bindings:
                     index.add(binding)
-            if self._first_acls:
-                await seed(self.store, index, self._first_acls, self._limit)
+            if self._acls_file:
+                self.first_acls = await seed(self.store, index, self._acls_file, self._limit)
         except BaseException:
             await self.store.close()
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -13,6 +14,7 @@ from aclbroker.broker.auth.sasl.scram import LookUp, ScramLogin
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.credentials.changes import NotStored
 from aclbroker.broker.credentials.delegation_tokens import (
+    DelegationToken,
     DelegationTokens,
     TokenSettings,
     load_tokens,
@@ -29,7 +31,7 @@ _SECRET_BYTES: Final = 32
 class Credentials:
     """Who may log in with SCRAM; ``tokens`` is None where delegation tokens are disabled.
 
-    Must be made in a running loop, in which expired tokens are removed from time to time.
+    From `start` on expired tokens are removed after each interval.
     """
 
     def __init__(
@@ -37,9 +39,13 @@ class Credentials:
     ) -> None:
         self.users = users
         self.tokens = tokens
+        self._interval = check_interval_ms / 1000
         self._sweeping: asyncio.Task[None] | None = None
-        if tokens is not None:
-            self._sweeping = asyncio.create_task(_sweep(tokens, check_interval_ms / 1000))
+
+    def start(self, removed: Callable[[Sequence[DelegationToken]], None]) -> None:
+        """Begin to remove expired tokens in the running loop; ``removed`` is told which ones."""
+        if self.tokens is not None:
+            self._sweeping = asyncio.create_task(_sweep(self.tokens, self._interval, removed))
 
     def look_up(self, mechanism: ScramMechanism) -> LookUp:
         """Return the function with which logins of a mechanism look names up."""
@@ -72,8 +78,8 @@ async def load_credentials(
 ) -> Credentials:
     """Return the credentials that an open store has. Raises `StoreError`.
 
-    Without the settings of ``tokens`` these are disabled. Expired ones are removed after each
-    interval. Changes that fail are logged in ``lines``.
+    Without the settings of ``tokens`` these are disabled. Changes that fail are logged in
+    ``lines``.
     """
     secret = await _secret(store)
     users = await load_users(store, secret, lines)
@@ -98,9 +104,11 @@ async def _secret(store: AclStore) -> bytes:
         raise StoreError(f"{problem}; delete it, or restore the store from a backup") from None
 
 
-async def _sweep(tokens: DelegationTokens, interval: float) -> None:
+async def _sweep(
+    tokens: DelegationTokens, interval: float, removed: Callable[[Sequence[DelegationToken]], None]
+) -> None:
     while True:
         await asyncio.sleep(interval)
         # The log says why; the next interval tries again.
         with suppress(NotStored):
-            await tokens.sweep()
+            await tokens.sweep(removed)

@@ -205,13 +205,15 @@ class DelegationTokens:
                 raise TokenError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
             return await self._expire_at(token, _later(now, period_ms))
 
-    async def sweep(self) -> None:
-        """Remove the tokens that have expired. Raises NotStored."""
+    async def sweep(self, removed: Callable[[Sequence[DelegationToken]], None]) -> None:
+        """Remove the tokens that have expired, and tell which ones. Raises NotStored."""
         async with self._changes.one():
             now = self._now()
             expired = [each for each in self._by_id.values() if each.information.has_expired(now)]
             for start in range(0, len(expired), _SWEPT_AT_ONCE):
-                await self._remove(expired[start : start + _SWEPT_AT_ONCE])
+                some = expired[start : start + _SWEPT_AT_ONCE]
+                await self._remove(some)
+                removed(some)
         if expired:
             log.info("expired delegation tokens removed", count=len(expired))
 

@@ -1,8 +1,10 @@
-"""What requests changed, for the audit log: made of a request and of how it ended."""
+"""What was changed, for the audit log: made of a request and of how it ended, or of what is done
+without one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult
@@ -32,6 +34,11 @@ def created_acls(
         yield Change("CREATE_ACL", {"acl": binding}, error, message)
 
 
+def first_acls(bindings: Iterable[AclBinding]) -> Iterator[Change]:
+    """Return a change for each ACL that a new store begins with."""
+    return (Change("CREATE_ACL", {"acl": binding}) for binding in bindings)
+
+
 def deleted_acls(
     filters: Sequence[AclFilter], results: Sequence[AclDeleteResult]
 ) -> Iterator[Change]:
@@ -58,6 +65,11 @@ def altered_scram_users(
         user = {"name": upsertion.name, "mechanism": _mechanism(upsertion.mechanism)}
         keys = user | {"iterations": upsertion.iterations}
         yield _altered("UPSERT_SCRAM_CREDENTIAL", keys, outcomes[upsertion.name])
+
+
+def expired_tokens(tokens: Iterable[DelegationToken]) -> Iterator[Change]:
+    """Return a change for each token that was removed since it had expired."""
+    return (changed_token("REMOVE_EXPIRED_DELEGATION_TOKEN", token) for token in tokens)
 
 
 def changed_token(

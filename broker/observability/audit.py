@@ -177,9 +177,16 @@ class Audit:
         They are recorded at every level but OFF: those that were made in any case, others as far as
         the limit of bytes leaves room. Many are written in turns with other tasks.
         """
-        if self._is_off:
-            return
-        head = self._node.other_event(self._clock(), "info", "change") | asked_by(context)
+        if not self._is_off:
+            self._add_changes(asked_by(context), changes)
+
+    def changed_by(self, what: str, changes: Iterable[Change]) -> None:
+        """Record changes as `changed` does that no request asked for; ``what`` made them."""
+        if not self._is_off:
+            self._add_changes({"by": what}, changes)
+
+    def _add_changes(self, asked: dict[str, Any], changes: Iterable[Change]) -> None:
+        head = self._node.other_event(self._clock(), "info", "change") | asked
         self._changes.append((head, iter(changes)))
         if len(self._changes) == 1:
             self._write_changes()

@@ -13,7 +13,7 @@ from aclbroker.broker.observability.logs import json_line
 
 
 class Change(NamedTuple):
-    """One change that a request asked for, and how it ended; it holds no secret.
+    """One change that was made or asked for, and how it ended; it holds no secret.
 
     ``action`` is a word of docs/audit.md. ``subject`` has one key, such as ``acl``, with what was
     to be changed. ``error`` is the name of Kafka's error code: NONE if the change was made.
@@ -48,7 +48,7 @@ def is_short(keys: Mapping[str, Any]) -> bool:
 
 
 def event_of(asked: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    """Return an event with the keys of `asked_by` and those that say what is changed, and how."""
+    """Return an event with the keys of ``asked`` and those that say what is changed, and how."""
     ended = limited({"error": change.error, "error_message": change.error_message})
     lengths = asked.get("shortened", {}) | ended.pop("shortened", {})
     subject = {name: _subject(value) for name, value in change.subject.items()}

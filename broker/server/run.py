@@ -18,6 +18,7 @@ from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
+from aclbroker.broker.handlers.changes import expired_tokens, first_acls
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
@@ -233,6 +234,8 @@ async def _serve_with(
     readiness.stopping()
     watch.cancel()
     await server.stop()
+    if loaded.credentials is not None:
+        await loaded.credentials.close()
     audit.close()
 
 
@@ -246,6 +249,7 @@ async def _started(
         with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
             audit = Audit(config, loaded.cluster_id, output, nearest)
         _count_missing_records(metrics, audit)
+        _record_changes_without_request(audit, loaded)
         server = Server(
             config,
             loaded.cluster_id,
@@ -261,6 +265,16 @@ async def _started(
         raise StartError(error.strerror or str(error)) from error
     except (ValueError, JwksUnavailable) as error:
         raise StartError(str(error)) from error
+
+
+def _record_changes_without_request(audit: Audit, loaded: _Loaded) -> None:
+    """Have the audit log tell of the ACLs of a new store, and of tokens that are swept."""
+    authorizer = loaded.authorizer
+    if isinstance(authorizer, StandardAuthorizer):
+        audit.changed_by("aclbroker.acls.file", first_acls(authorizer.first_acls))
+        authorizer.first_acls = ()
+    if loaded.credentials is not None:
+        loaded.credentials.start(lambda tokens: audit.changed_by("broker", expired_tokens(tokens)))
 
 
 def _count_missing_records(metrics: Metrics, audit: Audit) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import hmac
 from base64 import b64encode
+from collections.abc import Sequence
 
 import pytest
 from structlog.testing import capture_logs
@@ -61,6 +62,10 @@ async def tokens(store, clock) -> DelegationTokens:
 async def created(tokens: DelegationTokens, max_lifetime_ms: int = -1) -> DelegationToken:
     """A token of alice, which admin asked for and bob may renew."""
     return await tokens.create("User:alice", "User:admin", ["User:bob"], max_lifetime_ms)
+
+
+def ignore(_removed: Sequence[DelegationToken]) -> None:
+    """Take no notice of tokens that were removed."""
 
 
 async def refusal(change) -> str:
@@ -232,21 +237,24 @@ async def test_expired_tokens_are_removed(tokens, store, clock):
     kept = await created(tokens)
     clock.now += 501
     with capture_logs() as logs:
-        await tokens.sweep()
+        await tokens.sweep(ignore)
     assert tokens.tokens() == [kept]
     assert list(await store.load_records(KIND)) == [kept.token_id]
     assert await refusal(tokens.renew(expired[0].hmac, ALICE, -1)) == "DELEGATION_TOKEN_NOT_FOUND"
     assert [log["count"] for log in logs] == [3]
     with capture_logs() as logs:
-        await tokens.sweep()
+        await tokens.sweep(ignore)
     assert logs == []
 
 
-async def test_thousands_of_expired_tokens_are_removed(tokens, clock):
-    await asyncio.gather(*(created(tokens) for _ in range(2_500)))
+async def test_thousands_of_expired_tokens_are_removed_and_each_is_told(tokens, clock):
+    made = await asyncio.gather(*(created(tokens) for _ in range(2_500)))
     clock.now += 1_001
-    await tokens.sweep()
+    removed: list[DelegationToken] = []
+    await tokens.sweep(removed.extend)
     assert tokens.tokens() == []
+    assert {each.token_id for each in removed} == {each.token_id for each in made}
+    assert len(removed) == 2_500
 
 
 async def test_a_token_is_there_once_it_is_stored(tokens, store):
@@ -271,8 +279,10 @@ async def test_what_cannot_be_stored_is_not_done(tokens, store, clock):
             await change
     assert tokens.tokens() == [token]
     clock.now += 1_001
+    removed: list[DelegationToken] = []
     with pytest.raises(NotStored):
-        await tokens.sweep()
+        await tokens.sweep(removed.extend)
+    assert removed == []
     assert tokens.tokens() == [token]
 
 
@@ -305,17 +315,20 @@ async def test_a_record_that_is_no_token_is_named_and_not_shown(store, value):
 async def test_expired_tokens_are_removed_in_the_background():
     store = HeldStore()
     credentials = await load_credentials(store, SETTINGS._replace(expiry_time_ms=1), 5)
+    removed: list[DelegationToken] = []
+    credentials.start(removed.extend)
     tokens = credentials.tokens
     assert tokens is not None
     store.broken = True
     with pytest.raises(NotStored):
         await created(tokens)
     store.broken = False
-    await created(tokens)
+    token = await created(tokens)
     async with asyncio.timeout(20):
         while tokens.tokens():
             await asyncio.sleep(0.005)
     await credentials.close()
+    assert removed == [token]
     assert await store.load_records(KIND) == {}
 
 

@@ -6,7 +6,9 @@ import json
 import os
 import signal
 from base64 import b64encode
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -35,11 +37,18 @@ LISTENER = "SASL_PLAINTEXT"
 class Log:
     """A broker that audits into a file, and what is in it."""
 
-    def __init__(self, start_broker: StartBroker, directory: Path, **settings: str) -> None:
+    def __init__(
+        self,
+        start_broker: StartBroker,
+        directory: Path,
+        broker: Mapping[str, str] = MappingProxyType({}),
+        /,
+        **settings: str,
+    ) -> None:
         self.path = directory / "audit.jsonl"
         found = {"file": str(self.path), **settings}
         audit = {f"aclbroker.audit.{name}": value for name, value in found.items()}
-        self.broker: Broker = start_broker({**TOKENS, **audit})
+        self.broker: Broker = start_broker({**TOKENS, **audit, **broker})
 
     def client(self, user: str) -> Client:
         client = Client(self.broker.listeners[LISTENER])
@@ -157,6 +166,30 @@ def test_changes_of_tokens_are_told_without_their_hmac(log: Log):
     text = log.path.read_text()
     assert token.hmac.hex() not in text
     assert b64encode(token.hmac).decode() not in text
+
+
+def test_a_token_that_is_removed_since_it_has_expired_is_told(
+    start_broker: StartBroker, tmp_path: Path
+):
+    short = {
+        "delegation.token.expiry.time.ms": "1",
+        "delegation.token.expiry.check.interval.ms": "10",
+    }
+    log = Log(start_broker, tmp_path, short)
+    with log.client("alice") as client:
+        token = create(client)
+
+    def removed() -> list[dict[str, Any]] | None:
+        return [each for each in log.events("change") if "by" in each] or None
+
+    [change] = wait_for("the removal", removed, 20)
+    assert (change["by"], change["action"], change["error"]) == (
+        "broker",
+        "REMOVE_EXPIRED_DELEGATION_TOKEN",
+        "NONE",
+    )
+    assert (change["token"]["token_id"], change["token"]["owner"]) == (token.token_id, "User:alice")
+    assert not change.keys() & {"principal", "host", "api_name", "client_id"}
 
 
 def test_a_token_of_many_renewers_makes_no_long_line(log: Log):

@@ -45,11 +45,17 @@ def test_a_new_store_begins_with_the_acls_of_the_file_and_keeps_what_is_changed(
     assert names(broker) == ["orders", "pay."]
     [event] = [each for each in broker.events() if each["event"] == "ACLs created from a file"]
     assert event["count"] == 3
+    recorded = [each for each in broker.events() if each["event"] == "change"]
+    assert [(each["by"], each["action"], each["error"]) for each in recorded] == [
+        ("aclbroker.acls.file", "CREATE_ACL", "NONE")
+    ] * 3
+    assert {each["acl"]["resource_name"] for each in recorded} == {"orders", "pay."}
     with Client(broker.listeners["PLAINTEXT"]) as client:
         client.ask(ApiKey.DELETE_ACLS, 3, ALL)
     file.unlink()
     broker.restart()
     assert names(broker) == []
+    assert [each for each in broker.events() if each["event"] == "change"] == []
 
 
 def test_a_store_with_acls_keeps_its_own(start_broker: StartBroker, file: Path):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,21 +42,70 @@ def add(directory: Path, *words: str, password: str) -> subprocess.CompletedProc
     )
 
 
+def recorded(text: str) -> list[dict[str, Any]]:
+    """Return the records in a log, without what differs from run to run."""
+    found = [json.loads(line) for line in text.splitlines()]
+    for each in found:
+        del each["timestamp"], each["cluster_id"]
+    return found
+
+
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_who_was_added_logs_in_and_changes_acls(
     broker: Broker, tmp_path: Path, mechanism: str
 ) -> None:
     options = ("--mechanism", mechanism, "--iterations", "8192")
     added = add(tmp_path, "root", *options, password="p=ass,w\xf6rd\n")
-    assert (added.stdout, added.stderr, added.returncode) == (
-        f"'root' may log in with {mechanism}.\n",
-        "",
-        0,
-    )
+    assert (added.stdout, added.returncode) == (f"'root' may log in with {mechanism}.\n", 0)
+    assert recorded(added.stderr) == [
+        {
+            "level": "info",
+            "event": "change",
+            "node_id": 1,
+            "by": "aclbroker scram add",
+            "action": "UPSERT_SCRAM_CREDENTIAL",
+            "user": {"name": "root", "mechanism": mechanism, "iterations": 8192},
+            "error": "NONE",
+            "error_message": None,
+        }
+    ]
     broker.start()
     with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
         assert client.login_scram("root", "p=ass,w\xf6rd", mechanism).error_code == 0
         assert client.resource_names() == []
+    broker.terminate()
+
+
+def test_the_change_is_recorded_in_the_audit_file_of_the_broker(
+    broker: Broker, tmp_path: Path
+) -> None:
+    audit = tmp_path / "audit.jsonl"
+    broker.properties["aclbroker.audit.file"] = str(audit)
+    file = tmp_path / "server.properties"
+    file.write_text(properties_text(broker.properties))
+    added = add(tmp_path, "root", password="sesame")
+    assert (added.stderr, added.returncode) == ("", 0)
+    [change] = recorded(audit.read_text())
+    assert (change["by"], change["user"]["name"]) == ("aclbroker scram add", "root")
+    assert "sesame" not in audit.read_text()
+    broker.start()
+    assert {each["cluster_id"] for each in broker.events() if each["event"] == "ready"} == {
+        json.loads(audit.read_text())["cluster_id"]
+    }
+    broker.terminate()
+
+
+def test_what_cannot_be_recorded_is_not_changed(broker: Broker, tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    nowhere = tmp_path / "missing" / "audit.jsonl"
+    elsewhere = {"aclbroker.audit.file": str(nowhere)}
+    file.write_text(properties_text(broker.properties | elsewhere))
+    refused = add(tmp_path, "root", password="x")
+    assert refused.returncode == 1
+    assert f"aclbroker.audit.file={nowhere}: cannot be opened: No such file" in refused.stderr
+    broker.start()
+    with Client(broker.listeners["SASL_PLAINTEXT"]) as client:
+        assert client.login_scram("root", "x", "SCRAM-SHA-512").error_code != 0
     broker.terminate()
 
 

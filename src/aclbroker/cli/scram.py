@@ -1,8 +1,9 @@
 """The arguments of `aclbroker scram add`, which gives a user a password while no broker runs.
 
 It is meant for the first administrator, like `kafka-storage.sh format --add-scram` in Kafka. Later
-users are added with kafka-configs.sh. Its imports take place only when the command runs, so that
-the server starts fast.
+users are added with kafka-configs.sh. The change is recorded where the broker's own changes are: in
+its audit file or, without one, on standard error. Its imports take place only when the command
+runs, so that the server starts fast.
 """
 
 from __future__ import annotations
@@ -12,11 +13,17 @@ import asyncio
 import getpass
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.broker.auth.sasl.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
-from aclbroker.broker.config import ConfigError, load
+from aclbroker.broker.config import Config, ConfigError, load
 from aclbroker.broker.config.values import SCRAM_MECHANISMS
+
+if TYPE_CHECKING:
+    from aclbroker.broker.observability.audit import Audit
+
+_RECORDED_AS: Final = "aclbroker scram add"
+"""What the audit log calls this command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +47,54 @@ class ScramCommand:
             password = _password(self.user)
         except ValueError as error:
             return _failed(str(error))
-        problem = asyncio.run(self._add(config.store, password))
+        problem = asyncio.run(self._add(config, password))
         if problem:
             return _failed(problem)
         sys.stdout.write(f"{self.user!r} may log in with {self.mechanism}.\n")
         return 0
 
-    async def _add(self, url: str, password: str) -> str | None:
-        """Store the credential; return None, or the reason if it cannot be stored."""
+    async def _add(self, config: Config, password: str) -> str | None:
+        """Store the credential and record that; return None, or the reason if it cannot be done."""
         from aclbroker.broker.credentials.scram_users import load_users, upsertion_of
+        from aclbroker.broker.handlers.changes import altered_scram_users
         from aclbroker.broker.stores import StoreError, open_store
+        from aclbroker.protocol.messages.alter_user_scram_credentials import (
+            AlterUserScramCredentialsRequest,
+        )
 
-        store = open_store(url)
+        store = open_store(config.store)
         try:
             await store.open()
             users = await load_users(store, b"")
+            # Before the change is made: nothing is changed that cannot be recorded.
+            audit = _opened_audit(config, await store.cluster_id())
             change = upsertion_of(self.user, password, self.mechanism, self.iterations)
             outcomes = await users.alter([], [change])
-        except StoreError as error:
+            request = AlterUserScramCredentialsRequest([], [change])
+            audit.changed_by(_RECORDED_AS, altered_scram_users(request, outcomes))
+            audit.close()
+        except (StoreError, _NotRecorded) as error:
             return str(error)
         finally:
             await store.close()
         return outcomes[self.user].error_message
+
+
+class _NotRecorded(Exception):
+    """A change could not be recorded; the text says why."""
+
+
+def _opened_audit(config: Config, cluster_id: str) -> Audit:
+    """Return the audit log as the broker has it. Raises `_NotRecorded`."""
+    from aclbroker.broker.observability.audit import Audit
+    from aclbroker.broker.observability.logs import configure
+
+    try:
+        return Audit(config, cluster_id, configure(config.log_level, config.log_format))
+    except OSError as error:
+        reason = error.strerror or error
+        text = f"aclbroker.audit.file={config.audit_file}: cannot be opened: {reason}"
+        raise _NotRecorded(text) from error
 
 
 def add_scram(commands: Any) -> None:
