@@ -91,34 +91,44 @@ def _pause() -> None:
 
 pause_with(_pause)
 
+Worked = Callable[[float, tuple[Any, ...]], None]
+"""Takes when a turn began, by `perf_counter`, and the arguments of the function that works."""
 
-async def _waited_for(awaitable: Awaitable[Any], worker: Worker) -> Any:
-    """Give a worker what it waits for, whether or not that is cancelled; return what it says."""
-    task = asyncio.ensure_future(awaitable)
-    while not task.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.wait([task])
-    try:
-        result = task.result()
-    except BaseException as error:  # noqa: BLE001 # it is for the work to handle
-        return worker.throw(error)
-    return worker.switch(result)
+
+def _unmeasured(_began: float, _args: tuple[Any, ...]) -> None:
+    """Take no notice of a turn."""
 
 
 class Turns:
     """Runs work of principals in turns, on the event loop that is running when it first pauses.
 
-    ``clock`` returns seconds.
+    ``clock`` returns seconds. ``worked`` is called at the end of each turn but the first of a piece
+    of work, which whoever calls `run` can measure. ``unfinished`` is how many pieces of work were
+    not done in their first turn and are not done yet.
     """
 
-    def __init__(self, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self, clock: Callable[[], float] = perf_counter, worked: Worked = _unmeasured
+    ) -> None:
+        self.unfinished = 0
         self._clock = clock
+        self._worked = worked
         self._over_at: float | None = None
         self._idle: list[Worker] = []
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._at_work: deque[str] = deque()
         self._outside: deque[str] = deque()
         self._gives_turns = False
+
+    @property
+    def principals_at_work(self) -> int:
+        """How many principals have work that gets turns."""
+        return len(self._at_work)
+
+    @property
+    def principals_waiting(self) -> int:
+        """How many principals have work that gets none yet, since others are at work."""
+        return len(self._outside)
 
     def is_over(self) -> bool:
         """Return whether the turn is over.
@@ -144,28 +154,55 @@ class Turns:
         said = worker.switch(function, args)
         if said is _DONE:
             return self._outcome(worker)
-        return self._continued(principal, worker, said)
+        return self._continued(principal, worker, said, args)
 
-    async def _continued(self, principal: str, worker: Worker, said: Any) -> Any:
+    async def _continued(
+        self, principal: str, worker: Worker, said: Any, args: tuple[Any, ...]
+    ) -> Any:
         """Work on until all is done; cancelling ends work that has waited for nothing yet.
 
         What work waits for can be a change. It is carried out, and reported, whoever has gone away.
         """
         is_new, may_end = True, True
-        while said is not _DONE:
-            if said is _PAUSED:
-                try:
-                    await self._next_turn(principal, is_new=is_new)
-                except asyncio.CancelledError:
-                    if may_end:
-                        worker.throw(GreenletExit())
-                        raise
-                is_new = False
-                said = worker.switch()
-            else:
-                may_end = False
-                said = await _waited_for(said, worker)
+        self.unfinished += 1
+        try:
+            while said is not _DONE:
+                if said is _PAUSED:
+                    try:
+                        await self._next_turn(principal, is_new=is_new)
+                    except asyncio.CancelledError:
+                        if may_end:
+                            worker.throw(GreenletExit())
+                            raise
+                    is_new = False
+                    said = self._measured(args, worker.switch)
+                else:
+                    may_end = False
+                    said = await self._waited_for(said, worker, args)
+        finally:
+            self.unfinished -= 1
         return self._outcome(worker)
+
+    async def _waited_for(
+        self, awaitable: Awaitable[Any], worker: Worker, args: tuple[Any, ...]
+    ) -> Any:
+        """Give a worker what it waits for, cancelled or not; return what it says then."""
+        task = asyncio.ensure_future(awaitable)
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([task])
+        try:
+            result = task.result()
+        except BaseException as error:  # noqa: BLE001 # it is for the work to handle
+            return self._measured(args, worker.throw, error)
+        return self._measured(args, worker.switch, result)
+
+    def _measured(self, args: tuple[Any, ...], go_on: Callable[..., Any], *values: Any) -> Any:
+        """Have a worker go on; return what it says at the end of its turn."""
+        began = perf_counter()
+        said = go_on(*values)
+        self._worked(began, args)
+        return said
 
     async def _next_turn(self, principal: str, *, is_new: bool) -> None:
         """Wait for a turn. Work that has begun comes before what its principal asked for later."""

@@ -38,17 +38,35 @@ _DECLARED: Final[Mapping[str, _Declared]] = {
     "aclbroker_left_out_log_lines": _Declared(
         "Lines of the log left out, since clients caused too many of their kind.", ()
     ),
+    "aclbroker_held_bytes": _Declared(
+        "Bytes of large requests and answers that are held in memory: of principals, and of "
+        "strangers, who have not authenticated.",
+        ("of",),
+        is_gauge=True,
+    ),
     "aclbroker_lost_audit_records": _Declared(
         "Audit records that were lost, since aclbroker.audit.file could not be written.", ()
     ),
     "aclbroker_lost_log_lines": _Declared(
         "Lines of the log on stderr that were lost: nobody read them, or the disk was full.", ()
     ),
+    "aclbroker_principals_in_turns": _Declared(
+        "Principals whose requests get turns (at_work), or wait until those of others are done.",
+        ("state",),
+        is_gauge=True,
+    ),
+    "aclbroker_requests_in_turns": _Declared(
+        "Requests that were not answered in their first turn and are not answered yet.",
+        (),
+        is_gauge=True,
+    ),
 }
 
 _SECONDS: Final[Mapping[str, str]] = {
     "aclbroker_event_loop_lag_seconds": "How late the event loop came to what was due, 20 times a "
     "second, or how long a single request held it up.",
+    "aclbroker_turn_seconds": "How long a request that was not answered in its first turn worked "
+    "in each later one.",
 }
 _BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, math.inf)
 

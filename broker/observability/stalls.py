@@ -28,7 +28,7 @@ class StallMonitor:
     """Measures how late the event loop is, and logs what held it up.
 
     Whoever works for a request takes ``perf_counter()`` before a share of work that is not
-    interrupted, and calls `worked` after it.
+    interrupted, and calls `worked` after it, or `had_turn` if it was not the first.
     """
 
     __slots__ = ("_due", "_frame", "_lines", "_longest", "_metrics", "_timer", "_who")
@@ -63,6 +63,11 @@ class StallMonitor:
             self._longest = took
             self._who = who
             self._frame = frame
+
+    def had_turn(self, began: float, who: Session, frame: bytes) -> None:
+        """Note as `worked` that a request that was begun before has had another turn."""
+        self._metrics.observe("aclbroker_turn_seconds", perf_counter() - began)
+        self.worked(began, who, frame)
 
     def _beat(self) -> None:
         late = max(0.0, perf_counter() - self._due, self._longest)

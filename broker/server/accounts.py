@@ -19,15 +19,23 @@ _OF_STRANGERS: Final = 33_554_432
 """The limit that all clients have together who have not authenticated yet."""
 
 
+class Total:
+    """The bytes that are held on several accounts together."""
+
+    def __init__(self) -> None:
+        self.held = 0
+
+
 class Account:
-    """The bytes that are held for one principal, of at most ``limit``.
+    """The bytes that are held for one principal, of at most ``limit``, as part of a total.
 
     A single request or answer may be larger than the limit: it is taken while nothing is held.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, total: Total | None = None) -> None:
         self.limit = limit
         self.held = 0
+        self._total = total or Total()
         self._waiting: deque[Callable[[], None]] = deque()
 
     @property
@@ -42,10 +50,12 @@ class Account:
     def take(self, size: int) -> None:
         """Hold so many bytes more."""
         self.held += size
+        self._total.held += size
 
     def give_back(self, size: int) -> None:
         """Hold so many bytes less; those who wait try again."""
         self.held -= size
+        self._total.held -= size
         for _ in range(len(self._waiting)):
             self._waiting.popleft()()
 
@@ -55,10 +65,14 @@ class Account:
 
 
 class Accounts:
-    """The accounts of all principals, of at most ``limit`` bytes each."""
+    """The accounts of all principals, of at most ``limit`` bytes each, and that of strangers.
+
+    ``of_principals`` is what is held on the accounts of principals together.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self.of_principals = Total()
         self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
         self.of_strangers = Account(min(limit, _OF_STRANGERS))
 
@@ -66,5 +80,5 @@ class Accounts:
         """Return the account of a principal; all its connections have the same one."""
         account = self._accounts.get(principal)
         if account is None:
-            account = self._accounts[principal] = Account(self._limit)
+            account = self._accounts[principal] = Account(self._limit, self.of_principals)
         return account

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import structlog
 
@@ -29,6 +30,7 @@ from aclbroker.broker.server.descriptors import room_for_connections
 from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
 from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
+from aclbroker.broker.turns import Turns
 
 log = structlog.get_logger()
 
@@ -83,6 +85,7 @@ class Server:
         self._shown = shown_settings(config.properties)
         self._login_log = LoginLog(metrics, lines)
         self.stalls = StallMonitor(metrics, self._login_log.lines)
+        self._turns = Turns(worked=self._had_turn)
         self._sockets: list[ListeningSocket] = []
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -110,7 +113,9 @@ class Server:
             Profile(self._config.gate_profile),
             self._shown,
             credentials=self._credentials,
+            turns=self._turns,
         )
+        self._show_work()
         self.stalls.start()
         self._tasks = [asyncio.create_task(bound.accept()) for bound in self._sockets]
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
@@ -156,6 +161,19 @@ class Server:
                 connection.abort()
             await self._quotas.all_closed()
         self.stalls.stop()
+
+    def _had_turn(self, began: float, dispatched: tuple[Any, ...]) -> None:
+        _, session, frame = dispatched
+        self.stalls.had_turn(began, session, frame)
+
+    def _show_work(self) -> None:
+        """Have the figures of what is at work and held read where it is counted."""
+        turns, accounts, read = self._turns, self._accounts, self._metrics.read
+        read("aclbroker_requests_in_turns", lambda: turns.unfinished)
+        read("aclbroker_principals_in_turns", lambda: turns.principals_at_work, "at_work")
+        read("aclbroker_principals_in_turns", lambda: turns.principals_waiting, "waiting")
+        read("aclbroker_held_bytes", lambda: accounts.of_principals.held, "principals")
+        read("aclbroker_held_bytes", lambda: accounts.of_strangers.held, "strangers")
 
     def _keep_descriptors(self) -> None:
         """Admit no more connections than leave descriptors for the broker's own files."""

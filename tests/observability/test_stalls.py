@@ -40,10 +40,12 @@ def clock(monkeypatch) -> Clock:
     return found
 
 
-def figure(metrics: Metrics, suffix: str, labels: dict[str, str] | None = None) -> float | None:
+def figure(
+    metrics: Metrics, suffix: str, labels: dict[str, str] | None = None, name: str = NAME
+) -> float | None:
     registry = CollectorRegistry()
     registry.register(metrics)
-    return registry.get_sample_value(NAME + suffix, labels or {})
+    return registry.get_sample_value(name + suffix, labels or {})
 
 
 async def beaten(clock: Clock, metrics: Metrics, *work: tuple[float, Any, bytes]) -> list[Any]:
@@ -109,6 +111,29 @@ async def test_what_is_no_request_is_told_too(clock):
             await asyncio.sleep(0)
         monitor.stop()
     assert logged == [{"event": "event loop held up", "log_level": "warning", "milliseconds": 3000}]
+
+
+async def test_a_later_turn_of_a_request_is_named_and_measured(clock):
+    metrics = Metrics()
+    monitor = StallMonitor(metrics, LimitedLog(clock))
+    with structlog.testing.capture_logs() as logged:
+        monitor.start()
+        for seconds in (0.005, 0.25):
+            began = clock.now
+            clock.now += seconds
+            monitor.had_turn(began, ALICE, FRAME)
+        while not figure(metrics, "_count"):
+            await asyncio.sleep(0)
+        monitor.stop()
+    [line] = logged
+    assert (line["api_name"], line["principal"], line["request_milliseconds"]) == (
+        "DescribeAcls",
+        "User:alice",
+        250,
+    )
+    turns = "aclbroker_turn_seconds"
+    assert figure(metrics, "_count", name=turns) == 2
+    assert figure(metrics, "_bucket", {"le": "0.01"}, turns) == 1
 
 
 async def test_a_request_is_named_once(clock):

@@ -13,10 +13,12 @@ from urllib.error import HTTPError
 from aclbroker.broker.observability.http_listener import CONNECTIONS
 from aclbroker.broker.observability.limited_log import PEER_BURST
 from aclbroker.broker.server.readiness import PROBE_SECONDS, Readiness
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
-from tests.support.client import Client, topic_read
+from tests.support.client import Client, request_frame, topic_read
 from tests.support.process import wait_for
 
 STATUS = {"aclbroker.metrics.address": "127.0.0.1:0"}
@@ -122,6 +124,35 @@ def test_changes_that_the_store_cannot_make_leave_a_few_lines_and_their_number(
     lines, count = broker.told("ACLs not changed")
     assert PEER_BURST <= lines == number - left_out < number
     assert count == number
+
+
+def test_what_is_at_work_and_held_is_shown(start_broker: StartBroker) -> None:
+    broker = start_broker(STATUS)
+    assert figure(broker, "aclbroker_turn_seconds_count") == 0
+    announced = 100_000
+    with (
+        Client(broker.listeners["SASL_PLAINTEXT"]) as stranger,
+        Client(broker.listeners["PLAINTEXT"]) as client,
+    ):
+        topics = [MetadataRequestTopic(name=f"topic-{number}") for number in range(20_000)]
+        client.ask(ApiKey.METADATA, 12, MetadataRequest(topics))
+        assert figure(broker, "aclbroker_turn_seconds_count") > 0
+        assert figure(broker, "aclbroker_requests_in_turns") == 0
+        for state in ("at_work", "waiting"):
+            assert figure(broker, "aclbroker_principals_in_turns", state=state) == 0
+        assert figure(broker, "aclbroker_held_bytes", of="principals") == 0
+        large = request_frame(ApiKey.METADATA, 12, MetadataRequest(topics))
+        stranger.send(announced.to_bytes(4))
+        client.send(large[:-1])
+
+        def held(of: str) -> float | None:
+            return figure(broker, "aclbroker_held_bytes", of=of) or None
+
+        assert wait_for("a stranger's request", lambda: held("strangers"), 20) == announced
+        assert wait_for("a client's request", lambda: held("principals"), 20) == len(large) - 4
+        client.send(large[-1:])
+        client.response(ApiKey.METADATA, 12)
+        assert held("principals") is None
 
 
 def test_asking_leaves_a_quiet_store_as_it_was_and_whole(start_broker: StartBroker) -> None:

@@ -9,6 +9,7 @@ import dataclasses
 import io
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -244,6 +245,46 @@ async def test_a_change_that_has_begun_is_carried_out_though_nobody_waits_for_it
     may_end.set()
     await task
     assert changed == ["told"]
+
+
+async def test_each_turn_but_the_first_is_told_with_what_is_worked_for_and_what_is_not_done() -> (
+    None
+):
+    told: list[tuple[Any, ...]] = []
+    unfinished: list[int] = []
+
+    def worked(began: float, args: tuple[Any, ...]) -> None:
+        assert 0 < began <= perf_counter()
+        told.append(args)
+        unfinished.append(turns.unfinished)
+
+    turns = Always(worked=worked)
+
+    def work(name: str, size: int) -> str:
+        for _ in in_turns(range(size)):
+            pass
+        return f"{wait(asyncio.sleep(0, name))} is done"
+
+    assert turns.run("a", lambda: "short") == "short"
+    assert told == []
+    both = asyncio.gather(turns.run("a", work, "a1", 100), turns.run("b", work, "b1", 40))
+    assert list(await both) == ["a1 is done", "b1 is done"]
+    # There is a pause before each 16 entries, and a last turn when it has what it waits for.
+    assert (told.count(("a1", 100)), told.count(("b1", 40))) == (7 + 1, 3 + 1)
+    assert (max(unfinished), turns.unfinished) == (2, 0)
+    assert (turns.principals_at_work, turns.principals_waiting) == (0, 0)
+
+
+async def test_no_more_than_a_few_principals_are_at_work_and_the_others_wait() -> None:
+    turns, seen = Always(), set()
+
+    def work() -> None:
+        for _ in in_turns(range(100)):
+            seen.add((turns.principals_at_work, turns.principals_waiting))
+
+    await asyncio.gather(*(turns.run(f"principal {number}", work) for number in range(7)))
+    assert (4, 3) in seen
+    assert max(at_work for at_work, _ in seen) == 4
 
 
 def test_a_list_is_gone_through_from_beginning_to_end_however_long_it_is() -> None:
