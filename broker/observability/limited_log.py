@@ -49,7 +49,7 @@ class LimitedLog:
         kind = self._kinds.get(event)
         if kind is None:
             kind = self._kinds[event] = _Kind(event, self._clock)
-        if not kind.admits(_network(peer)):
+        if not kind.admits(network(peer)):
             self.left_out += 1
             kind.leave_out()
             return
@@ -104,8 +104,8 @@ class _Kind:
             log.warning("lines left out of the log", of=self._event, count=left_out)
 
 
-def _network(peer: str) -> str:
-    """The first 64 bits of an IPv6 address, which are what one peer gets; else the text."""
+def network(peer: str) -> str:
+    """Return the first 64 bits of an IPv6 address, which are what one peer gets; else the text."""
     if ":" not in peer:
         return peer
     try:

@@ -88,7 +88,7 @@ class Connection(asyncio.Protocol):
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None
         self._stalls = stalls
-        self._holdings = Holdings(accounts, self._work_soon)
+        self._holdings = Holdings(accounts, host, self._work_soon, self.give_way)
         self._awaits_turn = False
         self._reading = True
         self._ended = False
@@ -168,8 +168,9 @@ class Connection(asyncio.Protocol):
         self._transport.abort()
 
     def give_way(self, why: str) -> None:
-        """Close: there are too many, and this one has had the most time to authenticate."""
+        """Close: others need the room, and this one has had the most time to authenticate."""
         self._failed(f"made room: {why}")
+        self._stopping = True
         self.abort()
 
     # -- the work

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from aclbroker.broker.server.accounts import LARGE, Accounts
+from aclbroker.broker.server.accounts import LARGE, Account, Accounts
 
 
 class Holdings:
     """The bytes that a connection holds: of strangers' account until it has a principal.
 
     ``room_again`` is called, once for each time that one of `must_wait` and `reserve` has told the
-    connection to wait, when there may be room again.
+    connection to wait, when there may be room again. ``close`` is called, with the reason, if the
+    connection must end to make room for others. ``host`` is the address of its peer.
     """
 
-    def __init__(self, accounts: Accounts, room_again: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        accounts: Accounts,
+        host: str,
+        room_again: Callable[[], None],
+        close: Callable[[str], None],
+    ) -> None:
+        self.host = host
         self._accounts = accounts
-        self._account = accounts.of_strangers
+        self._account: Account = accounts.of_strangers
         self._room_again = room_again
+        self._close = close
         self._arriving = 0
         self._at_work = 0
         self._unread = 0
@@ -37,15 +46,16 @@ class Holdings:
     def reserve(self, size: int) -> None:
         """Hold what a request that arrives will need, or wait for room; small ones need none."""
         if size > LARGE and not (self._arriving or self.awaits_room):
-            if self._account.has_room(size):
-                self._account.take(size)
+            if self._account.reserve(size, self):
                 self._arriving = size
             else:
                 self._wait()
 
     def request_begins(self) -> None:
         """Note that the request that arrived is being answered."""
-        self._at_work, self._arriving = self._arriving, 0
+        if self._arriving:
+            self._at_work, self._arriving = self._arriving, 0
+            self._account.has_arrived(self)
 
     def request_ends(self) -> None:
         """Give back what the request held that was being answered."""
@@ -65,16 +75,26 @@ class Holdings:
 
     def give_back_all(self) -> None:
         """Give back whatever is held."""
+        if self._arriving or self.awaits_room:
+            self._account.leave(self)
+            self.awaits_room = False
         held = self._arriving + self._at_work + self._unread
         self._arriving = self._at_work = self._unread = 0
-        self._account.give_back(held)
+        if held:
+            self._account.give_back(held)
+
+    def give_way(self, why: str) -> None:
+        """Give back whatever is held, and have the connection closed."""
+        self.give_back_all()
+        self._close(why)
+
+    def try_again(self) -> None:
+        """Note that there may be room again."""
+        self.awaits_room = False
+        self._room_again()
 
     def _wait(self) -> bool:
         if not self.awaits_room:
             self.awaits_room = True
-            self._account.wait(self._try_again)
+            self._account.wait(self)
         return True
-
-    def _try_again(self) -> None:
-        self.awaits_room = False
-        self._room_again()

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
+from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.audit import Audit
@@ -25,11 +26,17 @@ from aclbroker.broker.server.registry import OpenConnection
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
+from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import FrameReader
 from tests.gate.rights import everything, services
 from tests.support.client import ALL_ACLS, request_frame
 
 LIMIT = 1 << 20
+PASSWORD = "p" * 400_000
+BUILDER = DefaultPrincipalBuilder(str, str)
+KNOWN = Login("SASL_PLAINTEXT", "PLAINTEXT", BUILDER)
+STRANGE = Login("SASL_PLAINTEXT", "SASL_PLAINTEXT", BUILDER, {"PLAIN": PlainUsers({"a": PASSWORD})})
 
 
 class Wire(asyncio.Transport):
@@ -49,6 +56,9 @@ class Wire(asyncio.Transport):
         return [int.from_bytes(frame[:4], "big") for frame in iter(self._frames.next_frame, None)]
 
     def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
         self.closed = True
 
     def is_closing(self) -> bool:
@@ -81,19 +91,17 @@ async def connect():
     parts = services(everything, Catalog({"orders": 1}), audit)
     assert parts.authorizer is not None
     await parts.authorizer.start()
-    login = Login("SASL_PLAINTEXT", "PLAINTEXT", DefaultPrincipalBuilder(str, str))
-    limits = Limits(1000, 1 << 20, inf, inf, 0)
-
+    limits = Limits(LIMIT, LIMIT, inf, inf, 0)
     accounts = Accounts(LIMIT)
 
-    def connected() -> tuple[Connection, Wire]:
+    def connected(host: str = "127.0.0.1", login: Login = KNOWN) -> tuple[Connection, Wire]:
         wire = Wire()
         logins = LoginLog(Metrics(), LimitedLog(asyncio.get_running_loop().time))
         connection = Connection(
             parts,
             Registry(),
             login,
-            "127.0.0.1",
+            host,
             limits,
             logins,
             accounts,
@@ -241,6 +249,29 @@ async def test_a_long_request_is_answered_though_its_client_sends_no_more(connec
     assert connection.eof_received()
     assert await turns(wire) == [1]
     assert wire.closed
+
+
+async def test_strangers_who_announce_large_tokens_and_fall_silent_let_a_login_pass(
+    connect,
+) -> None:
+    announced = (len(PASSWORD) + 100).to_bytes(4)
+    silent = [connect("192.0.2.1", STRANGE) for _ in range(2)]
+    with capture_logs() as lines:
+        for connection, wire in silent:
+            connection.data_received(announced)
+            assert wire.reading
+        login, login_wire = connect("192.0.2.2", STRANGE)
+        handshake = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"), 1)
+        token = SaslAuthenticateRequest(f"\0a\0{PASSWORD}".encode())
+        whole = request_frame(ApiKey.SASL_AUTHENTICATE, 2, token, 2)
+        login.data_received(handshake + whole[:100])
+        assert login_wire.reading
+        login.data_received(whole[100:] + small(3))
+        assert await turns(login_wire) == [1, 2, 3]
+    assert [wire.closed for _, wire in silent] == [True, False]
+    [line] = lines
+    assert line["event"] == "authentication failed"
+    assert line["reason"].startswith("made room: others wait")
 
 
 async def test_a_long_request_that_is_malformed_near_its_end_is_told_in_one_line(

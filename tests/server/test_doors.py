@@ -106,6 +106,24 @@ def test_who_has_authenticated_is_never_closed_for_another(start_broker: StartBr
         assert friends[0].resource_names() == friends[2].resource_names() == []
 
 
+def test_a_login_by_a_large_token_passes_silent_ones_that_take_all_the_room(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker()
+    address = broker.listeners["SASL_PLAINTEXT"]
+    largest = 512 * 1024
+    with ExitStack() as opened:
+        for _ in range(64):
+            opened.enter_context(Client(address)).send(largest.to_bytes(4))
+        # A connection answered after them: the broker has read what they announced.
+        opened.enter_context(Client(address)).handshake("PLAIN")
+        client = opened.enter_context(Client(address))
+        assert client.login("nobody", "x" * 200_000).error_code == 58
+        assert logs_in(opened.enter_context(Client(address)))
+    reasons = [event.get("reason", "") for event in broker.events()]
+    assert sum("others wait for the room" in reason for reason in reasons) == 1
+
+
 class Stranger:
     """A connection that leaves when it is told to."""
 
