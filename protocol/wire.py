@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from aclbroker.protocol.compile import codec, encode
+from aclbroker.protocol.compile import decoder, encode, encoder
 from aclbroker.protocol.header import (
     RequestHeader,
     api_of,
@@ -22,6 +22,7 @@ from aclbroker.protocol.header import (
 )
 from aclbroker.protocol.messages import APIS, Api, ApiKey
 from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.turns import pause
 
 _LENGTH: Final = struct.Struct(">i")
 _RESPONSE_HEADS: Final = (struct.Struct(">ii"), struct.Struct(">iix"))
@@ -132,7 +133,8 @@ def decode_request(frame: bytes) -> Request:
 
 @cache
 def _decoder(key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
-    return codec(APIS[key].request, version).decode
+    pause()  # From here on it is measured how long it takes to import and compile.
+    return decoder(APIS[key].request, version)
 
 
 def request_frame(
@@ -149,7 +151,7 @@ def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
     Raises `ProtocolError` for malformed bytes.
     """
     correlation_id, body = decode_response_header(api, version, frame)
-    return correlation_id, codec(api.response, version).decode(frame, body)[0]
+    return correlation_id, decoder(api.response, version)(frame, body)[0]
 
 
 def framed(payload: bytes) -> bytes:
@@ -163,6 +165,6 @@ def response_frame(api: Api, version: int, correlation_id: int, response: Any) -
     ``response`` is a message, or the bytes of one that is already encoded at ``version``.
     """
     cls: Any = type(response)
-    body: bytes = response if cls is bytes else codec(cls, version).encode(response)
+    body: bytes = response if cls is bytes else encoder(cls, version)(response)
     head = _RESPONSE_HEADS[response_header_version(api, version)]
     return head.pack(head.size - _LENGTH.size + len(body), correlation_id) + body

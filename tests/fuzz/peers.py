@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
-from aclbroker.protocol.compile import codec
+from aclbroker.protocol.compile import decoder
 from aclbroker.protocol.header import decode_response_header
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
@@ -114,7 +114,7 @@ def assert_answers(response: bytes, request: Request) -> None:
     version = header.api_version if request.message is not None else 0
     correlation_id, begin = decode_response_header(request.api, version, response)
     assert correlation_id == header.correlation_id
-    _, end = codec(request.api.response, version).decode(response, begin)
+    _, end = decoder(request.api.response, version)(response, begin)
     assert end == len(response)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Awaitable
 from io import BytesIO
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.protocol.compile import ProtocolError, codec, decode, encode
+from aclbroker.broker.turns import Turns
+from aclbroker.protocol.compile import ProtocolError, decode, decoder, encode, encoder
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
@@ -39,7 +41,7 @@ def by_reference(struct: Struct, data: bytes) -> Any:
 def by_generated_code(message: Message, data: bytes) -> Any:
     """What the generated code reads, and up to where; None if it refuses the bytes."""
     try:
-        item, end = codec(message.cls, message.version).decode(data, 0)
+        item, end = decoder(message.cls, message.version)(data, 0)
     except ProtocolError:
         return None
     return repr(item), end
@@ -49,16 +51,16 @@ def by_generated_code(message: Message, data: bytes) -> Any:
 @given(data=st.data())
 def test_generated_code_agrees_with_the_schema(message: Message, data: st.DataObject) -> None:
     struct = struct_of(message.cls, message.version)
-    generated = codec(message.cls, message.version)
+    read, write = decoder(message.cls, message.version), encoder(message.cls, message.version)
     item = data.draw(ours(struct))
 
-    written = generated.encode(item)
+    written = write(item)
 
     assert written == struct.encode(item)
     assert by_generated_code(message, written) == by_reference(struct, written)
-    again, end = generated.decode(b"before" + written + b"behind", len(b"before"))
+    again, end = read(b"before" + written + b"behind", len(b"before"))
     assert end == len(b"before") + len(written)
-    assert generated.encode(again) == written
+    assert write(again) == written
 
     broken = data.draw(mutated(written))
     assert by_generated_code(message, broken) == by_reference(struct, broken)
@@ -66,18 +68,18 @@ def test_generated_code_agrees_with_the_schema(message: Message, data: st.DataOb
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
 def test_message_cut_short_anywhere_is_refused(message: Message) -> None:
-    generated = codec(message.cls, message.version)
-    written = generated.encode(full(struct_of(message.cls, message.version)))
+    read, write = decoder(message.cls, message.version), encoder(message.cls, message.version)
+    written = write(full(struct_of(message.cls, message.version)))
 
     for size in range(len(written)):
         with pytest.raises(ProtocolError):
-            generated.decode(written[:size], 0)
+            read(written[:size], 0)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=str)
 def test_claimed_length_costs_no_memory(message: Message) -> None:
-    generated = codec(message.cls, message.version)
-    written = generated.encode(full(struct_of(message.cls, message.version)))
+    decoder(message.cls, message.version)  # so that it is not compiled while memory is measured
+    written = encoder(message.cls, message.version)(full(struct_of(message.cls, message.version)))
     claims = [written[:at] + claim + written[at:] for at in range(len(written)) for claim in HUGE]
     tracemalloc.start()
     try:
@@ -116,7 +118,7 @@ def test_tagged_field_with_its_default_is_not_written() -> None:
 
 def test_unknown_version_is_refused() -> None:
     with pytest.raises(UnsupportedVersion, match="DescribeAclsRequest has no version 4"):
-        codec(DescribeAclsRequest, 4)
+        decoder(DescribeAclsRequest, 4)
     with pytest.raises(UnsupportedVersion):
         encode(EVERYTHING, -1)
 
@@ -189,3 +191,25 @@ def test_error_names_the_message_and_its_version() -> None:
 def test_a_null_that_the_protocol_does_not_allow_is_not_written() -> None:
     with pytest.raises(ValueError, match="null where the protocol allows none"):
         encode(CreateAclsRequest(None), 3)  # type: ignore[arg-type]
+
+
+class Always(Turns):
+    """Turns that are over whenever that is asked."""
+
+    def is_over(self) -> bool:
+        return True
+
+
+async def test_others_have_their_turn_while_a_message_is_read_or_written_for_the_first_time() -> (
+    None
+):
+    turns = Always()
+    data = encode(EVERYTHING, 3)
+    for made, function, args in (
+        (decoder, decode, (DescribeAclsRequest, 3, data)),
+        (encoder, encode, (EVERYTHING, 3)),
+    ):
+        made.cache_clear()
+        first = turns.run("alice", function, *args)
+        assert isinstance(first, Awaitable)
+        assert await first == turns.run("alice", function, *args)

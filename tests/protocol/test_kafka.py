@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.protocol.compile import codec
+from aclbroker.protocol.compile import encoder
 from aclbroker.protocol.schema import struct_of
 from tests.protocol.kafka_codec import RELEASES, KafkaCodec, Understood, as_json
 from tests.protocol.oracles import MESSAGES, Message
@@ -30,7 +30,7 @@ def test_kafka_reads_what_we_write_and_writes_the_same(
 ) -> None:
     struct = struct_of(message.cls, message.version)
     item = data.draw(ours(struct))
-    written = codec(message.cls, message.version).encode(item)
+    written = encoder(message.cls, message.version)(item)
 
     answers = (each.ask(message.cls.__name__, message.version, written) for each in kafka_codecs)
     understood = next((a for a in answers if isinstance(a, Understood)), None)
