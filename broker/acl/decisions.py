@@ -114,7 +114,8 @@ class StandardAuthorizerData:
     ) -> Decision:
         """Decide whether the operation is allowed on at least one resource of a type (KIP-679).
 
-        As in Kafka it is, too, if it is allowed on a resource of one arbitrary name. Raises
+        As in Kafka it is, too, if it is allowed on a resource of one arbitrary name. With very many
+        ACLs of the peer others have their turns meanwhile; what they change does not count. Raises
         ValueError for an operation or type that is UNKNOWN or ANY.
         """
         if operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
@@ -127,6 +128,7 @@ class StandardAuthorizerData:
         known: Decision | None = rights.answers.get(key)
         if known is None:
             known = self._decide_by_type(rights, session.peer, operation, resource_type)
+            # If ACLs of the peer have changed meanwhile, nobody finds it there.
             rights.answers[key] = known
         return known
 

@@ -63,6 +63,14 @@ class Permissions:
         """Whether no ACL is left."""
         return not self.literal and not self.prefixed
 
+    def copy(self) -> Permissions:
+        """Return permissions that do not change with these."""
+        copied = Permissions(self.principal, self.host)
+        copied.literal = None if self.literal is None else self.literal.copy()
+        copied.prefixed = None if self.prefixed is None else self.prefixed.copy()
+        copied.ever = self.ever
+        return copied
+
 
 class Principals:
     """All principals that ACLs of one resource type name: `Permissions` for each and its hosts.

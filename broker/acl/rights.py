@@ -20,6 +20,11 @@ _MOST_ANSWERS: Final = 100_000
 _FEW: Final = 16
 """Up to so many prefixes, comparing each with the name is faster than a lookup for each length."""
 
+Entry = tuple[PatternType, str, int]
+"""A pattern and the bits of `broker.acl.operations` of one principal and host on it."""
+
+_PATTERN_TYPES: Final = (PatternType.LITERAL, PatternType.PREFIXED)
+
 
 class PeerRights:
     """The permissions of one peer. ``lengths`` are the lengths that PREFIXED names may have.
@@ -78,14 +83,31 @@ class PeerRights:
                 found |= self._prefixed_bits(permissions.prefixed, name)
         return found
 
-    def patterns(self, bits: int) -> Iterator[tuple[PatternType, str]]:
-        """Return the patterns with an ACL that sets any of the bits; some may come twice."""
-        for permissions in self.permissions:
-            if permissions.ever & bits:
-                for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
-                    for name, found in permissions.of_type(pattern_type).items():
-                        if found & bits:
-                            yield pattern_type, name
+    def entries(self, bits: int) -> Iterator[Entry]:
+        """Return the patterns of all permissions that set any of the bits somewhere.
+
+        A pattern may come twice, with the bits of others. No ACL may change meanwhile.
+        """
+        for permissions in self._with(bits):
+            for pattern_type in _PATTERN_TYPES:
+                for name, found in permissions.of_type(pattern_type).items():
+                    yield pattern_type, name, found
+
+    def size(self, bits: int) -> int:
+        """Return how many `entries` there are."""
+        return sum(
+            len(permissions.of_type(pattern_type))
+            for permissions in self._with(bits)
+            for pattern_type in _PATTERN_TYPES
+        )
+
+    def copy(self) -> PeerRights:
+        """Return these rights as they are now, which change no more and have no answers yet."""
+        permissions = [permissions.copy() for permissions in self.permissions]
+        return PeerRights(permissions, tuple(self.lengths), self.remembered)
+
+    def _with(self, bits: int) -> list[Permissions]:
+        return [permissions for permissions in self.permissions if permissions.ever & bits]
 
 
 class RightsByPeer(dict[Peer, PeerRights]):

@@ -29,9 +29,7 @@ encoded at the version of the request.
 _PRODUCER_IDS = 1 << 62
 _FEW_TOPICS = 500
 
-_SHORT_ANSWERS = frozenset(
-    (ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR, ApiKey.INIT_PRODUCER_ID, ApiKey.METADATA)
-)
+_SHORT_ANSWERS = frozenset((ApiKey.API_VERSIONS, ApiKey.FIND_COORDINATOR, ApiKey.METADATA))
 
 
 class Node(NamedTuple):

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.authorizer import RequestContext, Session
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.handlers.services import Services
@@ -22,13 +23,18 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server import dispatch as dispatching
 from aclbroker.broker.server.dispatch import answer_frame, dispatch
+from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.turns import Turns, Worker, wait
+from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.primitives import ProtocolError
-from aclbroker.protocol.wire import request_frame
+from aclbroker.protocol.wire import decode_response, request_frame
 from aclbroker.turns import in_turns, pause
+from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.gate.requests import filled
 from tests.gate.rights import everything, nothing, services
+from tests.support.client import request_frame as client_frame
 
 ENTRIES = 5000
 MOST_LINES = 4500
@@ -119,15 +125,18 @@ class Lines:
 
 
 @contextlib.asynccontextmanager
-async def running(rights: Any) -> AsyncIterator[Services]:
+async def running(
+    rights: Any, authorizer: StandardAuthorizer | None = None
+) -> AsyncIterator[Services]:
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
     made = services(rights, Catalog({"topic": 2}, ["topic"]), audit)
-    assert made.authorizer is not None
-    await made.authorizer.start()
+    decides = authorizer or made.authorizer
+    assert decides is not None
+    await decides.start()
     audit.start()
-    yield dataclasses.replace(made, turns=Always())
+    yield dataclasses.replace(made, turns=Always(), authorizer=decides)
     audit.close()
-    await made.authorizer.close()
+    await decides.close()
 
 
 @pytest.mark.parametrize(("key", "position"), list(long_requests()))
@@ -149,6 +158,52 @@ async def test_no_step_of_a_long_request_goes_through_it_in_one_turn(
                         await answering
     changes = key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
     assert lines.most < MOST_LINES + RECORDED * changes
+
+
+async def many_acls() -> StandardAuthorizer:
+    """Alice may write to a great many topics, all of which a denied prefix takes from her again."""
+    store = MemoryStore()
+    names = (f"topic-{number}" for number in range(ENTRIES))
+    acls = [allow("User:alice", WRITE, name=name) for name in names]
+    await store.apply([*acls, deny("User:alice", WRITE, name="to", pattern_type=PREFIXED)], [])
+    return StandardAuthorizer(store)
+
+
+def ask_for_a_producer_id(parts: Services) -> Any:
+    """Send the request of an idempotent producer, who needs to write to any topic."""
+    request = InitProducerIdRequest(None, 1000)
+    return dispatch(parts, SESSION, client_frame(ApiKey.INIT_PRODUCER_ID, 4, request)[4:])
+
+
+def code_of(answer: bytes) -> int:
+    """The error code in an answer to `ask_for_a_producer_id`."""
+    message = decode_response(APIS[ApiKey.INIT_PRODUCER_ID], 4, answer[4:])[1]
+    return int(message.error_code)
+
+
+async def test_whether_a_principal_with_very_many_acls_may_write_anywhere_is_decided_in_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = Lines(monkeypatch)
+    monkeypatch.setattr(dispatching, "answer_frame", lines.traced(answer_frame))
+    async with running(nothing, await many_acls()) as parts:
+        answering = ask_for_a_producer_id(parts)
+        assert isinstance(answering, Awaitable)
+        assert code_of(await answering) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    assert lines.most < MOST_LINES
+
+
+async def test_what_changes_while_that_is_decided_counts_from_the_next_question_on() -> None:
+    async with running(nothing, await many_acls()) as parts:
+        assert parts.authorizer is not None
+        asked_before = asyncio.ensure_future(ask_for_a_producer_id(parts))
+        await asyncio.sleep(0)
+        assert not asked_before.done()
+        context = RequestContext(SESSION, ApiKey.CREATE_ACLS, 3, "test", 1)
+        await parts.authorizer.create_acls(context, [allow("User:alice", WRITE, name="other")])
+        assert not asked_before.done()
+        assert code_of(await asked_before) == ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        assert code_of(await ask_for_a_producer_id(parts)) == 0
 
 
 async def test_principals_take_turns_and_each_ones_requests_come_one_after_the_other() -> None:
