@@ -50,25 +50,33 @@ class Worker(greenlet):  # type: ignore[misc] # greenlet is not typed
         self.caller = getcurrent()
         self._result: Any = None
         self._error: BaseException | None = None
+        self.switch()
 
-    def run(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    def run(self) -> None:
         """Work on and on, until the work is given up; greenlet calls this."""
         while True:
+            # Nothing of what is done is kept until there is other work, which may be never. So it
+            # does not come as an argument, which greenlet would keep.
+            function, args = self.caller.switch(_DONE)
             try:
                 self._result = function(*args)
             except GreenletExit:
                 return  # Nobody wants the work any more.
             except BaseException as error:  # noqa: BLE001 # raised again where the work is taken
                 self._error = error
-            function, args = self.caller.switch(_DONE)
+            del function, args
 
     def taken(self) -> Any:
         """Return the result of work that is done; raise what it raised."""
         result, self._result = self._result, None
-        if self._error is not None:
-            error, self._error = self._error, None
+        if self._error is None:
+            return result
+        error, self._error = self._error, None
+        try:
             raise error
-        return result
+        finally:
+            # Else the error and this frame would hold each other, and the request with them.
+            del error
 
 
 def wait(awaitable: Awaitable[T]) -> T:

@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import copy
 import dataclasses
+import gc
 import io
 import sys
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from time import perf_counter
 from typing import Any
@@ -236,6 +238,42 @@ async def test_short_work_is_done_at_once_and_raises_what_it_raises() -> None:
     with pytest.raises(ZeroDivisionError):
         turns.run("a", lambda: 1 / 0)
     assert turns.run("a", lambda: "done") == "done"
+
+
+class Held:
+    """What a request holds."""
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("kind", [Turns, Always])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_work_that_is_over_holds_nothing_that_the_garbage_collector_would_have_to_find(
+    kind: type[Turns], fails: bool, no_collector: None
+) -> None:
+    """A request may be large, and be sent and refused over and over."""
+
+    def work(_held: Held) -> None:
+        for _ in in_turns(range(100)):
+            pass
+        if fails:
+            raise ZeroDivisionError
+
+    async def worked(turns: Turns) -> weakref.ref[Held]:
+        held = Held()
+        with contextlib.suppress(ZeroDivisionError):
+            answering = turns.run("a", work, held)
+            if isinstance(answering, Awaitable):
+                await answering
+        return weakref.ref(held)
+
+    turns = kind()
+    assert (await worked(turns))() is None
 
 
 async def test_work_can_wait_and_gets_what_it_waited_for_or_its_error() -> None:
