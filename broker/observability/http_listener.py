@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import Final, NamedTuple, cast
 
 CONNECTIONS: Final = 32
-"""How many connections there may be; for one more the oldest is closed."""
+"""How many connections there may be; for one more one is closed that waits for its client."""
 
 _BACKLOG: Final = 1_024
 """How many may wait in the system's queue; who finds it full tries again only after a second."""
@@ -73,7 +73,7 @@ class HttpListener:
         """Accept one connection. If more wait, the loop calls this again in its next turn."""
         if len(self._open) >= CONNECTIONS:
             # It leaves in a later turn, and until then nobody comes in.
-            next(iter(self._open)).abort()
+            self._leaving().abort()
             return
         try:
             peer, _ = self._socket.accept()
@@ -97,6 +97,11 @@ class HttpListener:
         except OSError:
             peer.close()
             self._leave(exchange)
+
+    def _leaving(self) -> _Exchange:
+        """Return the oldest that waits for its client; if all are being answered, the oldest."""
+        oldest = next(iter(self._open))
+        return next((each for each in self._open if not each.is_at_work), oldest)
 
     def _leave(self, exchange: _Exchange) -> None:
         self._open.pop(exchange, None)
@@ -135,6 +140,11 @@ class _Exchange(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Note that no more comes; true keeps the connection while the page is made."""
         self._has_ended = True
+        return self.is_at_work
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the request has come and its answer is being made."""
         return self._page is not None and not self._is_answered
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -143,6 +143,54 @@ async def test_of_too_many_that_send_nothing_the_oldest_go_and_one_who_asks_is_a
         writer.close()
 
 
+async def test_who_is_being_answered_stays_while_others_send_nothing():
+    asked, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Page:
+        asked.set()
+        await may_end.wait()
+        return Page("figure 1\n")
+
+    listening = HttpListener(HOST, 0, {"/figures": slow})
+    answer = asyncio.create_task(sent(listening, b"GET /figures HTTP/1.1\r\n\r\n"))
+    await asked.wait()
+    others = [
+        await asyncio.open_connection(HOST, listening.port) for _ in range(2 * CONNECTIONS + 1)
+    ]
+    # The first of them is gone when all that came behind it are there.
+    assert await others[CONNECTIONS][0].read() == b""
+    may_end.set()
+    assert (await answer).endswith(b"figure 1\n")
+    for _, writer in others:
+        writer.close()
+    listening.close()
+
+
+async def test_of_too_many_that_are_being_answered_the_oldest_goes():
+    may_end = asyncio.Event()
+
+    async def slow() -> Page:
+        await may_end.wait()
+        return Page("figure 1\n")
+
+    listening = HttpListener(HOST, 0, {"/figures": slow})
+    request = b"GET /figures HTTP/1.1\r\n\r\n"
+    opened = []
+    for _ in range(CONNECTIONS):
+        opened.append(await asyncio.open_connection(HOST, listening.port))
+        opened[-1][1].write(request)
+    while sum(each.is_at_work for each in listening._open) < CONNECTIONS:
+        await asyncio.sleep(0)
+    latest = asyncio.create_task(sent(listening, request))
+    assert await opened[0][0].read() == b""
+    may_end.set()
+    assert (await latest).endswith(b"figure 1\n")
+    assert (await opened[1][0].read()).endswith(b"figure 1\n")
+    for _, writer in opened:
+        writer.close()
+    listening.close()
+
+
 async def test_without_descriptors_it_waits_and_goes_on(listener, monkeypatch):
     class Full:
         """The listening socket, which once has no descriptor for a connection."""
