@@ -82,7 +82,8 @@ bench: setup-dev
 bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
-# How long a client waits while others do their worst, beside Kafka, in about five minutes.
+# How long a client waits while others do their worst, and what memory and log that takes, beside Kafka,
+# in about half an hour; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.
 attack: setup-dev
 	$(BIN)/python -m benchmarks --only attacked $(ARGS)
 

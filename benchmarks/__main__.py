@@ -35,7 +35,8 @@ def main() -> None:
     if arguments.list:
         for scene in SCENES:
             for row in scene.rows():
-                print(f"{row.key:28} {row.title}")
+                if not row.beside:
+                    print(f"{row.key:28} {row.title}")
         return
     results = Results(environment.describe(_command(arguments, options)))
     try:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from benchmarks.results import Figures, Results
 from benchmarks.rows import KAFKA, KFAKE, OURS, RATE
 
 NAMES = {OURS: "aclbroker", KAFKA: "Kafka 4.3.0", KFAKE: "kfake"}
-HEADER = ("", NAMES[OURS], NAMES[KAFKA], "ratio", NAMES[KFAKE], "ratio", "target", "")
 NOTHING = "-"
 
 GROWTH_TARGETS = {"authorize-unseen": 2.0, "authorize-seen": 2.0}
@@ -46,23 +45,22 @@ socket. aclbroker keeps ACLs durably in a file, Kafka in its replicated log, kfa
 
 def text(results: Results) -> str:
     """Return the results as tables for a terminal."""
-    sections = {section: list(_lines(results, section)) for section in _sections(results)}
-    every_line = [HEADER, *(line for lines in sections.values() for line in lines)]
-    widths = [max(len(line[column]) for line in every_line) for column in range(len(HEADER))]
-
-    def shown(line: Sequence[str]) -> str:
-        first, *others = (
-            cell.ljust(width) if column == 0 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        return "  ".join([first, *others]).rstrip()
-
-    parts = [
-        "\n".join([shown((section, *HEADER[1:])), *map(shown, lines)])
-        for section, lines in sections.items()
-    ]
+    parts = []
+    for section in _sections(results):
+        header, *lines = _table(results, section)
+        table = [(section, *header[1:]), *lines]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        parts.append("\n".join(_aligned(line, widths) for line in table))
     parts.append("\n".join(f"{name}: {value}" for name, value in results.run.items()))
     return "\n\n".join(parts) + "\n"
+
+
+def _aligned(line: Sequence[str], widths: Sequence[int]) -> str:
+    first, *others = (
+        cell.ljust(width) if column == 0 else cell.rjust(width)
+        for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+    )
+    return "  ".join([first, *others]).rstrip()
 
 
 def page(results: Results) -> str:
@@ -71,7 +69,8 @@ def page(results: Results) -> str:
     parts.append(_markdown(("", ""), results.run.items()))
     for section in _sections(results):
         parts.append(f"## {section}\n")
-        parts.append(_markdown(HEADER, _lines(results, section)))
+        header, *lines = _table(results, section)
+        parts.append(_markdown(header, lines))
         parts.extend(_notes(results, section))
     growth = list(_growth(results))
     if growth:
@@ -105,20 +104,36 @@ def _sections(results: Results) -> list[str]:
     return list(dict.fromkeys(figures.row.section for figures in results.figures.values()))
 
 
-def _lines(results: Results, section: str) -> Iterator[tuple[str, ...]]:
-    for figures in results.figures.values():
-        row = figures.row
-        if section == row.section:
-            yield (
-                _title(figures),
-                _figure(figures, OURS),
-                _figure(figures, KAFKA),
-                _ratio(figures, KAFKA),
-                _figure(figures, KFAKE),
-                _ratio(figures, KFAKE),
-                _target(figures),
-                _verdict(figures.reached),
-            )
+def _table(results: Results, section: str) -> list[tuple[str, ...]]:
+    """Return a header and the lines of a section; peers that take no part in it have no columns."""
+    shown = [each for each in results.figures.values() if each.row.section == section]
+    peers = [peer for peer in (KAFKA, KFAKE) if peer == KAFKA or any(map(_has(peer), shown))]
+    columns = list(dict.fromkeys(each.row.title for each in shown if each.row.beside))
+    beside = {(each.row.beside, each.row.title): each for each in shown}
+    header = ["", NAMES[OURS]]
+    for peer in peers:
+        header += [NAMES[peer], "ratio"]
+    table = [(*header, "target", "", *columns)]
+    for figures in shown:
+        if not figures.row.beside:
+            line = [_title(figures), _figure(figures, OURS)]
+            for peer in peers:
+                line += [_figure(figures, peer), _ratio(figures, peer)]
+            line += [_target(figures), _verdict(figures.reached)]
+            line += [_both(beside.get((figures.row.key, title))) for title in columns]
+            table.append(tuple(line))
+    return table
+
+
+def _has(peer: str) -> Callable[[Figures], bool]:
+    return lambda figures: peer in figures.rounds
+
+
+def _both(figures: Figures | None) -> str:
+    """Return this product's figure and Kafka's in one cell."""
+    if figures is None:
+        return NOTHING
+    return f"{_figure(figures, OURS)}, {_figure(figures, KAFKA)}"
 
 
 def _notes(results: Results, section: str) -> Iterator[str]:

@@ -24,7 +24,8 @@ class Row:
 
     ``acls`` is how many ACLs there are meanwhile, None where that plays no part. ``target`` is what
     this product is to reach, in the row's unit. ``note`` says what a reader must know to compare
-    the sides, such as what a peer leaves out.
+    the sides, such as what a peer leaves out. A row that is ``beside`` another, by its key, has no
+    line of its own but a place in the other's, in a column with this row's title.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Row:
     acls: int | None = None
     target: float | None = None
     note: str = ""
+    beside: str = ""
 
     @property
     def key(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,11 +19,14 @@ from benchmarks.rows import KAFKA, KFAKE, OURS
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import request_frame
-from tests.support.kafka import Kafka, free_ports
+from tests.support.kafka import PROTOCOLS, Kafka, free_ports
 from tests.support.process import LoggedProcess, wait_for
 
 TOPIC, PARTITIONS = "orders", 3
 """The topic that every broker has."""
+
+TOPICS = {TOPIC: PARTITIONS}
+LISTENERS = tuple(PROTOCOLS)
 
 STARTS_WITHIN = 120.0
 STOPS_WITHIN = 60.0
@@ -36,27 +39,36 @@ KAFKA_LINGER = {"controller.quorum.append.linger.ms": "25"}
 
 @dataclass
 class Server:
-    """A broker whose storage exists: its process, and the address where users log in."""
+    """A broker whose storage exists: its process, and the address where users log in.
+
+    ``listeners`` has the addresses of all listeners by their names, where there are more.
+    """
 
     process: LoggedProcess
     address: str
+    listeners: Mapping[str, str] = field(default_factory=dict)
     created: int = 0
     """How many of the numbered ACLs (`requests.creation`) it was told to create."""
     deleted: int = 0
     """How many of their principals' ACLs it was told to delete."""
     warmed: set[str] = field(default_factory=set)
     """The rows whose requests it was asked often enough to answer them as fast as it can."""
+    records: Path | None = None
+    """The file where it records what it denies, if it does so."""
 
     def start(self) -> float:
         """Start the process; return the seconds until it answers ApiVersions."""
         begin = time.perf_counter()
-        self.process.spawn()
+        self._spawn()
         wait_for("an answer", lambda: _answers(self.address), STARTS_WITHIN)
         return time.perf_counter() - begin
 
     def stop(self) -> None:
         """End the process in good order."""
         self.process.terminate(STOPS_WITHIN)
+
+    def _spawn(self) -> None:
+        self.process.spawn()
 
     def connect(self, user: str = "admin") -> Exchange:
         """Return a new connection on which a user is logged in."""
@@ -94,32 +106,48 @@ class _Kfake(LoggedProcess):
         super().__init__(command, directory, "kfake.log")
 
 
-def ours(directory: Path, settings: Mapping[str, str]) -> Server:
-    """Return this product with settings of its own."""
-    plaintext, sasl = (f"127.0.0.1:{port}" for port in free_ports(2))
-    listeners = f"PLAINTEXT://{plaintext},SASL_PLAINTEXT://{sasl}"
-    catalog = {"aclbroker.catalog.topics": f"{TOPIC}:{PARTITIONS}"}
-    broker = Broker(directory, {"listeners": listeners, **catalog, **settings})
+def ours(
+    directory: Path,
+    settings: Mapping[str, str],
+    listeners: Sequence[str] = LISTENERS,
+    topics: Mapping[str, int] = TOPICS,
+) -> Server:
+    """Return this product with settings of its own, listeners by their names, and topics."""
+    ports = free_ports(len(listeners))
+    addresses = {name: f"127.0.0.1:{port}" for name, port in zip(listeners, ports, strict=True)}
+    listening = ",".join(f"{name}://{address}" for name, address in addresses.items())
+    catalog = ",".join(f"{topic}:{partitions}" for topic, partitions in topics.items())
+    told = {"listeners": listening, "aclbroker.catalog.topics": catalog, **settings}
+    broker = Broker(directory, told)
     broker.command[:1] = aclbroker()
     broker.start()
     broker.terminate()
-    return Server(broker, sasl)
+    return Server(broker, addresses["SASL_PLAINTEXT"], addresses)
 
 
-def kafka(directory: Path, flags: tuple[str, ...], settings: Mapping[str, str]) -> Server:
+def kafka(
+    directory: Path,
+    flags: tuple[str, ...],
+    settings: Mapping[str, str],
+    listeners: Sequence[str] = LISTENERS,
+    topics: Mapping[str, int] = TOPICS,
+) -> Server:
     """Return a Kafka 4.3.0, with flags of its JVM and settings beside those it is shipped with."""
     broker = Kafka(
         directory,
         flags=(*AS_IN_PRODUCTION, *KAFKA_HEAP, *flags),
         overrides={**KAFKA_LINGER, **settings},
+        protocols={name: name for name in listeners},
     )
     broker.start()
-    server = Server(broker, broker.listeners["SASL_PLAINTEXT"])
+    server = Server(broker, broker.listeners["SASL_PLAINTEXT"], broker.listeners)
     with server.connect() as admin:
-        topic = CreatableTopic(TOPIC, PARTITIONS, 1, (), ())
-        answer = admin.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest((topic,)))
-        if answer.topics[0].error_code:
-            raise RuntimeError(f"the topic was not created: {answer}")
+        wanted = [
+            CreatableTopic(name, partitions, 1, (), ()) for name, partitions in topics.items()
+        ]
+        answer = admin.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(wanted))
+        if any(topic.error_code for topic in answer.topics):
+            raise RuntimeError(f"a topic was not created: {answer}")
     server.stop()
     return server
 

@@ -6,12 +6,13 @@ import pytest
 
 from benchmarks import in_process, plot, report
 from benchmarks.results import Results
-from benchmarks.rows import KAFKA, OURS, RATE, Row
+from benchmarks.rows import KAFKA, KFAKE, OURS, RATE, Row
 from benchmarks.running import Options
 
 PNG = b"\x89PNG\r\n\x1a\n"
 COST = Row("describe-match", "Wire", "DescribeAcls", "ms", acls=10_000, target=2.0, note="A note.")
 SPEED = Row("creations", "Wire", "CreateAcls", RATE, target=50)
+MEMORY = Row("describe-memory", "Wire", "peak memory", "MiB", beside=COST.key)
 
 
 @pytest.fixture
@@ -60,6 +61,27 @@ def test_table_and_page(results: Results) -> None:
     assert "| <= 2.00 ms | reached |" in page
     assert "| >= 50.0 /s | missed |" in page
     assert "- DescribeAcls: A note." in page
+
+
+def test_what_stands_beside_a_row_has_a_column_for_both_sides(results: Results) -> None:
+    results.add([MEMORY], OURS, [3.0])
+    results.add([MEMORY], KAFKA, [600.0])
+    header, cost, speed = (
+        line.split(" | ")
+        for line in report.page(results).splitlines()
+        if " MiB" in line or "aclbroker | Kafka" in line or "CreateAcls |" in line
+    )
+
+    assert header[-1] == "peak memory |"
+    assert cost[0] == "| DescribeAcls, 10,000 ACLs"
+    assert cost[-1] == "3.00 MiB, 600 MiB |"
+    assert speed[-1] == "- |"
+
+
+def test_only_peers_that_take_part_have_columns(results: Results) -> None:
+    assert "kfake" not in report.text(results)
+    results.add([SPEED], KFAKE, [20.0])
+    assert "kfake" in report.text(results)
 
 
 def test_saved_results_give_the_same_page(results: Results, tmp_path: Path) -> None:
