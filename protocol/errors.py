@@ -6,19 +6,22 @@ from enum import IntEnum
 from typing import Final
 
 _LONGEST_SHOWN: Final = 256
-"""The names of topics have at most 249 characters."""
+"""In bytes. The names of topics have at most 249, which are ASCII."""
 
 
 def shown_name(name: object) -> str:
     """Return a client's text for an error message: shortened, with its length, if it is long.
 
     A message with a name of 32,767 bytes, which is all that a string of the protocol holds, could
-    not be sent.
+    not be sent; and an answer may have the message in each of 100,000 entries.
     """
     text = str(name)
-    if len(text) <= _LONGEST_SHOWN:
+    if len(text) <= _LONGEST_SHOWN // 4:
         return text
-    return f"{text[:_LONGEST_SHOWN]}... ({len(text)} characters)"
+    raw = text[: _LONGEST_SHOWN + 1].encode(errors="replace")
+    if len(raw) <= _LONGEST_SHOWN:
+        return text
+    return f"{raw[:_LONGEST_SHOWN].decode(errors='ignore')}... ({len(text)} characters)"
 
 
 class ErrorCode(IntEnum):

@@ -41,10 +41,11 @@ encoded at every version.
 """
 
 MOST_ENTRIES: Final = 100_000
-"""How many entries all arrays of a request may have together; numbers are not counted.
+"""How many entries all arrays of a request may have together.
 
-An entry can be one byte long and takes a few hundred when it is decoded and answered. Kafka has no
-such limit; a request of a client that exists is far below it.
+An entry can be one byte long, or a number of four, and takes up to a thousand when it is decoded,
+answered and put into words. Kafka has no such limit; a request of a client that exists is far below
+it.
 """
 
 MOST_TAGS: Final = 1000

@@ -144,11 +144,11 @@ def _array(source: Source, wire_type: Array, target: str, where: str) -> None:
         least = minimum_size(wire_type.entry)
         with source.block(f"if {n} * {least} > size - pos:"):
             source.line(f"short({where!r})")
+        _count(source, n, where)
         if (letter := FORMATS.get(wire_type.entry)) and letter != "16s":
             source.line(f"{target} = read_numbers({letter!r}, {n}, data, pos)")
             source.line(f"pos += {n} * {least}")
             return
-        _count(source, n, where)
         source.line(f"{target} = []")
         entry, append = source.fresh("e"), source.fresh("append")
         source.line(f"{append} = {target}.append")

@@ -34,11 +34,15 @@ def test_entries_of_entries_count() -> None:
         decode(OffsetFetchRequest, 9, encode(request, 9))
 
 
-def test_numbers_do_not_count() -> None:
-    topic = OffsetFetchRequestTopics("t", partition_indexes=list(range(MOST_ENTRIES + 1)))
-    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=[topic])])
+def test_numbers_count() -> None:
+    """Each can be answered with an entry that has an error message."""
+    most = OffsetFetchRequestTopics("t", partition_indexes=list(range(MOST_ENTRIES - 2)))
+    request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=[most])])
     decoded = decode(OffsetFetchRequest, 9, encode(request, 9))
-    assert decoded.groups[0].topics[0].partition_indexes == topic.partition_indexes
+    assert decoded.groups[0].topics[0].partition_indexes == most.partition_indexes
+    most.partition_indexes = [*most.partition_indexes, 0]
+    with pytest.raises(ProtocolError, match=r"partition_indexes: .*entries"):
+        decode(OffsetFetchRequest, 9, encode(request, 9))
 
 
 def test_an_answer_may_have_any_number_of_entries() -> None:
