@@ -59,6 +59,10 @@ class ProtocolError(ValueError):
     """The bytes are not a valid message, so that there is no answer to them."""
 
 
+class TooMany(ProtocolError):
+    """The bytes may be a valid request, which has more entries or tagged fields than are read."""
+
+
 class WireType(Protocol):
     """The encoding of one kind of value."""
 
@@ -259,6 +263,7 @@ __all__ = [
     "String",
     "TaggedFields",
     "Tags",
+    "TooMany",
     "UInt16",
     "UnsignedVarint",
     "Uuid",

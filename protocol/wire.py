@@ -112,9 +112,9 @@ class Request(NamedTuple):
 def decode_request(frame: bytes) -> Request:
     """Read a frame as a request.
 
-    Raises `ProtocolError` for malformed bytes and for a key or version that is not answered. Only
-    ApiVersions may have an unknown version, since its sender does not know the versions yet
-    (KIP-511).
+    Raises `ProtocolError` for malformed bytes and for a key or version that is not answered, and
+    `TooMany` for a request with more entries or tagged fields than are read. Only ApiVersions may
+    have an unknown version, since its sender does not know the versions yet (KIP-511).
     """
     key, version = api_of(frame)
     api = APIS.get(key)

@@ -28,6 +28,7 @@ from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.answer_writer import AnswerWriter
 from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
+from aclbroker.broker.server.errors import RequestRefused
 from aclbroker.broker.server.holdings import Holdings
 from aclbroker.broker.server.registry import Registry
 from aclbroker.protocol.primitives import ProtocolError
@@ -187,10 +188,13 @@ class Connection(asyncio.Protocol):
                 self._holdings.request_begins()
                 began = perf_counter()
                 session = self._lasting_session
-                if session is None:
-                    answer = self._answer_unless_expired(frame)
-                else:
-                    answer = dispatch(self._services, session, frame)
+                try:
+                    if session is None:
+                        answer = self._answer_unless_expired(frame)
+                    else:
+                        answer = dispatch(self._services, session, frame)
+                except RequestRefused as refusal:
+                    answer = self._answer_unread(refusal)
                 self._stalls.worked(began, session or self.host, frame)
                 if isinstance(answer, bytes):
                     self._holdings.request_ends()
@@ -223,6 +227,10 @@ class Connection(asyncio.Protocol):
         is_done = self._stopping or (self._ended and not self._awaits_turn)
         if is_done and not self._is_at_work:
             self._transport.close()
+
+    def _answer_unread(self, refusal: RequestRefused) -> bytes:
+        self._tell(self._log.warning, "request refused", reason=str(refusal), action="answered")
+        return refusal.answer
 
     def _malformed(self, reason: str) -> None:
         if self._authentication.session is None:
@@ -327,7 +335,9 @@ class Connection(asyncio.Protocol):
         self._active_at = self._loop.time()
         if task.cancelled():
             self._stopping = True
-        elif isinstance(error := task.exception(), ProtocolError):
+        elif isinstance(error := task.exception(), RequestRefused):
+            self._write([self._answer_unread(error)])
+        elif isinstance(error, ProtocolError):
             self._malformed(str(error))
         elif error is not None:
             self._tell(self._log.error, "request failed; connection closed", exc_info=error)

@@ -9,7 +9,6 @@ from typing import Any, Final
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
 from aclbroker.broker.catalog import Catalog
-from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Row
@@ -18,14 +17,13 @@ from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers import ADVERTISED, HANDLERS
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.handlers.session import answer_api_versions
+from aclbroker.broker.server.errors import error_response, unread
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.primitives import ProtocolError, TooMany
 from aclbroker.protocol.wire import Request, decode_request, response_frame
 from aclbroker.turns import pause
-
-_FETCH_BY_TOPIC_ID: Final = 13
 
 _SHORT: Final = 512
 """The largest frame, in bytes, whose work is so little that it needs no turns."""
@@ -47,20 +45,8 @@ def answer_versions(request: Request) -> ApiVersionsAnswer:
 
 def answer_out_of_order(request: Request) -> bytes:
     """Answer a request that came in place of a SaslAuthenticate, as the key answers errors."""
-    header = request.header
     why = Denial(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate was expected.")
-    form = form_of(header.api_key, header.api_version)
-    response = form.refuse(request.api.response, request.message, why)
-    # Kafka has more forms of an error than of a refusal for want of rights.
-    if header.api_key == ApiKey.FETCH:
-        response.error_code, response.session_id = why[0], request.message.session_id
-        if header.api_version >= _FETCH_BY_TOPIC_ID:
-            response.responses = []
-    elif header.api_key == ApiKey.METADATA:
-        response.error_code = why[0]
-        for topic in response.topics:
-            topic.name = topic.name or ""
-    return _frame(request, response)
+    return _frame(request, error_response(request, why))
 
 
 BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
@@ -71,7 +57,8 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     """Answer one frame: at once, or later where it waits for something, or for its next turn.
 
     The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
-    be answered: the connection must be closed.
+    be answered: the connection must be closed. Raises `RequestRefused` for one that was answered
+    unread.
     """
     if len(frame) <= _SHORT and int.from_bytes(frame[:2]) in services.short_answers:
         return answer_frame(services, session, frame)
@@ -80,7 +67,10 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
 
 def answer_frame(services: Services, session: Session, frame: bytes) -> bytes:
     """Answer one frame, in the worker that may wait for it. Returns and raises as `dispatch`."""
-    request = decode_request(frame)
+    try:
+        request = decode_request(frame)
+    except TooMany as why:
+        raise unread(frame, why) from None
     key, version, correlation_id, client_id, _, _ = request.header
     row, answer = GATE.get(key), HANDLERS.get(key)
     if row is None or answer is None:

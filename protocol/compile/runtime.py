@@ -11,6 +11,7 @@ from aclbroker.protocol.primitives import (
     MOST_TAGS,
     ProtocolError,
     Tags,
+    TooMany,
 )
 from aclbroker.turns import pause
 
@@ -82,8 +83,8 @@ COMPACT_LENGTH: Final = _CompactLengths()
 
 
 def many(where: str) -> NoReturn:
-    """Raise `ProtocolError` for a request that has too many entries."""
-    raise ProtocolError(f"{where}: the request has more than {MOST_ENTRIES} entries")
+    """Raise `TooMany` for a request that has too many entries."""
+    raise TooMany(f"{where}: the request has more than {MOST_ENTRIES} entries")
 
 
 _NUMBERS_AT_ONCE: Final = 4096
@@ -103,10 +104,13 @@ def read_numbers(letter: str, count: int, data: bytes, pos: int) -> list[Any]:
 
 
 def tag_count(data: bytes, pos: int) -> tuple[int, int]:
-    """Return how many tagged fields there are at ``pos``, and the position behind that number."""
+    """Return how many tagged fields there are at ``pos``, and the position behind that number.
+
+    Raises `TooMany`, and as `read_varint` does.
+    """
     count, pos = read_varint(data, pos)
     if count > MOST_TAGS:
-        raise ProtocolError(f"{count} tagged fields in one place; {MOST_TAGS} are allowed")
+        raise TooMany(f"{count} tagged fields in one place; {MOST_TAGS} are allowed")
     return count, pos
 
 
