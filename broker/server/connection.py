@@ -206,13 +206,14 @@ class Connection(asyncio.Protocol):
                     break
                 if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
                     self._await_turn()
-        except ProtocolError as error:
-            self._malformed(str(error))
-        except Exception:  # noqa: BLE001 # whatever it is, one client must not take the others along
-            self._tell(self._log.exception, "request failed; connection closed")
-            self._stopping = True
+        except Exception as error:  # noqa: BLE001 # one client must not take the others along
+            self._request_failed(error)
         self._answers.write(answers)
         self._close_if_done()
+        self._read_on()
+
+    def _read_on(self) -> None:
+        frames = self._frames
         if frames.buffered or not self._reading:
             if not self._stopping:
                 # A connection that ends reads no more: what it took now, nobody would give back.
@@ -231,6 +232,13 @@ class Connection(asyncio.Protocol):
     def _answer_unread(self, refusal: RequestRefused) -> bytes:
         self._tell(self._log.warning, "request refused", reason=str(refusal), action="answered")
         return refusal.answer
+
+    def _request_failed(self, error: BaseException) -> None:
+        if isinstance(error, ProtocolError):
+            self._malformed(str(error))
+            return
+        self._tell(self._log.error, "request failed; connection closed", exc_info=error)
+        self._stopping = True
 
     def _malformed(self, reason: str) -> None:
         if self._authentication.session is None:
@@ -336,12 +344,9 @@ class Connection(asyncio.Protocol):
         if task.cancelled():
             self._stopping = True
         elif isinstance(error := task.exception(), RequestRefused):
-            self._write([self._answer_unread(error)])
-        elif isinstance(error, ProtocolError):
-            self._malformed(str(error))
+            self._answers.write([self._answer_unread(error)])
         elif error is not None:
-            self._tell(self._log.error, "request failed; connection closed", exc_info=error)
-            self._stopping = True
+            self._request_failed(error)
         else:
             self._answers.write([task.result()])
         self._work()
