@@ -68,15 +68,14 @@ class Worker(greenlet):  # type: ignore[misc] # greenlet is not typed
 
     def taken(self) -> Any:
         """Return the result of work that is done; raise what it raised."""
-        result, self._result = self._result, None
         if self._error is None:
+            result, self._result = self._result, None
             return result
-        error, self._error = self._error, None
         try:
-            raise error
+            # A variable would make the error refer to itself, by the frame of this function.
+            raise self._error
         finally:
-            # Else the error and this frame would hold each other, and the request with them.
-            del error
+            self._error = None
 
 
 def wait(awaitable: Awaitable[T]) -> T:

@@ -12,6 +12,10 @@ _PIECE: Final = 262_144
 """How much of an answer is written, and perhaps encrypted, before others have their turn."""
 
 
+def _nobody() -> None:
+    """Tell nobody."""
+
+
 class AnswerWriter:
     """Writes the answers of a connection.
 
@@ -61,9 +65,10 @@ class AnswerWriter:
         self.is_writable = True
         self._write_piece()
 
-    def discard(self) -> None:
-        """Forget what was not written: there is nobody any more to read it."""
+    def end(self) -> None:
+        """Forget what was not written, and whom to tell: there is nobody any more to read it."""
         self._rest = None
+        self._written = _nobody
 
     def _write_piece(self) -> None:
         rest = self._rest

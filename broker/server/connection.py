@@ -89,7 +89,7 @@ class Connection(asyncio.Protocol):
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[bytes] | None = None
         self._stalls = stalls
-        self._holdings = Holdings(accounts, host, self._work_soon, self.give_way)
+        self._accounts = accounts
         self._awaits_turn = False
         self._reading = True
         self._ended = False
@@ -103,6 +103,7 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin to authenticate the peer; without SASL that is complete at once."""
         self._transport = cast(asyncio.Transport, transport)
+        self._holdings = Holdings(self._accounts, self.host, self._work_soon, self.give_way)
         self._answers = AnswerWriter(self._transport, self._holdings, self._work)
         self._active_at = self._loop.time()
         self._registry.opened(self)
@@ -148,8 +149,8 @@ class Connection(asyncio.Protocol):
         if self._answering is not None:
             # Later, so that what it waits for has begun, and is carried out.
             self._loop.call_soon(self._answering.cancel)
-        self._answers.discard()
-        self._holdings.give_back_all()
+        self._answers.end()
+        self._holdings.end()
         for timer in (self._idle_timer, self._login_timer):
             if timer is not None:
                 timer.cancel()

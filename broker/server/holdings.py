@@ -7,6 +7,10 @@ from collections.abc import Callable
 from aclbroker.broker.server.accounts import LARGE, Account, Accounts
 
 
+def _nobody(*_told: str) -> None:
+    """Tell nobody."""
+
+
 class Holdings:
     """The bytes that a connection holds: of strangers' account until it has a principal.
 
@@ -82,6 +86,11 @@ class Holdings:
         self._arriving = self._at_work = self._unread = 0
         if held:
             self._account.give_back(held)
+
+    def end(self) -> None:
+        """Give back whatever is held, and forget the connection, which is no more."""
+        self.give_back_all()
+        self._room_again, self._close = _nobody, _nobody
 
     def give_way(self, why: str) -> None:
         """Give back whatever is held, and have the connection closed."""

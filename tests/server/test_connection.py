@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
+import ssl
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 
 import pytest
@@ -23,6 +28,8 @@ from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.connection import Connection, Limits
 from aclbroker.broker.server.registry import OpenConnection
+from aclbroker.broker.server.registry import Registry as ListenersRegistry
+from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -61,6 +68,9 @@ class Wire(asyncio.Transport):
     def abort(self) -> None:
         self.closed = True
 
+    def write_eof(self) -> None:
+        """Take note of nothing."""
+
     def is_closing(self) -> bool:
         return self.closed
 
@@ -94,12 +104,14 @@ async def connect():
     limits = Limits(LIMIT, LIMIT, inf, inf, 0)
     accounts = Accounts(LIMIT)
 
-    def connected(host: str = "127.0.0.1", login: Login = KNOWN) -> tuple[Connection, Wire]:
+    def connected(
+        host: str = "127.0.0.1", login: Login = KNOWN, registry: ListenersRegistry | None = None
+    ) -> tuple[Connection, Wire]:
         wire = Wire()
         logins = LoginLog(Metrics(), LimitedLog(asyncio.get_running_loop().time))
         connection = Connection(
             parts,
-            Registry(),
+            registry or Registry(),
             login,
             host,
             limits,
@@ -107,7 +119,9 @@ async def connect():
             accounts,
             StallMonitor(Metrics(), logins.lines),
         )
-        connection.connection_made(wire)
+        # Above TLS it begins after the handshake.
+        if registry is None:
+            connection.connection_made(wire)
         return connection, wire
 
     yield connected
@@ -274,14 +288,81 @@ async def test_strangers_who_announce_large_tokens_and_fall_silent_let_a_login_p
     assert line["reason"].startswith("made room: others wait")
 
 
+def broken(number: int) -> bytes:
+    """A long request that ends within its last topic."""
+    whole = listing(number)[4:-1]
+    return len(whole).to_bytes(4) + whole
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Have nothing freed but what nobody refers to any more."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        small(1),
+        small(1)[:-1],
+        large(1),
+        listing(1),
+        listing(1)[:-1],
+        broken(1),
+        b"\0\0\0\4\x7f\xff\x7f\xff",
+    ],
+    ids=["nothing", "small", "half", "large", "long", "half long", "broken", "unknown"],
+)
+@pytest.mark.parametrize("login", [KNOWN, STRANGE], ids=["known", "strange"])
+async def test_what_is_closed_leaves_nothing_to_the_garbage_collector(
+    connect, sent: bytes, login: Login
+) -> None:
+    with without_collector(), capture_logs():
+        connection, wire = connect("192.0.2.1", login)
+        gone = weakref.ref(connection)
+        connection.data_received(sent)
+        await turns(wire)
+        connection.connection_lost(None)
+        del connection
+        await turns(wire)
+        assert gone() is None
+
+
+async def test_a_connection_whose_handshake_fails_leaves_nothing_to_the_garbage_collector(
+    connect,
+) -> None:
+    def above(registry: ListenersRegistry) -> Connection:
+        connection: Connection = connect(registry=registry)[0]
+        gone.append(weakref.ref(connection))
+        return connection
+
+    gone: list[weakref.ref[Connection]] = []
+    logins = LoginLog(Metrics(), LimitedLog(asyncio.get_running_loop().time))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with without_collector(), capture_logs():
+        wire = Wire()
+        server = TlsServer(context, above, Registry(), "SSL", inf, logins)
+        server.connection_made(wire)
+        server.data_received(b"GET / HTTP/1.0\r\n\r\n")
+        server.connection_lost(None)
+        del server
+        await turns(wire)
+        assert [each() for each in gone] == [None]
+
+
 async def test_a_long_request_that_is_malformed_near_its_end_is_told_in_one_line(
     connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Turns, "is_over", lambda _: True)
     connection, wire = connect()
-    whole = listing(1)[4:-1]
     with capture_logs() as lines:
-        connection.data_received(len(whole).to_bytes(4) + whole)
+        connection.data_received(broken(1))
         assert await turns(wire) == []
     assert wire.closed
     assert [(line["event"], line["log_level"]) for line in lines] == [
