@@ -40,13 +40,14 @@ class StandardAuthorizer:
     """An `Authorizer` with the rules of Kafka's StandardAuthorizer.
 
     Without a ``store`` it uses the one that the property ``aclbroker.store`` names. `start` opens
-    the store and `close` closes it. What requests cause in the log goes through ``lines``.
+    the store and `close` closes it. What requests cause in the log goes through ``lines``, and
+    the server sets its own before the start.
     ``first_acls`` are those that a new store got from a file when it was started.
     """
 
-    def __init__(self, store: AclStore | None = None, lines: LimitedLog | None = None) -> None:
+    def __init__(self, store: AclStore | None = None) -> None:
         self.store = store
-        self._lines = lines or LimitedLog()
+        self.lines = LimitedLog()
         self._settings = authorizer_settings({})
         self._limit: int | None = None
         self._acls_file = ""
@@ -98,7 +99,7 @@ class StandardAuthorizer:
             raise
         _warn_of_hosts(index.hosts(), self._settings.cidr, log.warning)
         self._data = self._decider(index)
-        self._writer = AclWriter(self.store, index, self._limit, lines=self._lines)
+        self._writer = AclWriter(self.store, index, self._limit, lines=self.lines)
 
     async def close(self) -> None:
         """Finish the changes that wait, refuse later ones, and close the store."""
@@ -167,7 +168,7 @@ class StandardAuthorizer:
         hosts = {each.host for each, result in some if result.error_code == AclError.NONE}
 
         def warn(event: str, **values: Any) -> None:
-            self._lines.write(log.warning, event, host, peer=host, **values)
+            self.lines.write(log.warning, event, host, peer=host, **values)
 
         _warn_of_hosts(hosts, self._settings.cidr, warn)
         return results

@@ -304,11 +304,12 @@ def _authorizer(config: Config, lines: LimitedLog) -> Authorizer | None:
     if name == NO_AUTHORIZER:
         return None
     try:
-        made: Authorizer = (
-            StandardAuthorizer(lines=lines)
-            if name == BUILT_IN_AUTHORIZER
-            else make_plugin("authorizer.class.name", name, "aclbroker.Authorizer")
-        )
+        made: Authorizer
+        if name == BUILT_IN_AUTHORIZER:
+            made = StandardAuthorizer()
+            made.lines = lines
+        else:
+            made = make_plugin("authorizer.class.name", name, "aclbroker.Authorizer")
         made.configure(config.properties)
     except (StoreError, ValueError) as error:
         raise StartError(str(error)) from error

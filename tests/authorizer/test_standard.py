@@ -275,7 +275,8 @@ async def test_hosts_by_which_nobody_can_come_are_created_as_in_kafka_and_warned
 
 
 async def test_who_creates_many_acls_of_strange_hosts_causes_a_few_lines(store):
-    authorizer = StandardAuthorizer(store, LimitedLog(lambda: 0.0))
+    authorizer = StandardAuthorizer(store)
+    authorizer.lines = LimitedLog(lambda: 0.0)
     authorizer.configure({})
     await authorizer.start()
     other = CONTEXT._replace(session=session("User:bob", host="192.0.2.9"))

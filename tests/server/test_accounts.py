@@ -125,7 +125,10 @@ async def test_nobody_gives_way_where_nobody_waits(peers: Peers) -> None:
     assert all(each.has_room for each in holders)
 
 
-async def test_those_who_wait_try_in_their_order_and_few_at_a_time(peers: Peers) -> None:
+async def test_those_who_wait_try_in_their_order_and_few_at_a_time(
+    peers: Peers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounts, "_TO_ARRIVE_SECONDS", 3600)  # nobody tries for the time's sake
     holders = peers.announced(*(f"192.0.2.{number}" for number in range(4)))
     waiting = peers.announced(*(f"198.51.100.{number}" for number in range(200)))
     tried = sum(each.tries for each in waiting)
