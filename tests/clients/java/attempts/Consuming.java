@@ -28,6 +28,7 @@ final class Consuming {
     private static KafkaConsumer<String, String> consumer(Properties config) {
         config.put("auto.offset.reset", "earliest");
         config.put("enable.auto.commit", "false");
+        config.put("fetch.max.wait.ms", "50");
         return new KafkaConsumer<>(config, new StringDeserializer(), new StringDeserializer());
     }
 
@@ -52,15 +53,24 @@ final class Consuming {
         }
     }
 
-    /** Polls until a fetch was answered, which the consumer knows by the lag it then has. */
+    /** Polls until a fetch was answered, and once more: that is when its error would be thrown. */
     private static String read(Session session, KafkaConsumer<String, String> consumer) {
+        boolean isAnswered = false;
         while (!session.isOver()) {
             consumer.poll(ONE_POLL);
-            if (consumer.assignment().stream().anyMatch(at -> consumer.currentLag(at).isPresent())) {
+            if (isAnswered) {
                 return Session.DONE;
             }
+            isAnswered = fetches(consumer) > 0;
         }
         return Session.NOTHING;
+    }
+
+    private static double fetches(KafkaConsumer<String, String> consumer) {
+        return consumer.metrics().values().stream()
+            .filter(metric -> metric.metricName().name().equals("fetch-total"))
+            .mapToDouble(metric -> (Double) metric.metricValue())
+            .sum();
     }
 
     private static String commit(Session session, List<String> resources) {
