@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from importlib.metadata import version
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
@@ -26,6 +25,7 @@ from aclbroker.broker.observability.logs import LogOutput
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
 from aclbroker.broker.server.descriptors import raise_limit
+from aclbroker.broker.server.garbage import Collector, objects_that_stay
 from aclbroker.broker.server.hangup import Hangup
 from aclbroker.broker.server.readiness import Readiness
 from aclbroker.broker.server.reload import Reload
@@ -36,14 +36,6 @@ from aclbroker.broker.stores import AclStore, StoreError, open_store
 from aclbroker.broker.stores.store import new_cluster_id
 
 log = structlog.get_logger()
-
-
-# How many new objects there are before the garbage collector looks through them. Python has it do
-# so at 700, which a single request of 500 topics exceeds, without a cycle among them. It looks
-# through older ones only after many times that: a large request has a million for a while, and to
-# look through them takes a quarter of a second.
-_YOUNG_OBJECTS: Final = 10_000
-_TIMES_UNTIL_OLDER: Final = 1_000
 
 
 class StartError(Exception):
@@ -90,7 +82,7 @@ async def _serve(start: Start) -> None:
             with _named("aclbroker.metrics.address", f"{host}:{port}", "cannot listen"):
                 running.enter_context(status_pages(host, port, metrics, readiness))
         try:
-            with _objects_that_stay():
+            with objects_that_stay():
                 loaded = await _load(config, lines, running)
         except StoreError as error:
             raise StartError(str(error)) from error
@@ -180,23 +172,6 @@ async def _credentials(
     return credentials
 
 
-@contextmanager
-def _objects_that_stay() -> Iterator[None]:
-    """Keep the garbage collector from looking through the objects that are made inside the block.
-
-    While ACLs are loaded it would do so over and over, which takes as long as loading them. Later,
-    with a million ACLs, it would stop the broker for half a second each time. After the block the
-    collector runs less often than by Python's default.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.set_threshold(_YOUNG_OBJECTS, _TIMES_UNTIL_OLDER, _TIMES_UNTIL_OLDER)
-        gc.enable()
-
-
 async def _serve_with(
     start: Start,
     loaded: _Loaded,
@@ -209,6 +184,8 @@ async def _serve_with(
     audit, server, listeners = await _started(config, start.output, loaded, metrics, lines)
     reload = Reload(config, start.read, loaded.authorizer, server, audit)
     watch = asyncio.create_task(reload.watch())
+    collector = Collector(lambda: server.is_idle)
+    collector.start()
 
     def renew() -> None:
         audit.reopen()
@@ -233,6 +210,7 @@ async def _serve_with(
     log.info("stopping")
     readiness.stopping()
     watch.cancel()
+    collector.stop()
     await server.stop()
     if loaded.credentials is not None:
         await loaded.credentials.close()

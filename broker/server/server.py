@@ -126,6 +126,11 @@ class Server:
             for bound in self._sockets
         }
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is at work that could not be answered at once."""
+        return not self._turns.unfinished
+
     def reload_certificates(self) -> None:
         """Read the key and trust stores of TLS listeners anew, for connections from now on."""
         self._certificates.reload()
