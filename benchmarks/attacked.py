@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.protocol.messages.create_acls import AclCreation
-from benchmarks import requests
-from benchmarks.bystander import HTTP
+from benchmarks import bystander, requests
 from benchmarks.intruder import HOSTILE_NAME, IDENTITY
 from benchmarks.rows import KAFKA, OURS
 from benchmarks.servers import LISTENERS, TOPICS, Server, kafka, ours
@@ -30,6 +29,8 @@ _ACLS_A_REQUEST: Final = 1_000
 
 _SOFT_LIMIT: Final = "ulimit -Sn 1024 && exec"
 """What gives a process the limit of descriptors that most systems have; it may raise it."""
+
+_HEALTHY_NAME: Final = "CN=bob,OU=a,O=a,L=a,ST=a,C=DE"
 
 _PREFIX: Final = "listener.name.sasl_plaintext."
 _TOKENS: Final = {
@@ -135,7 +136,7 @@ def _made(set_up: SetUp, side: str, directory: Path) -> Server:
         figures = f"127.0.0.1:{port}"
         own = {**settings, **set_up.of_ours, "aclbroker.metrics.address": figures}
         server = ours(directory, own, listeners, set_up.topics)
-        server.listeners = {**server.listeners, HTTP: figures}
+        server.listeners = {**server.listeners, bystander.HTTP: figures}
         server.records = directory / _AUDIT_FILE
     server.process.command[:0] = ["/bin/sh", "-c", f'{_SOFT_LIMIT} "$@"', "sh"]
     if set_up.is_unread:
@@ -146,10 +147,11 @@ def _made(set_up: SetUp, side: str, directory: Path) -> Server:
 def door_settings(directory: Path) -> dict[str, str]:
     """Return settings of either side for tokens and certificates, whose files are in a directory.
 
-    So are the key and the certificate that an intruder shows.
+    So are the keys and the certificates of an intruder and of a healthy client.
     """
     authority = Authority()
-    (directory / IDENTITY).write_text(authority.issue(HOSTILE_NAME, names=()).pem())
+    for file, name in ((IDENTITY, HOSTILE_NAME), (bystander.IDENTITY, _HEALTHY_NAME)):
+        (directory / file).write_text(authority.issue(name, names=()).pem())
     keys = directory / "jwks.json"
     keys.write_text(access_tokens.jwks(access_tokens.rsa_key("attacked")))
     return {

@@ -29,6 +29,7 @@ from benchmarks.attacked import (
 from benchmarks.bystander import (
     HTTP,
     NEVER,
+    SASL,
     Memory,
     healthy,
     longest_login,
@@ -36,7 +37,7 @@ from benchmarks.bystander import (
     longest_wait,
     status,
 )
-from benchmarks.intruder import KINDS, SASL, Bounds, attack
+from benchmarks.intruder import KINDS, Bounds, attack
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, OURS, Row, Work, one
 from benchmarks.running import Options, play, tell
@@ -281,8 +282,8 @@ def _waited(server: Server, kind: str, filled: bool = False) -> tuple[float, flo
 
 def _waited_beside(server: Server, kind: str) -> tuple[float, float]:
     """Return the milliseconds that the slowest request waited, and the MiB that were needed."""
-    memory = Memory(server)
-    with healthy(server) as client:
+    memory, listener = Memory(server), KINDS[kind].listener
+    with healthy(server, SASL if listener == HTTP else listener) as client:
         longest_wait(client, _after(WARM_UP))
         memory.reset()
         with _attacked(server, kind) as intruder:
@@ -337,11 +338,9 @@ def _attacked(server: Server, kind: str) -> Iterator[subprocess.Popen[bytes]]:
         with subprocess.Popen(kind_of_nothing) as nobody:
             yield nobody
         return
-    listener = KINDS[kind].listener
-    address = server.listeners.get(listener, server.address) if listener != SASL else server.address
+    address = server.listeners[KINDS[kind].listener]
     command = [sys.executable, "-m", "benchmarks.intruder", kind, address]
-    if listener != HTTP:
-        command.append(str(server.process.directory))
+    command.append(str(server.process.directory))
     with subprocess.Popen(command) as intruder:
         try:
             yield intruder

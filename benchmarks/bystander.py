@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -16,8 +17,11 @@ from benchmarks.servers import Server
 from tests.support.accounts import PASSWORDS
 from tests.support.client import request_frame
 
-HTTP: Final = "HTTP"
-"""The name of the port of the figures among a server's listeners."""
+SASL, TLS, HTTP = "SASL_PLAINTEXT", "SSL", "HTTP"
+"""Names among a server's listeners; the last one is the port of the figures."""
+
+IDENTITY: Final = "healthy.pem"
+"""The file with the key and the certificate that the healthy client shows."""
 
 NEVER: Final = 10_000.0
 """The milliseconds after which nobody waits any longer, which then is the figure."""
@@ -33,11 +37,23 @@ _SMALLEST: Final = request_frame(ApiKey.API_VERSIONS, 3, ApiVersionsRequest())
 _RESET_PEAK: Final = "5"
 
 
-def healthy(server: Server) -> BlockingClient:
-    """Return a client that is logged in."""
-    client = BlockingClient(connect(*_place(server.address), NEVER / 1000), "healthy")
+def healthy(server: Server, listener: str = SASL) -> BlockingClient:
+    """Return a client that is logged in, where there is TLS by its certificate."""
+    place = _place(server.listeners[listener])
+    if listener == TLS:
+        tls = shows(server.process.directory / IDENTITY)
+        return BlockingClient(connect(*place, NEVER / 1000, tls), "healthy")
+    client = BlockingClient(connect(*place, NEVER / 1000), "healthy")
     client.login(USER, PASSWORDS[USER])
     return client
+
+
+def shows(identity: Path) -> ssl.SSLContext:
+    """Return what a client needs that shows a certificate and trusts every broker."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(identity)
+    return context
 
 
 def longest_wait(client: BlockingClient, is_over: Callable[[], bool]) -> float:

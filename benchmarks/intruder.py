@@ -25,12 +25,10 @@ from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from benchmarks.bystander import HTTP
+from benchmarks.bystander import HTTP, SASL, TLS, shows
 from benchmarks.exchange import login_frames
 from benchmarks.unkind import UNKIND, Unkind
 from tests.support.client import request_frame
-
-SASL, TLS = "SASL_PLAINTEXT", "SSL"
 
 IDENTITY: Final = "intruder.pem"
 """The file with the key and the certificate that the intruder shows."""
@@ -101,7 +99,7 @@ Attack = Callable[[Streams, Bounds, Seen], Awaitable[None]]
 class Kind(NamedTuple):
     """An attack: what it is, what it does on a connection, and on how many at a time.
 
-    ``listener`` is where it comes in: a listener's name, or `HTTP`. ``once`` is True if it ends by
+    ``listener`` is where it comes in: one of a server's listeners. ``once`` is True if it ends by
     itself. ``holds`` is True if a connection stays as long as the broker lets it.
     """
 
@@ -262,7 +260,7 @@ async def attack(
 ) -> Seen:
     """Attack with as many connections as the kind has at once; return what became of it."""
     chosen, seen = KINDS[kind], Seen()
-    tls = None if chosen.listener != TLS or directory is None else _shows(directory / IDENTITY)
+    tls = None if chosen.listener != TLS or directory is None else shows(directory / IDENTITY)
     at_once = min(chosen.connections, bounds.connections or chosen.connections)
     if chosen.once:
         bounds = bounds._replace(times=1)
@@ -289,13 +287,6 @@ async def _again_and_again(
 async def _opened(address: str, tls: ssl.SSLContext | None) -> Streams:
     host, _, port = address.rpartition(":")
     return Streams(*await asyncio.open_connection(host, int(port), ssl=tls), address)
-
-
-def _shows(identity: Path) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.load_cert_chain(identity)
-    return context
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from benchmarks import attacks, bystander, servers
 from benchmarks.attacked import door_settings, fill
-from benchmarks.bystander import HTTP, Memory, ask, healthy, scrape
-from benchmarks.intruder import KINDS, TLS, Bounds, Seen, attack
+from benchmarks.bystander import HTTP, TLS, Memory, ask, healthy, scrape
+from benchmarks.intruder import KINDS, Bounds, Seen, attack
 from benchmarks.results import Results
 from benchmarks.rows import OURS
 from benchmarks.running import Options
