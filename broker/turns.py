@@ -4,7 +4,8 @@ Work that is done before its turn is over is done at once, as nearly all is. All
 for its next turn, and others are served before that. Turns go round among principals and not among
 connections or requests, and each principal's requests are worked on one after the other: whoever
 sends many gets no more than whoever sends one. Only a few principals' requests are worked on at a
-time, because each keeps memory until it is answered.
+time, and of each principal's only a few begin before the rest, because each keeps memory until it
+is answered. Work whose answers nobody reads does not go on.
 """
 
 from __future__ import annotations
@@ -25,6 +26,11 @@ _TURN_SECONDS: Final = 0.005
 
 _PRINCIPALS_AT_ONCE: Final = 4
 _IDLE_WORKERS: Final = 8
+
+_BEGUN_AT_ONCE: Final = 8
+"""How much work of a principal begins before its former work is done, since short work need not
+wait for long. Each keeps memory.
+"""
 
 
 _PAUSED: Final = object()
@@ -106,26 +112,37 @@ def _unmeasured(_began: float, _args: tuple[Any, ...]) -> None:
     """Take no notice of a turn."""
 
 
+def _always(_principal: str) -> Awaitable[None] | None:
+    return None
+
+
 class Turns:
     """Runs work of principals in turns, on the event loop that is running when it first pauses.
 
     ``clock`` returns seconds. ``worked`` is called at the end of each turn but the first of a piece
-    of work, which whoever calls `run` can measure. ``unfinished`` is how many pieces of work were
-    not done in their first turn and are not done yet.
+    of work, which whoever calls `run` can measure. ``room`` returns None if a principal's work may
+    go on after its first turn, or else what waits until it may: what work leaves behind can take
+    memory. ``unfinished`` is how many pieces of work were not done in their first turn and are not
+    done yet.
     """
 
     def __init__(
-        self, clock: Callable[[], float] = perf_counter, worked: Worked = _unmeasured
+        self,
+        clock: Callable[[], float] = perf_counter,
+        worked: Worked = _unmeasured,
+        room: Callable[[str], Awaitable[None] | None] = _always,
     ) -> None:
         self.unfinished = 0
         self._clock = clock
         self._worked = worked
+        self._room = room
         self._over_at: float | None = None
         self._idle: list[Worker] = []
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._at_work: deque[str] = deque()
         self._outside: deque[str] = deque()
         self._gives_turns = False
+        self._begun: dict[str, int] = {}
 
     @property
     def principals_at_work(self) -> int:
@@ -157,38 +174,76 @@ class Turns:
 
         In the function `pause` and `wait` may be called. Raises what it raises.
         """
+        if self._begun.get(principal, 0) >= _BEGUN_AT_ONCE:
+            return self._later(principal, function, args)
         worker = self._idle.pop() if self._idle else Worker(self)
         said = worker.switch(function, args)
         if said is _DONE:
             return self._outcome(worker)
+        self._begun[principal] = self._begun.get(principal, 0) + 1
         return self._continued(principal, worker, said, args)
 
+    async def _later(
+        self, principal: str, function: Callable[..., Any], args: tuple[Any, ...]
+    ) -> Any:
+        """Do work that does not even begin before the principal's former work is done."""
+        await self._first_turn(principal)
+        worker = self._idle.pop() if self._idle else Worker(self)
+        said = self._measured(args, worker.switch, function, args)
+        self._begun[principal] = self._begun.get(principal, 0) + 1
+        return await self._continued(principal, worker, said, args, is_new=False)
+
     async def _continued(
-        self, principal: str, worker: Worker, said: Any, args: tuple[Any, ...]
+        self,
+        principal: str,
+        worker: Worker,
+        said: Any,
+        args: tuple[Any, ...],
+        *,
+        is_new: bool = True,
+    ) -> Any:
+        """Work on until all is done, and count the work as begun no longer."""
+        self.unfinished += 1
+        try:
+            return await self._done(principal, worker, said, args, is_new)
+        finally:
+            self.unfinished -= 1
+            self._begun[principal] -= 1
+            if not self._begun[principal]:
+                del self._begun[principal]
+
+    async def _done(
+        self, principal: str, worker: Worker, said: Any, args: tuple[Any, ...], is_new: bool
     ) -> Any:
         """Work on until all is done; cancelling ends work that has waited for nothing yet.
 
         What work waits for can be a change. It is carried out, and reported, whoever has gone away.
         """
-        is_new, may_end = True, True
-        self.unfinished += 1
-        try:
-            while said is not _DONE:
-                if said is _PAUSED:
-                    try:
-                        await self._next_turn(principal, is_new=is_new)
-                    except asyncio.CancelledError:
-                        if may_end:
-                            worker.throw(GreenletExit())
-                            raise
-                    is_new = False
-                    said = self._measured(args, worker.switch)
-                else:
-                    may_end = False
-                    said = await self._waited_for(said, worker, args)
-        finally:
-            self.unfinished -= 1
+        may_end = True
+        while said is not _DONE:
+            if said is _PAUSED:
+                try:
+                    if is_new:
+                        await self._first_turn(principal)
+                    else:
+                        await self._next_turn(principal, is_new=False)
+                except asyncio.CancelledError:
+                    if may_end:
+                        worker.throw(GreenletExit())
+                        raise
+                is_new = False
+                said = self._measured(args, worker.switch)
+            else:
+                may_end = False
+                said = await self._waited_for(said, worker, args)
         return self._outcome(worker)
+
+    async def _first_turn(self, principal: str) -> None:
+        """Wait for a turn in which there is room for what the work leaves behind."""
+        await self._next_turn(principal, is_new=True)
+        while (room := self._room(principal)) is not None:
+            await room
+            await self._next_turn(principal, is_new=True)
 
     async def _waited_for(
         self, awaitable: Awaitable[Any], worker: Worker, args: tuple[Any, ...]

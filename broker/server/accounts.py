@@ -2,15 +2,17 @@
 
 Large requests hold memory from when they begin to arrive until they are answered, and large answers
 until the client has read them. A principal who holds more than its limit gets no further request
-read or answered until it holds less, on whatever connection; others do not notice. Strangers have
-one account together, on which no request stays that does not arrive while others wait.
+read or answered until it holds less, on whatever connection; others do not notice. Requests whose
+answers take long have begun before it is known how large these are: they go on one after the other,
+and no further while too much is unread. Strangers have one account together, on which no request
+stays that does not arrive while others wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Final, Protocol
 from weakref import WeakValueDictionary
@@ -55,13 +57,14 @@ class Account:
     def __init__(self, limit: int, total: Total | None = None) -> None:
         self.limit = limit
         self.held = 0
+        self.unread = 0
+        """How many of the bytes that are held are those of answers."""
         self._total = total or Total()
         self._waiting: OrderedDict[Holder, None] = OrderedDict()
 
-    @property
-    def is_full(self) -> bool:
-        """Whether more is held than may be."""
-        return self.held > self.limit
+    def is_full_but_for(self, size: int) -> bool:
+        """Return whether more is held than may be, not counting so many of the bytes held."""
+        return self.held - size > self.limit
 
     def has_room(self, size: int) -> bool:
         """Return whether so many bytes more may be held."""
@@ -78,6 +81,16 @@ class Account:
         """Hold so many bytes more."""
         self.held += size
         self._total.held += size
+
+    def take_answer(self, size: int) -> None:
+        """Hold an answer of so many bytes more."""
+        self.unread += size
+        self.take(size)
+
+    def give_back_answer(self, size: int) -> None:
+        """Hold an answer of so many bytes less; those who wait try again."""
+        self.unread -= size
+        self.give_back(size)
 
     def give_back(self, size: int) -> None:
         """Hold so many bytes less; those who wait try again."""
@@ -209,3 +222,32 @@ class Accounts:
         if account is None:
             account = self._accounts[principal] = Account(self._limit, self.of_principals)
         return account
+
+    def room(self, principal: str) -> Awaitable[None] | None:
+        """Return what waits until a principal has read of its answers; None if it need not wait."""
+        account = self._accounts.get(principal)
+        if account is None or account.unread <= account.limit:
+            return None
+        return _Reading().until(account)
+
+
+class _Reading:
+    """Waits until less is held of what a client has not read."""
+
+    host = ""
+
+    def __init__(self) -> None:
+        self._less = asyncio.Event()
+
+    def try_again(self) -> None:
+        self._less.set()
+
+    def give_way(self, _why: str) -> None:
+        self._less.set()
+
+    async def until(self, account: Account) -> None:
+        account.wait(self)
+        try:
+            await self._less.wait()
+        finally:
+            account.leave(self)

@@ -44,8 +44,11 @@ class Holdings:
             self._account = account
 
     def must_wait(self) -> bool:
-        """Return whether so much is held that no further request may be answered yet."""
-        return self._account.is_full and self._wait()
+        """Return whether so much is held that no further request may be answered yet.
+
+        What this one holds, which has arrived, does not count: it would wait for itself.
+        """
+        return self._account.is_full_but_for(self._arriving) and self._wait()
 
     def reserve(self, size: int) -> None:
         """Hold what a request that arrives will need, or wait for room; small ones need none."""
@@ -69,23 +72,25 @@ class Holdings:
 
     def answer_begins(self, size: int) -> None:
         """Hold an answer that is written in pieces."""
-        self._account.take(size)
+        self._account.take_answer(size)
         self._unread = size
 
     def answer_ends(self) -> None:
         """Give back what the answer held."""
-        self._account.give_back(self._unread)
-        self._unread = 0
+        size, self._unread = self._unread, 0
+        self._account.give_back_answer(size)
 
     def give_back_all(self) -> None:
         """Give back whatever is held."""
         if self._arriving or self.awaits_room:
             self._account.leave(self)
             self.awaits_room = False
-        held = self._arriving + self._at_work + self._unread
-        self._arriving = self._at_work = self._unread = 0
+        held = self._arriving + self._at_work
+        self._arriving = self._at_work = 0
         if held:
             self._account.give_back(held)
+        if self._unread:
+            self.answer_ends()
 
     def end(self) -> None:
         """Give back whatever is held, and forget the connection, which is no more."""

@@ -85,7 +85,7 @@ class Server:
         self._shown = shown_settings(config.properties)
         self._login_log = LoginLog(metrics, lines)
         self.stalls = StallMonitor(metrics, self._login_log.lines)
-        self._turns = Turns(worked=self._had_turn)
+        self._turns = Turns(worked=self._had_turn, room=self._accounts.room)
         self._sockets: list[ListeningSocket] = []
         self._tasks: list[asyncio.Task[None]] = []
 

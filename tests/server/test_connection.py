@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import io
 import ssl
@@ -36,7 +37,8 @@ from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataReques
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import FrameReader
-from tests.gate.rights import everything, services
+from tests.acl.examples import allow
+from tests.gate.rights import context, everything, services
 from tests.support.client import ALL_ACLS, request_frame
 
 LIMIT = 1 << 20
@@ -101,8 +103,9 @@ async def connect():
     parts = services(everything, Catalog({"orders": 1}), audit)
     assert parts.authorizer is not None
     await parts.authorizer.start()
-    limits = Limits(LIMIT, LIMIT, inf, inf, 0)
+    limits = Limits(LIMIT, 1 << 22, inf, inf, 0)
     accounts = Accounts(LIMIT)
+    parts = dataclasses.replace(parts, turns=Turns(room=accounts.room))
 
     def connected(
         host: str = "127.0.0.1", login: Login = KNOWN, registry: ListenersRegistry | None = None
@@ -124,7 +127,14 @@ async def connect():
             connection.connection_made(wire)
         return connection, wire
 
+    connected.accounts = accounts  # type: ignore[attr-defined]
+    connected.parts = parts  # type: ignore[attr-defined]
+    # The first requests of a kind wait for their code to be compiled.
+    first, first_wire = connected()
+    first.data_received(small(0) + large(0))
+    assert await turns(first_wire) == [0, 0]
     yield connected
+    assert parts.authorizer is not None
     await parts.authorizer.close()
 
 
@@ -216,6 +226,42 @@ async def test_who_does_not_read_large_answers_gets_no_more_on_other_connections
     unread[0][0].resume_writing()
     assert await turns(unread[0][1]) == [1]
     assert other_wire.answered() == [7]
+
+
+async def test_answers_that_are_made_when_too_much_is_unread_are_not_made_before_it_is_read(
+    connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All of the requests, each of a few bytes, have come before the first is answered."""
+    authorizer = connect.parts.authorizer
+    acls = [allow(name=f"{number:0100}") for number in range(5000)]
+    await authorizer.create_acls(context(ApiKey.CREATE_ACLS, 3), acls)
+    monkeypatch.setattr(connect.parts.turns, "is_over", lambda: True)
+    unread = [connect() for _ in range(12)]
+    for number, (connection, _) in enumerate(unread):
+        connection.data_received(small(number))
+        connection.pause_writing()
+    account = connect.accounts.of("User:ANONYMOUS")
+    for _, wire in unread:
+        assert await turns(wire) == []
+    assert LIMIT < account.unread < 2 * LIMIT
+    for number, (connection, wire) in enumerate(unread):
+        connection.resume_writing()
+        answered = [each for _ in range(10) for each in await turns(wire)]
+        assert answered == [number]
+    assert account.held == 0
+
+
+async def test_a_request_that_is_larger_than_all_that_may_be_held_is_answered(connect) -> None:
+    topics = [MetadataRequestTopic(name=f"{n:0249}") for n in range(5000)]
+    larger = request_frame(ApiKey.METADATA, 12, MetadataRequest(topics), 1)
+    assert len(larger) > LIMIT
+    (connection, wire), (other, other_wire) = connect(), connect()
+    connection.data_received(larger[:-1])
+    other.data_received(small(7))
+    assert await turns(other_wire) == []
+    connection.data_received(larger[-1:])
+    assert await turns(wire) == [1]
+    assert await turns(other_wire) == [7]
 
 
 async def test_who_goes_away_holds_nothing(connect) -> None:

@@ -228,6 +228,73 @@ async def test_principals_take_turns_and_each_ones_requests_come_one_after_the_o
     assert "b" not in done[9:]
 
 
+async def test_of_much_work_of_a_principal_some_begins_and_the_rest_when_that_is_done() -> None:
+    turns, begun, done = Always(), [], []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        for _ in in_turns(range(100)):
+            pass
+        done.append(number)
+
+    works = [turns.run("a", work, number) for number in range(50)]
+    assert begun == list(range(8))
+    others = turns.run("b", work, 50)
+    assert begun[-1] == 50
+    await asyncio.gather(others, *works)
+    assert [number for number in done if number != 50] == list(range(50))
+    assert done.index(50) < 8
+    # All of it is done: as much begins at once again.
+    del begun[:]
+    works = [turns.run("a", work, number) for number in range(50)]
+    assert begun == list(range(8))
+    await asyncio.gather(*works)
+
+
+async def test_work_that_did_not_begin_raises_what_it_raises_and_can_be_given_up() -> None:
+    turns = Always()
+
+    def work(fails: bool) -> None:
+        for _ in in_turns(range(100)):
+            pass
+        if fails:
+            raise ZeroDivisionError
+
+    works = [asyncio.ensure_future(turns.run("a", work, False)) for _ in range(8)]
+    failing = asyncio.ensure_future(turns.run("a", work, True))
+    given_up = asyncio.ensure_future(turns.run("a", work, False))
+    await asyncio.sleep(0)
+    given_up.cancel()
+    with pytest.raises(ZeroDivisionError):
+        await failing
+    await asyncio.gather(*works)
+    assert given_up.cancelled()
+    assert await turns.run("a", lambda: wait(asyncio.sleep(0, "done"))) == "done"
+
+
+async def test_work_goes_on_after_its_first_turn_when_there_is_room_for_what_it_leaves() -> None:
+    rooms: dict[str, asyncio.Event] = {"a": asyncio.Event()}
+
+    def room(principal: str) -> Awaitable[Any] | None:
+        event = rooms.get(principal)
+        return None if event is None or event.is_set() else event.wait()
+
+    turns, done = Always(room=room), []
+
+    def work(name: str) -> None:
+        for _ in in_turns(range(100)):
+            pass
+        done.append(name)
+
+    works = [asyncio.ensure_future(turns.run(name, work, name)) for name in "aaaaaaaaaaaab"]
+    await works[-1]
+    assert done == ["b"]
+    works[0].cancel()
+    rooms["a"].set()
+    await asyncio.gather(*works[1:])
+    assert done == ["b", *"a" * 11]
+
+
 def test_without_an_event_loop_there_is_nobody_to_take_turns_with() -> None:
     assert Turns().run("a", lambda: sum(in_turns(range(1000)))) == 499_500
 
