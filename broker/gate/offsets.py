@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -56,7 +55,7 @@ def _group_denial(rights: RequestRights, group_id: str) -> Denial:
     return denial(REFUSAL[kind], need.operation, kind, group_id)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Owner:
     """A struct of the request with topics: a group, or the request itself if it has one group."""
 
@@ -121,12 +120,13 @@ def _check_groups(request: Any, rights: RequestRights, topics: Topics, echoed: E
         return refused(response_class(groups=list(refusals.values())))
 
     def complete(response: Any) -> Any:
-        waiting: dict[str, deque[_Owner]] = {}
-        for owner in in_turns(owners.values()):
-            waiting.setdefault(owner.asked.group_id, deque()).append(owner)
+        # The last come first, so that the first can be popped.
+        waiting: dict[str, list[_Owner]] = {}
+        for owner in in_turns(list(owners.values())[::-1]):
+            waiting.setdefault(owner.asked.group_id, []).append(owner)
         for answered in in_turns(response.groups):
-            if waiting.get(answered.group_id):
-                waiting[answered.group_id].popleft().complete(type(answered))(answered)
+            if left := waiting.get(answered.group_id):
+                left.pop().complete(type(answered))(answered)
         response.groups = _GROUPS.merged(request.groups, refusals, response.groups)
         return response
 
