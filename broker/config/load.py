@@ -19,7 +19,7 @@ from aclbroker.broker.config.properties import (
 from aclbroker.broker.config.providers import resolved
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
 
-_NEXT_PRINCIPAL = re.compile(r",\s*[A-Za-z]+:")
+_NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
 _LIKE_A_REFERENCE = re.compile(r"\$\{(file|env|dir|directory|secrets?):[^}]+\}")
 _NO_FILE = "default without a file"
@@ -178,7 +178,7 @@ def _warn_of_open_doors(reader: Reader, listeners: tuple[Listener, ...]) -> None
 
 
 def _warn_of_commas(reader: Reader, name: str) -> None:
-    """Warn of a list with commas. They may stand in a name, such as a certificate's."""
+    """Warn of a list with commas or blanks. They may stand in a name, such as a certificate's."""
     for principal in reader.value(name):
         if _NEXT_PRINCIPAL.search(principal):
             reader.report.warn(

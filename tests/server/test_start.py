@@ -89,9 +89,12 @@ def test_a_sighup_before_the_broker_is_ready_has_the_configuration_read_again(tm
     assert broker.terminate() == 0
 
 
-def test_a_list_of_super_users_with_commas_is_warned_of(start_broker: StartBroker):
-    users = "User:admin,User:ops; User:CN=a,OU=b;User:ANONYMOUS"
+@pytest.mark.parametrize("wrong", ["User:admin,User:ops", "User:admin User:ops"])
+def test_a_list_of_super_users_without_semicolons_is_warned_of(
+    start_broker: StartBroker, wrong: str
+):
+    users = f"{wrong}; User:CN=a b, OU=b;User:ANONYMOUS"
     broker = start_broker({"super.users": users})
     warnings = [event["event"] for event in broker.events() if event["level"] == "warning"]
     [found] = [text for text in warnings if "semicolons separate" in text]
-    assert "super.users: 'User:admin,User:ops' is one principal" in found
+    assert f"super.users: {wrong!r} is one principal" in found
