@@ -43,6 +43,8 @@ FIRST = (
     "tests/protocol/test_kio.py",
     "tests/protocol/test_kafka.py",
     "tests/conformance_tool/test_broker.py",
+    "tests/benchmarks/test_attacks.py",
+    "tests/server/test_besieged.py",
     "tests/server/test_durability.py",
     "tests/stores/test_flips.py",
     "tests/server/test_store.py",
