@@ -205,7 +205,7 @@ class Connection(asyncio.Protocol):
                     self._wait_for(answer)
                 if not frames.buffered:
                     break
-                if len(answers) == _REQUESTS_A_TURN or size > _BYTES_A_TURN:
+                if self._is_turn_over(len(answers), size):
                     self._await_turn()
         except Exception as error:  # noqa: BLE001 # one client must not take the others along
             self._request_failed(error)
@@ -257,6 +257,11 @@ class Connection(asyncio.Protocol):
             and not self._stopping
             and not self._holdings.must_wait()
         )
+
+    def _is_turn_over(self, answers: int, size: int) -> bool:
+        # The first request of a key and version has its decoder compiled, which takes milliseconds.
+        is_enough = answers == _REQUESTS_A_TURN or size > _BYTES_A_TURN
+        return is_enough or self._services.turns.is_over()
 
     def _await_turn(self) -> None:
         if self._frames.buffered:

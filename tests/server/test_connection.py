@@ -170,6 +170,17 @@ async def test_many_requests_at_once_do_not_hold_up_the_other_connections(
     assert first + await turns(eager_wire) == list(range(count))
 
 
+async def test_a_turn_is_over_when_its_time_is_however_few_requests_were_answered(
+    connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Turns, "is_over", lambda _: True)
+    (eager, eager_wire), (other, other_wire) = connect(), connect()
+    eager.data_received(b"".join(map(small, range(50))))
+    other.data_received(small(7))
+    assert (eager_wire.answered(), other_wire.answered()) == ([0], [7])
+    assert await turns(eager_wire) == list(range(1, 50))
+
+
 async def test_requests_that_arrive_in_the_turn_of_others_are_answered_in_their_order(
     connect,
 ) -> None:
