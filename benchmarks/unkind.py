@@ -189,7 +189,6 @@ UNKIND: Final[Mapping[str, Unkind]] = {
         "a user without rights sends DeleteTopics v4 of 1,000,000 empty names",
         _empty_names,
         1_000_000,
-        answered=False,
     ),
     "broker-configs": Unkind(
         f"an admin sends DescribeConfigs v4 of one broker {MANY:,} times",

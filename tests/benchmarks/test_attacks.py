@@ -45,7 +45,7 @@ WHY = {
     "tags-1": "8192",
     "too-many": "100000",
 }
-"""What the log says of the connections that are closed, in part."""
+"""What the log says of the connections that are closed and the requests refused, in part."""
 
 MEASURED = (
     "attacked-by-tags-1",
@@ -90,7 +90,8 @@ def is_answered(kind: str) -> bool:
 
 def bounds(kind: str) -> Bounds:
     """Few entries, unless it is for their number that a request is refused."""
-    return Bounds(TIMES, CONNECTIONS, ENTRIES if is_answered(kind) else None)
+    is_few = is_answered(kind) and kind != "too-many"
+    return Bounds(TIMES, CONNECTIONS, ENTRIES if is_few else None)
 
 
 def expected(kind: str) -> Seen:

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from random import Random
 from typing import NamedTuple
 
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.primitives import ProtocolError, TooMany
 from aclbroker.protocol.wire import FrameReader, Request, decode_request, framed
 from tests.fuzz.mutations import mutated
 
@@ -49,7 +49,7 @@ class Batch(NamedTuple):
 def damaged_batch(chance: Random, payloads: Sequence[bytes], suitable: Suitable) -> Batch:
     """Damage frames until one ends the connection, leaves it waiting, or there are enough.
 
-    Frames with requests that are not ``suitable`` are left out.
+    Frames with requests that are not ``suitable``, or have too many entries, are left out.
     """
     data = bytearray()
     frames = 0
@@ -58,7 +58,7 @@ def damaged_batch(chance: Random, payloads: Sequence[bytes], suitable: Suitable)
     while end is End.OPEN and frames < MOST_FRAMES and len(data) < MOST_BYTES:
         frame = damaged_frame(chance, payloads)
         found, its_end = _judged(frame)
-        if all(map(suitable, found)):
+        if its_end is not None and all(map(suitable, found)):
             data += frame
             frames += 1
             requests += found
@@ -76,14 +76,19 @@ def damaged_frame(chance: Random, payloads: Sequence[bytes]) -> bytes:
     return struct.pack(">i", chance.choice(wrong)) + payload
 
 
-def _judged(data: bytes) -> tuple[list[Request], End]:
-    """Return the requests in the bytes of a connection, and how these leave it."""
+def _judged(data: bytes) -> tuple[list[Request], End | None]:
+    """Return the requests in the bytes of a connection, and how these leave it.
+
+    None stands for a request that has too many entries to be read, and is answered.
+    """
     reader = FrameReader(LIMIT)
     reader.feed(data)
     requests = []
     try:
         while (payload := reader.next_frame()) is not None:
             requests.append(decode_request(payload))
+    except TooMany:
+        return requests, None
     except ProtocolError:
         return requests, End.MALFORMED
     return requests, End.INCOMPLETE if reader.buffered else End.OPEN
