@@ -239,7 +239,7 @@ def _half_http() -> Work[Server]:
 
 
 def _stuck_log() -> Work[Server]:
-    meanwhile = "a user is denied 500 topics over and over, and nobody reads the log"
+    meanwhile = f"{KINDS['denials'].title}, and nobody reads the log"
 
     def run(server: Server) -> tuple[float, float]:
         [waited, _] = _waited(server, "denials")

@@ -150,8 +150,9 @@ async def _certificate(streams: Streams, _: Bounds, seen: Seen) -> None:
 
 async def _denials(streams: Streams, bounds: Bounds, seen: Seen) -> None:
     await _log_in(streams, "alice")
+    port = streams.writer.get_extra_info("sockname")[1]
     for number in bounds.rounds():
-        names = (f"{number}-{each:0200}" for each in range(DENIED_AT_ONCE))
+        names = (f"{port}-{number}-{each:0200}" for each in range(DENIED_AT_ONCE))
         request = MetadataRequest([MetadataRequestTopic(name=name) for name in names], False)
         await _exchange(streams, request_frame(ApiKey.METADATA, 9, request))
         seen["answered"] += 1
@@ -234,7 +235,9 @@ KINDS: Final[Mapping[str, Kind]] = {
         TLS,
     ),
     "denials": Kind(
-        f"a user without rights asks for {DENIED_AT_ONCE} topics, always others", _denials, 1
+        f"a user without rights asks on 10 connections for {DENIED_AT_ONCE} topics, always others",
+        _denials,
+        10,
     ),
     "producer-ids": Kind(
         "a user with 200,000 ACLs, one of which changes each time, asks for a producer id",
