@@ -28,6 +28,9 @@ _LENGTH: Final = struct.Struct(">i")
 _RESPONSE_HEADS: Final = (struct.Struct(">ii"), struct.Struct(">iix"))
 """The length and the header of a response, by the header's version; v1 has no tagged fields."""
 
+_LARGE: Final = 1 << 20
+"""From how many bytes on a body is not copied in the same turn in which it was put together."""
+
 _TLS_HANDSHAKE: Final = 0x1603
 """The first two bytes that a TLS client sends, where a length is expected."""
 
@@ -166,5 +169,7 @@ def response_frame(api: Api, version: int, correlation_id: int, response: Any) -
     """
     cls: Any = type(response)
     body: bytes = response if cls is bytes else encoder(cls, version)(response)
+    if len(body) > _LARGE:
+        pause()
     head = _RESPONSE_HEADS[response_header_version(api, version)]
     return head.pack(head.size - _LENGTH.size + len(body), correlation_id) + body
