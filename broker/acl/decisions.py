@@ -190,6 +190,15 @@ class _AllAllowed(dict[str | None, Decision]):
 _ALL_ALLOWED: Final = _AllAllowed()
 
 
+class _Asked(NamedTuple):
+    """What decisions are about. A decision keeps this, and not the others that it stands among."""
+
+    acls: AclIndex
+    peer: Peer
+    operation: AclOperation
+    resource_type: ResourceType
+
+
 class _Decisions(dict[str | None, Decision]):
     """The decisions on one operation for a peer, by name: made when asked for, then remembered.
 
@@ -198,15 +207,7 @@ class _Decisions(dict[str | None, Decision]):
     that are longer than any topic's.
     """
 
-    __slots__ = (
-        "_data",
-        "_denied_by",
-        "_granted_by",
-        "_operation",
-        "_peer",
-        "_resource_type",
-        "_rights",
-    )
+    __slots__ = ("_asked", "_data", "_denied_by", "_granted_by", "_rights")
 
     def __init__(
         self,
@@ -219,9 +220,7 @@ class _Decisions(dict[str | None, Decision]):
         super().__init__()
         self._data = data
         self._rights = rights
-        self._peer = peer
-        self._operation = operation
-        self._resource_type = resource_type
+        self._asked = _Asked(data.index, peer, operation, resource_type)
         self._denied_by = NAMED_BY[operation] << DENIED_SHIFT
         self._granted_by = GRANTED_BY[operation]
 
@@ -230,31 +229,34 @@ class _Decisions(dict[str | None, Decision]):
             return _DEFAULT_DENY
         found = self._rights.bits(name)
         if found & self._denied_by:
-            decision = Decision(False, partial(self._rule, name, _DENY))
+            decision = Decision(False, partial(_rule, self._asked, name, _DENY))
         elif found & self._granted_by:
-            decision = Decision(True, partial(self._rule, name, _ALLOW))
+            decision = Decision(True, partial(_rule, self._asked, name, _ALLOW))
         elif found or not self._data.allow_everyone_if_no_acl_found:
             decision = _DEFAULT_DENY
         else:
             return self._default(name)
-        if len(name) <= _LONGEST_REMEMBERED:
+        if (size := len(name)) <= _LONGEST_REMEMBERED:
             self[name] = decision
-            self._rights.remembered()
+            self._rights.remembered(size)
         return decision
 
     def _default(self, name: str) -> Decision:
         """Decide on a name that no ACL of the peer matches."""
         # UNKNOWN and ANY are no actions: no default may allow them.
-        is_action = self._operation > AclOperation.ANY and self._resource_type > ResourceType.ANY
-        if is_action and self._data.is_open(self._resource_type, name):
+        _, _, operation, resource_type = self._asked
+        is_action = operation > AclOperation.ANY and resource_type > ResourceType.ANY
+        if is_action and self._data.is_open(resource_type, name):
             return _DEFAULT_ALLOW
         return _DEFAULT_DENY
 
-    def _rule(self, name: str, permission: AclPermission) -> Rule:
-        sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[self._operation]
-        bindings = self._data.index.bindings_for(self._peer, self._resource_type, name)
-        deciding = _deciding(bindings, self._operation, permission, sources)
-        return Rule(RuleKind.MATCHING_ACL, deciding)
+
+def _rule(asked: _Asked, name: str, permission: AclPermission) -> Rule:
+    """Return the rule that decided; it is not kept, as an ACL is made anew for it."""
+    acls, peer, operation, resource_type = asked
+    sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[operation]
+    bindings = acls.bindings_for(peer, resource_type, name)
+    return Rule(RuleKind.MATCHING_ACL, _deciding(bindings, operation, permission, sources))
 
 
 def _deciding(

@@ -17,6 +17,10 @@ from aclbroker.broker.acl.permissions import Permissions, Principals
 
 _MOST_PEERS: Final = 10_000
 _MOST_ANSWERS: Final = 100_000
+"""How many answers there is room for; one on a name of many characters takes more of it."""
+_CHARACTERS: Final = 64
+"""How many characters of a name take as much room again: each can be four bytes."""
+
 _FEW: Final = 16
 """Up to so many prefixes, comparing each with the name is faster than a lookup for each length."""
 
@@ -29,13 +33,17 @@ _PATTERN_TYPES: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 class PeerRights:
     """The permissions of one peer. ``lengths`` are the lengths that PREFIXED names may have.
 
-    ``remembered`` is to be called for each answer that is put into ``answers``, or below it.
+    ``remembered`` is to be called for each answer that is put into ``answers``, or below it, with
+    the length of the name that it is on.
     """
 
     __slots__ = ("answers", "lengths", "permissions", "remembered")
 
     def __init__(
-        self, permissions: list[Permissions], lengths: Sequence[int], remembered: Callable[[], None]
+        self,
+        permissions: list[Permissions],
+        lengths: Sequence[int],
+        remembered: Callable[[int], None],
     ) -> None:
         self.permissions = permissions
         self.lengths = lengths
@@ -130,9 +138,9 @@ class RightsByPeer(dict[Peer, PeerRights]):
             self._peers.setdefault(principal, set()).add(peer)
         return rights
 
-    def _remembered(self) -> None:
-        """Count one more answer, and forget all when there are too many."""
-        self._room -= 1
+    def _remembered(self, size: int) -> None:
+        """Count one more answer, on a name so long, and forget all when there are too many."""
+        self._room -= 1 + size // _CHARACTERS
         if self._room < 0:
             self.forget_all()
 
@@ -144,10 +152,15 @@ class RightsByPeer(dict[Peer, PeerRights]):
             self.forget_all()
             return
         for peer in self._peers.pop(principal, ()):
-            self.pop(peer, None)
+            if (rights := self.pop(peer, None)) is not None:
+                rights.answers.clear()
 
     def forget_all(self) -> None:
         """Forget the rights of all peers, and so what callers have worked out from them."""
+        # Answers keep the rights that keep them: left to the garbage collector, which looks at what
+        # is old very rarely, they would stay for hours.
+        for rights in self.values():
+            rights.answers.clear()
         self.clear()
         self._peers.clear()
         self._room = _MOST_ANSWERS

@@ -1,5 +1,9 @@
 """The rules of the authorizer by example; test_properties.py holds them to the model."""
 
+import gc
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -426,6 +430,39 @@ def test_more_peers_and_names_than_are_remembered_are_decided_alike():
     decisions = core.authorize(ALICE, READ, TOPIC, names)
     assert [decision.allowed for decision in decisions] == [False] + [True] * 100_001
     assert not allowed(core)
+
+
+@contextmanager
+def kept() -> Iterator[list[int]]:
+    """Append to the list how many bytes are allocated inside the block and not freed by its end."""
+    found: list[int] = []
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        yield found
+        found.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+
+
+def test_of_long_names_fewer_are_remembered():
+    core = authorizer(allow())
+    with kept() as found:
+        core.authorize(ALICE, READ, TOPIC, [f"{'😀' * 240}{number}" for number in range(99_000)])
+    assert found[0] < 40 << 20
+
+
+def test_nothing_is_kept_of_decisions_that_are_forgotten():
+    core = authorizer(allow(name="name", pattern_type=PREFIXED))
+    names = [f"name-{number}" for number in range(10_000)]
+    core.authorize(ALICE, READ, TOPIC, names)
+    core.index.add(allow(name="other"))
+    with kept() as found:
+        core.authorize(ALICE, READ, TOPIC, names)
+        core.index.remove(allow(name="other"))
+    assert found[0] < 500_000
 
 
 def test_among_many_prefixes_those_that_a_name_begins_with_decide():

@@ -394,12 +394,15 @@ async def test_work_that_nobody_wants_any_more_ends_where_it_pauses() -> None:
     assert await asyncio.wait_for(turns.run("a", lambda: wait(asyncio.sleep(0, 1))), 10) == 1
 
 
-async def test_nothing_is_kept_of_work_that_is_done() -> None:
-    turns, many = Turns(), {*range(10)}
-    kept = weakref.ref(many)
-    assert turns.run("a", len, many) == 10
-    del many
-    assert kept() is None
+async def test_nothing_is_kept_of_work_that_is_done_or_failed() -> None:
+    turns = Turns()
+    for work in (len, lambda many: many / 0):
+        many = {*range(10)}
+        kept = weakref.ref(many)
+        with contextlib.suppress(TypeError):
+            turns.run("a", work, many)
+        del many
+        assert kept() is None
 
 
 async def test_a_change_that_has_begun_is_carried_out_though_nobody_waits_for_it() -> None:
