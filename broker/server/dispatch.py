@@ -70,6 +70,8 @@ def answer_frame(services: Services, session: Session, frame: bytes) -> bytes:
     try:
         request = decode_request(frame)
     except TooMany as why:
+        if int.from_bytes(frame[:2]) == _PRODUCE:
+            raise  # It may want no answer, and says so in what was not read.
         raise unread(frame, why) from None
     key, version, correlation_id, client_id, _, _ = request.header
     row, answer = GATE.get(key), HANDLERS.get(key)

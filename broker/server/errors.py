@@ -47,12 +47,9 @@ def unread(frame: bytes, why: TooMany) -> RequestRefused:
     """Return the refusal of a request that has too many entries or tagged fields to be read.
 
     Where an answer has its codes in entries, this one has a single entry, which names nothing.
-    Raises ``why`` if there can be no answer: a Produce may want none, and says so in what was not
-    read.
+    Raises `ProtocolError` if not even the header can be read.
     """
     key, _ = api_of(frame)
-    if key == ApiKey.PRODUCE:
-        raise why
     api, reason = APIS[key], str(why)
     header = decode_request_header(api, frame)
     request = Request(api, header, _of_one_entry(api.request))
