@@ -1,1 +1,1 @@
-"""Fuzzing: bytes that no client sends, against the codec and against a running broker."""
+"""Fuzzing: bytes that no client sends, and requests that no kind client sends."""

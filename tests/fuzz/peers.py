@@ -11,6 +11,7 @@ from aclbroker.protocol.compile import decoder
 from aclbroker.protocol.header import decode_response_header
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -34,7 +35,19 @@ class Healthy:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        assert client.create(*ACLS, *RIGHTS) == [0] * (len(ACLS) + len(RIGHTS))
+        self._create()
+
+    def _create(self) -> None:
+        assert self._client.create(*ACLS, *RIGHTS) == [0] * (len(ACLS) + len(RIGHTS))
+
+    def begin_anew(self) -> None:
+        """Delete all ACLs there are, and create its own again."""
+        every = DeleteAclsFilter(1, None, 1, None, None, 1, 1)
+        [result] = self._client.ask(
+            ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([every])
+        ).filter_results
+        assert result.error_code == 0
+        self._create()
 
     def works(self) -> None:
         """Check that the ACLs it made are there, and no others."""

@@ -65,8 +65,20 @@ class LoggedProcess:
     @property
     def resident_mib(self) -> float:
         """The resident set of the process, in MiB."""
+        return self._status_mib("VmRSS")
+
+    @property
+    def peak_mib(self) -> float:
+        """The largest resident set since the start, or since `forget_peak`, in MiB."""
+        return self._status_mib("VmHWM")
+
+    def forget_peak(self) -> None:
+        """Let `peak_mib` begin anew, at what is resident now."""
+        Path(f"/proc/{self.running.pid}/clear_refs").write_text("5")
+
+    def _status_mib(self, name: str) -> float:
         status = Path(f"/proc/{self.running.pid}/status").read_text()
-        [kib] = re.findall(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        [kib] = re.findall(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
         return int(kib) / 1024
 
     def log_text(self) -> str:
