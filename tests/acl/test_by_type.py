@@ -2,6 +2,7 @@
 
 import pytest
 
+from aclbroker.broker.acl import by_type
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from tests.acl.examples import (
@@ -113,3 +114,28 @@ def test_the_rule_names_the_acl_that_decided():
 def test_it_is_asked_of_an_operation_and_a_type_only(operation, resource_type):
     with pytest.raises(ValueError, match="no action"):
         authorizer().authorize_by_resource_type(ALICE, operation, resource_type)
+
+
+def many_rights(last):
+    """Return rights to hundreds of topics, all of them denied by another ACL, and last another."""
+    literal = [allow(operation=WRITE, name=f"denied-{number}") for number in range(150)]
+    prefixes = [prefixed(allow, f"denied-{number}-") for number in range(150)]
+    return [*literal, *prefixes, prefixed(deny, "denied-"), last]
+
+
+@pytest.mark.parametrize("last", [allow(operation=WRITE), prefixed(allow, "orders-")])
+def test_of_very_many_rights_one_that_nothing_denies_is_enough(last):
+    assert anywhere(authorizer(*many_rights(last)))
+    assert not anywhere(authorizer(*many_rights(prefixed(allow, "denied-too-"))))
+
+
+@pytest.mark.parametrize("last", [allow(operation=WRITE), prefixed(allow, "orders-")])
+def test_very_many_rights_are_looked_at_as_they_were_when_that_began(
+    last, monkeypatch: pytest.MonkeyPatch
+):
+    core = authorizer(*many_rights(last))
+    changes = iter([deny(operation=WRITE, name="*"), *many_rights(allow(name="more"))[:20]])
+    monkeypatch.setattr(by_type, "pause", lambda: core.index.add(next(changes)))
+    assert anywhere(core)
+    monkeypatch.undo()
+    assert not anywhere(core)

@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from aclbroker.protocol import wire
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
@@ -206,3 +207,14 @@ def test_the_size_of_a_frame_is_known_as_soon_as_its_length_has_arrived() -> Non
     reader.feed(b"c\0\0\0\x65")
     assert reader.next_frame() == b"abc"
     assert reader.announced == 0  # it is too long, and will be refused
+
+
+@pytest.mark.parametrize(("size", "pauses"), [(1 << 20, 0), ((1 << 20) + 1, 1)])
+def test_only_a_large_answer_lets_others_have_their_turn_before_its_header_is_set_before_it(
+    size: int, pauses: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: list[None] = []
+    monkeypatch.setattr(wire, "pause", lambda: counted.append(None))
+    body = bytes(size)
+    assert response_frame(APIS[ApiKey.API_VERSIONS], 0, 7, body) == framed(b"\0\0\0\7" + body)
+    assert len(counted) == pauses
