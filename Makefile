@@ -73,7 +73,7 @@ test: check setup-spark setup-gssapi
 test-fast: setup-spark
 	$(BIN)/pytest -n $(WORKERS) -m "not peer and not exhaustive" $(ARGS)
 
-# This broker beside Kafka and kfake, in about 20 minutes; writes benchmarks/RESULTS.md and a plot.
+# This broker beside Kafka and kfake, in less than an hour; writes benchmarks/RESULTS.md and a plot.
 # `make bench ARGS="--only describe"` measures some rows, and prints alone.
 bench: setup-dev
 	$(BIN)/python -m benchmarks $(ARGS)
@@ -83,7 +83,7 @@ bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
 # How long a client waits while others do their worst, and what memory and log that takes, beside Kafka,
-# in about half an hour; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.
+# in 30 to 40 minutes; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.
 attack: setup-dev
 	$(BIN)/python -m benchmarks --only attacked $(ARGS)
 
