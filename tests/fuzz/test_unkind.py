@@ -26,7 +26,7 @@ from tests.support.client import ALL_ACLS, Client, request_frame
 SEED: Final = 20_261_122
 MORE: Final = 5 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 REQUESTS: Final = 100_000 * MORE
-LARGE: Final = 24 * MORE
+LARGE: Final = 12 * MORE
 pytestmark = pytest.mark.timeout(300 * MORE)
 LOGINS: Final = 4_800
 STRANGERS: Final = 16
