@@ -11,7 +11,7 @@ import pytest
 from aclbroker.broker.config import load
 from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.names import is_known
-from aclbroker.cli.arguments import command_parser
+from aclbroker.cli.arguments import command_parser, options_of
 from aclbroker.pipeline.jobs import JOBS
 
 ROOT = Path(__file__).parents[2]
@@ -44,17 +44,6 @@ def parser_of(*words: str) -> argparse.ArgumentParser:
         ]
         parser = actions.choices[word]
     return parser
-
-
-def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    """Return the options of a command and of the commands within it."""
-    found: set[str] = set()
-    for action in parser._actions:
-        found.update(action.option_strings)
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                found |= options_of(inner)
-    return found
 
 
 def words_of(line: str) -> list[str]:

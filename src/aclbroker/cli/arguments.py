@@ -98,7 +98,7 @@ def _without_values(words: Sequence[str]) -> str:
 
 
 def _suggested(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
-    known = sorted(_options(parser))
+    known = sorted(options_of(parser))
     for word in words:
         close = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.7)
         if word.startswith("-") and close:
@@ -106,12 +106,12 @@ def _suggested(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     return ""
 
 
-def _options(parser: argparse.ArgumentParser) -> set[str]:
-    """The options of a command and of the commands within it."""
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """Return the options of a command and of the commands within it."""
     found: set[str] = set()
     for action in parser._actions:
         found.update(action.option_strings)
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
-                found |= _options(inner)
+                found |= options_of(inner)
     return found
