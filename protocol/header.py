@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from aclbroker.protocol.compile.runtime import read_tags, write_tags
 from aclbroker.protocol.messages import Api, ApiKey
-from aclbroker.protocol.primitives import ProtocolError, Tags
+from aclbroker.protocol.primitives import Frame, ProtocolError, Tags
 
 CONTROLLED_SHUTDOWN: Final = 7
 
@@ -32,7 +32,7 @@ class RequestHeader(NamedTuple):
     body: int
 
 
-def api_of(frame: bytes) -> tuple[int, int]:
+def api_of(frame: Frame) -> tuple[int, int]:
     """Return the API key and version at the beginning of a request; raises `ProtocolError`."""
     if len(frame) < _FIXED.size:
         raise ProtocolError(f"a request of {len(frame)} bytes is shorter than its header")
@@ -53,7 +53,7 @@ def response_header_version(api: Api, version: int) -> int:
     return 1 if is_flexible and api.key != ApiKey.API_VERSIONS else 0
 
 
-def decode_request_header(api: Api, frame: bytes) -> RequestHeader:
+def decode_request_header(api: Api, frame: Frame) -> RequestHeader:
     """Read the header of a frame that holds a request of ``api``; raises `ProtocolError`."""
     try:
         api_key, api_version, correlation_id = _FIXED.unpack_from(frame)
@@ -92,7 +92,7 @@ def encode_request_header(api: Api, header: RequestHeader) -> bytes:
     return raw + write_tags(header.unknown_tags) if header_version > 1 else raw
 
 
-def decode_response_header(api: Api, version: int, frame: bytes) -> tuple[int, int]:
+def decode_response_header(api: Api, version: int, frame: Frame) -> tuple[int, int]:
     """Return the correlation id of a response and the position where its message begins.
 
     Raises `ProtocolError`.

@@ -48,8 +48,17 @@ answered and put into words. Kafka has no such limit; a request of a client that
 it.
 """
 
+LONGEST_BYTES: Final = 16 * 1024 * 1024
+"""The longest value of bytes in a request that are no records: it is copied, all at once.
+
+Kafka has no such limit but that of a whole request.
+"""
+
 MOST_TAGS: Final = 1000
 """How many tagged fields a struct may have, for the same reason."""
+
+Frame = bytes | bytearray
+"""What messages are read from: a bytearray if it is large, which nobody changes any more."""
 
 Tags = Sequence[tuple[int, bytes]]
 """Unknown tagged fields: the number and the bytes of each."""
@@ -153,7 +162,7 @@ class _Sized:
 
 
 class Bytes(_Sized):
-    """Bytes; records are read as bytes, too, and not decoded."""
+    """Bytes."""
 
     def encode(self, value: bytes | None) -> bytes:
         return self.encode_length(value) + (value or b"")
@@ -161,6 +170,10 @@ class Bytes(_Sized):
     def decode(self, data: BytesIO) -> bytes | None:
         size = self.decode_length(data)
         return None if size is None else read(data, size)
+
+
+class Records(Bytes):
+    """Records of a topic, which are read as bytes, and not decoded."""
 
 
 class String(_Sized):
@@ -247,18 +260,21 @@ FIXED: Final[dict[str, Any]] = {
 }
 """The wire types of fixed size, by their names in Kafka's message specifications."""
 
-SIZED: Final[dict[str, Any]] = {"bytes": Bytes, "records": Bytes, "string": String}
+SIZED: Final[dict[str, Any]] = {"bytes": Bytes, "records": Records, "string": String}
 """The wire types with a length, by their names in Kafka's message specifications."""
 
 __all__ = [
     "FIXED",
+    "LONGEST_BYTES",
     "LONGEST_STRING",
     "SIZED",
     "ZERO_UUID",
     "Array",
     "Bytes",
+    "Frame",
     "Nullable",
     "ProtocolError",
+    "Records",
     "Schema",
     "String",
     "TaggedFields",

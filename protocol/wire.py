@@ -21,7 +21,8 @@ from aclbroker.protocol.header import (
     response_header_version,
 )
 from aclbroker.protocol.messages import APIS, Api, ApiKey
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.pieces import Encoded, Pieces
+from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.turns import pause
 
 _LENGTH: Final = struct.Struct(">i")
@@ -29,7 +30,9 @@ _RESPONSE_HEADS: Final = (struct.Struct(">ii"), struct.Struct(">iix"))
 """The length and the header of a response, by the header's version; v1 has no tagged fields."""
 
 _LARGE: Final = 1 << 20
-"""From how many bytes on a body is not copied in the same turn in which it was put together."""
+"""From how many bytes on a frame is not copied: that would take a millisecond for each two."""
+
+_ENCODED: Final = (bytes, Pieces)
 
 _TLS_HANDSHAKE: Final = 0x1603
 """The first two bytes that a TLS client sends, where a length is expected."""
@@ -76,7 +79,7 @@ class FrameReader:
             self._start = 0
         self._data += data
 
-    def next_frame(self) -> bytes | None:
+    def next_frame(self) -> Frame | None:
         """Return the next whole frame without its length, or None until more bytes arrive.
 
         Raises `ProtocolError` for a length that is negative or beyond ``limit``, as soon as the
@@ -93,6 +96,8 @@ class FrameReader:
         end = begin + size
         if end > len(data):
             return None
+        if size >= _LARGE and isinstance(data, bytearray):
+            return self._all_but_the_rest(data, begin, end)
         if end == len(data):
             self._data = b""
             self._start = 0
@@ -103,6 +108,13 @@ class FrameReader:
         with memoryview(data) as chunks:
             return bytes(chunks[begin:end])
 
+    def _all_but_the_rest(self, data: bytearray, begin: int, end: int) -> bytearray:
+        """Return what has arrived but for what is not of the frame: only that little is copied."""
+        self._data, self._start = bytes(data[end:]), 0
+        del data[end:]
+        del data[:begin]
+        return data
+
 
 class Request(NamedTuple):
     """A decoded request; ``message`` is None in an ApiVersions request of an unknown version."""
@@ -112,7 +124,7 @@ class Request(NamedTuple):
     message: Any
 
 
-def decode_request(frame: bytes) -> Request:
+def decode_request(frame: Frame) -> Request:
     """Read a frame as a request.
 
     Raises `ProtocolError` for malformed bytes and for a key or version that is not answered, and
@@ -135,7 +147,7 @@ def decode_request(frame: bytes) -> Request:
 
 
 @cache
-def _decoder(key: int, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
+def _decoder(key: int, version: int) -> Callable[[Frame, int], tuple[Any, int]]:
     pause()  # From here on it is measured how long it takes to import and compile.
     return decoder(APIS[key].request, version)
 
@@ -148,7 +160,7 @@ def request_frame(
     return framed(encode_request_header(api, header) + encode(request, version))
 
 
-def decode_response(api: Api, version: int, frame: bytes) -> tuple[int, Any]:
+def decode_response(api: Api, version: int, frame: Frame) -> tuple[int, Any]:
     """Return the correlation id and the message of a frame that answers a request of that version.
 
     Raises `ProtocolError` for malformed bytes.
@@ -162,14 +174,19 @@ def framed(payload: bytes) -> bytes:
     return _LENGTH.pack(len(payload)) + payload
 
 
-def response_frame(api: Api, version: int, correlation_id: int, response: Any) -> bytes:
+def response_in_pieces(api: Api, version: int, correlation_id: int, response: Any) -> Encoded:
     """Return the frame of a response to the request with this correlation id.
 
-    ``response`` is a message, or the bytes of one that is already encoded at ``version``.
+    ``response`` is a message, or one that is already encoded at ``version``. The frame of a large
+    one comes in `Pieces`.
     """
     cls: Any = type(response)
-    body: bytes = response if cls is bytes else encoder(cls, version)(response)
-    if len(body) > _LARGE:
-        pause()
+    body: Encoded = response if cls in _ENCODED else encoder(cls, version)(response)
     head = _RESPONSE_HEADS[response_header_version(api, version)]
-    return head.pack(head.size - _LENGTH.size + len(body), correlation_id) + body
+    before = head.pack(head.size - _LENGTH.size + len(body), correlation_id)
+    return before + body if isinstance(body, bytes) else body.headed(before)
+
+
+def response_frame(api: Api, version: int, correlation_id: int, response: Any) -> bytes:
+    """Return the frame that `response_in_pieces` makes, in one piece."""
+    return bytes(response_in_pieces(api, version, correlation_id, response))

@@ -139,7 +139,10 @@ class AclCreateResult(NamedTuple):
 
 
 class AclDeleteResult(NamedTuple):
-    """The outcome of one filter, with all ACLs that it matched; none if there was an error."""
+    """The outcome of one filter, with all ACLs that it matched; none if there was an error.
+
+    A list of them belongs to whoever gets it, who may empty it.
+    """
 
     error_code: int = AclError.NONE
     error_message: str | None = None

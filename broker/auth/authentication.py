@@ -13,6 +13,7 @@ from aclbroker.broker.auth.sasl.exchange import Answers, Reply, SaslExchange
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.protocol.errors import shown_name
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.primitives import Frame
 
 _SASL_HANDSHAKE: Final = struct.pack(">h", ApiKey.SASL_HANDSHAKE)
 _MILLISECONDS: Final = 1000
@@ -76,7 +77,7 @@ class Authentication:
         """Whether the session has ended: no request of it may be answered."""
         return self._clock() >= self._expires_at
 
-    def begins_again(self, frame: bytes) -> bool:
+    def begins_again(self, frame: Frame) -> bool:
         """Begin again if a frame asks for that, in a session that will expire (KIP-368)."""
         begins = (
             frame.startswith(_SASL_HANDSHAKE)
@@ -91,7 +92,7 @@ class Authentication:
         """Give up an exchange at work: the peer is gone."""
         self._exchange = None
 
-    def receive(self, frame: bytes) -> Reply:
+    def receive(self, frame: Frame) -> Reply:
         """Answer a frame of the exchange; raises `ProtocolError` for what cannot be answered."""
         if self._exchange is None:
             raise RuntimeError("there is no exchange at work")

@@ -184,6 +184,11 @@ TOKENS = (
         integer(1, LONG_MAX), "3600000",
         "How often expired tokens are removed. Nobody can log in with them before that either.",
     ),
+    Definition(
+        "aclbroker.delegation.tokens.per.requester", "delegation_tokens_per_requester",
+        integer(1, 1_000_000), "1000",
+        "How many delegation tokens there may be that one principal has asked for.",
+    ),
 )  # fmt: skip
 
 _TOKEN_VALIDATORS = (

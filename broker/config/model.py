@@ -84,6 +84,7 @@ class Config:
     delegation_token_max_lifetime_ms: int
     delegation_token_expiry_time_ms: int
     delegation_token_expiry_check_interval_ms: int
+    delegation_tokens_per_requester: int
     socket_request_max_bytes: int
     max_request_bytes_per_principal: int
     sasl_server_max_receive_size: int

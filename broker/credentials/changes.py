@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
@@ -56,11 +56,13 @@ class Changes:
         try:
             await self._store.apply_records(self._kind, put, removed)
         except StoreError as error:
-            values = {"kind": self._kind, "reason": str(error)}
-            self._lines.write(
-                log.error, "credentials not changed", self._host, peer=self._host or None, **values
-            )
+            self.tell(log.error, str(error))
             raise NotStored(NOT_STORED) from error
+
+    def tell(self, write: Callable[..., Any], reason: str) -> None:
+        """Log why a change is not made, unless its peer has caused too many such lines."""
+        values = {"peer": self._host or None, "kind": self._kind, "reason": reason}
+        self._lines.write(write, "credentials not changed", self._host, **values)
 
     async def close(self) -> None:
         """Finish the changes that wait; refuse all later ones."""

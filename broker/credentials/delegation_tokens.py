@@ -11,6 +11,7 @@ import hmac
 import json
 import time
 from base64 import b64encode
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, NamedTuple
@@ -38,6 +39,9 @@ _LONG_MAX: Final = 2**63 - 1
 _SWEPT_AT_ONCE: Final = 1000
 _USER: Final = "User:"
 
+PER_REQUESTER: Final = "aclbroker.delegation.tokens.per.requester"
+_LONGEST_RENEWERS: Final = 65_536
+
 
 class TokenSettings(NamedTuple):
     """The settings ``delegation.token.*``."""
@@ -45,9 +49,12 @@ class TokenSettings(NamedTuple):
     secret_key: str
     max_lifetime_ms: int
     expiry_time_ms: int
+    per_requester: int = 1000
+    """How many tokens there may be that one principal has asked for."""
 
     def __repr__(self) -> str:
-        return f"TokenSettings({self.max_lifetime_ms}, {self.expiry_time_ms})"
+        lifetimes = f"{self.max_lifetime_ms}, {self.expiry_time_ms}"
+        return f"TokenSettings({lifetimes}, {self.per_requester})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,7 @@ class DelegationTokens:
         self._now = now
         self._by_id: dict[str, DelegationToken] = {}
         self._id_by_hmac: dict[bytes, str] = {}
+        self._of_requester: Counter[str] = Counter()
         self._decoys = {mechanism: Decoys(mechanism, secret) for mechanism in ScramMechanism}
         for token_id, information in tokens:
             self._show(self._token(token_id, information))
@@ -156,8 +164,12 @@ class DelegationTokens:
         max_lifetime_ms: int,
         host: str = "",
     ) -> DelegationToken:
-        """Make a token; a life time that is not positive is the longest one. Raises NotStored."""
+        """Make a token; a life time that is not positive is the longest one.
+
+        Raises NotStored, and TokenError if the requester has too many, or the renewers are.
+        """
         async with self._changes.one(host):
+            self._check_room(requester, renewers)
             now = self._now()
             longest = self._settings.max_lifetime_ms
             lifetime = min(longest, max_lifetime_ms) if max_lifetime_ms > 0 else longest
@@ -221,6 +233,22 @@ class DelegationTokens:
         """Finish the changes that were asked for; refuse later ones."""
         await self._changes.close()
 
+    def _check_room(self, requester: str, renewers: Sequence[str]) -> None:
+        """Raise TokenError if a token would be too large, or one too many of who asks for it.
+
+        Kafka has no such limits. Tokens are kept in memory and in the store, and whoever may log in
+        may make some.
+        """
+        most = self._settings.per_requester
+        reason = None
+        if self._of_requester[requester] >= most:
+            reason = f"there may be {most} tokens of a requester ({PER_REQUESTER}), and there are"
+        elif sum(map(len, renewers)) > _LONGEST_RENEWERS:
+            reason = f"the renewers of a token may have {_LONGEST_RENEWERS} characters together"
+        if reason is not None:
+            self._changes.tell(log.warning, reason)
+            raise TokenError(ErrorCode.POLICY_VIOLATION)
+
     def _token(self, token_id: str, information: TokenInformation) -> DelegationToken:
         key = self._settings.secret_key.encode()
         return DelegationToken(token_id, information, hmac.digest(key, token_id.encode(), "sha512"))
@@ -246,8 +274,14 @@ class DelegationTokens:
         for token in tokens:
             del self._by_id[token.token_id]
             del self._id_by_hmac[token.hmac]
+            requester = token.information.requester
+            self._of_requester[requester] -= 1
+            if not self._of_requester[requester]:
+                del self._of_requester[requester]
 
     def _show(self, token: DelegationToken) -> None:
+        if token.token_id not in self._by_id:
+            self._of_requester[token.information.requester] += 1
         self._by_id[token.token_id] = token
         self._id_by_hmac[token.hmac] = token.token_id
 

@@ -6,8 +6,9 @@ filters, so a client of that version neither sees nor deletes prefixed ACLs (KIP
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, overload
 
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult
 from aclbroker.broker.acl.bindings import (
@@ -23,6 +24,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.changes import created_acls, deleted_acls
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.turns import wait
+from aclbroker.protocol.compile import encoder
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_acls import (
     AclCreation,
@@ -38,11 +40,14 @@ from aclbroker.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
-from aclbroker.turns import in_turns
+from aclbroker.protocol.pieces import Encoded
+from aclbroker.turns import in_turns, pause
 
 # In characters. An error message repeats text of the client, and in old versions no string may have
 # more than 32,767 bytes.
 _MESSAGE_LIMIT: Final = 1024
+
+_FREED_AT_ONCE: Final = 4096
 
 # On success Kafka 4.3 sends an empty error message, although the protocol's default is null.
 _CREATED: Final = AclCreationResult(ErrorCode.NONE, "")
@@ -70,7 +75,7 @@ def create_acls(
 
 def delete_acls(
     services: Services, rights: RequestRights, request: DeleteAclsRequest
-) -> DeleteAclsResponse:
+) -> DeleteAclsResponse | Encoded:
     """Delete the ACLs that each filter matches; return one result for each, with those ACLs."""
     if services.authorizer is None:
         return DeleteAclsResponse(
@@ -79,9 +84,13 @@ def delete_acls(
     filters = [filter_of(one) for one in in_turns(request.filters)]
     results = wait(services.authorizer.delete_acls(rights.context, filters))
     services.audit.changed(rights.context, deleted_acls(filters, results))
-    return DeleteAclsResponse(
+    response = DeleteAclsResponse(
         filter_results=[_filter_result(result) for result in in_turns(results)]
     )
+    encoded = encoder(DeleteAclsResponse, rights.context.api_version)(response)
+    for result in in_turns(results):
+        _let_go(result.bindings)
+    return encoded
 
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
@@ -145,10 +154,39 @@ def _filter_result(result: AclDeleteResult) -> DeleteAclsFilterResult:
     return DeleteAclsFilterResult(
         error_code=result.error_code,
         error_message=_limited(result.error_message),
-        matching_acls=[
-            DeleteAclsMatchingAcl(0, None, *binding) for binding in in_turns(result.bindings)
-        ],
+        matching_acls=_Matching(result.bindings),
     )
+
+
+class _Matching(Sequence[DeleteAclsMatchingAcl]):
+    """Entries of an answer that are made when they are encoded.
+
+    To free as many as there may be would take long, all at once.
+    """
+
+    def __init__(self, bindings: Sequence[AclBinding]) -> None:
+        self._bindings = bindings
+
+    def __len__(self) -> int:
+        return len(self._bindings)
+
+    @overload
+    def __getitem__(self, at: int) -> DeleteAclsMatchingAcl: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[DeleteAclsMatchingAcl]: ...
+
+    def __getitem__(self, at: int | slice) -> DeleteAclsMatchingAcl | list[DeleteAclsMatchingAcl]:
+        if isinstance(at, slice):
+            return [DeleteAclsMatchingAcl(0, None, *binding) for binding in self._bindings[at]]
+        return DeleteAclsMatchingAcl(0, None, *self._bindings[at])
+
+
+def _let_go(bindings: Sequence[AclBinding]) -> None:
+    """Free ACLs that are no more, which takes a tenth of a microsecond each, in turns."""
+    while isinstance(bindings, list) and bindings:
+        del bindings[-_FREED_AT_ONCE:]
+        pause()
 
 
 def _limited(message: str | None) -> str | None:

@@ -20,6 +20,7 @@ from aclbroker.protocol.messages.describe_acls import (
     DescribeAclsResource,
     DescribeAclsResponse,
 )
+from aclbroker.protocol.pieces import Encoded
 from aclbroker.turns import in_turns
 
 _KEPT_SINCE: Final = 2
@@ -34,7 +35,7 @@ It is to show the ACLs of one moment. All but the first time most patterns have 
 
 def describe_acls(
     services: Services, rights: RequestRights, request: DescribeAclsRequest
-) -> DescribeAclsResponse | bytes:
+) -> DescribeAclsResponse | Encoded:
     """Answer with the ACLs that the filter matches, grouped by resource pattern."""
     if services.authorizer is None:
         return DescribeAclsResponse(error_code=DISABLED[0], error_message=DISABLED[1])
@@ -73,5 +74,5 @@ def _encoded(acls: PatternAcls, version: int) -> bytes:
     )
 
 
-def _response(resources: list[bytes], version: int) -> bytes:
+def _response(resources: list[bytes], version: int) -> Encoded:
     return encode_with_entries(DescribeAclsResponse(), version, resources)

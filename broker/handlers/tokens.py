@@ -70,6 +70,8 @@ def create(
     try:
         lifetime = request.max_lifetime_ms
         token = wait(tokens.create(owner, requester, renewers, lifetime, session.host))
+    except TokenError as error:
+        return refusal(error.code, 0)
     except NotStored:
         return refusal(ErrorCode.UNKNOWN_SERVER_ERROR, 0)
     services.audit.changed(rights.context, [changed_token(_CREATE, token)])

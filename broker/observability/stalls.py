@@ -12,6 +12,7 @@ from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.primitives import Frame
 
 log = structlog.get_logger()
 
@@ -40,7 +41,7 @@ class StallMonitor:
         self._due = 0.0
         self._longest = 0.0
         self._who: Session | str = ""
-        self._frame = b""
+        self._frame: Frame = b""
 
     def start(self) -> None:
         """Begin to measure the running loop."""
@@ -52,7 +53,7 @@ class StallMonitor:
         if self._timer is not None:
             self._timer.cancel()
 
-    def worked(self, began: float, who: Session | str, frame: bytes) -> None:
+    def worked(self, began: float, who: Session | str, frame: Frame) -> None:
         """Note that work for a request's frame began at ``began`` and has just ended.
 
         ``who`` is the session, or the address of a peer that has none yet. The frame is kept until
@@ -64,7 +65,7 @@ class StallMonitor:
             self._who = who
             self._frame = frame
 
-    def had_turn(self, began: float, who: Session, frame: bytes) -> None:
+    def had_turn(self, began: float, who: Session, frame: Frame) -> None:
         """Note as `worked` that a request that was begun before has had another turn."""
         self._metrics.observe("aclbroker_turn_seconds", perf_counter() - began)
         self.worked(began, who, frame)

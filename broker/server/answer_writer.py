@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from aclbroker.broker.server.holdings import Holdings
+from aclbroker.protocol.pieces import Encoded, Pieces
 
 _PIECE: Final = 262_144
 """How much of an answer is written, and perhaps encrypted, before others have their turn."""
@@ -30,7 +32,8 @@ class AnswerWriter:
         self._holdings = holdings
         self._written = written
         self._loop = asyncio.get_running_loop()
-        self._rest: memoryview | None = None
+        self._rest: Iterator[bytes | memoryview] | None = None
+        self._next: bytes | memoryview = b""
         self.is_writable = True
         """Whether the client reads what is written."""
 
@@ -44,16 +47,18 @@ class AnswerWriter:
         """Whether the next answer may be written."""
         return self.is_writable and self._rest is None
 
-    def write(self, answers: Sequence[bytes]) -> None:
-        """Write answers, the last of them in pieces if they are large."""
+    def write(self, answers: Sequence[Encoded]) -> None:
+        """Write answers, in pieces if they are large."""
         if not answers or self._transport.is_closing():
             return
-        data = answers[0] if len(answers) == 1 else b"".join(answers)
-        if len(data) <= _PIECE:
-            self._transport.write(data)
+        size = sum(map(len, answers))
+        if size <= _PIECE:
+            data = answers[0] if len(answers) == 1 else b"".join(map(bytes, answers))
+            self._transport.write(bytes(data))
             return
-        self._holdings.answer_begins(len(data))
-        self._rest = memoryview(data)
+        self._holdings.answer_begins(size)
+        self._rest = chain.from_iterable(map(_chunks, answers))
+        self._next = next(self._rest)
         self._write_piece()
 
     def pause(self) -> None:
@@ -67,18 +72,23 @@ class AnswerWriter:
 
     def end(self) -> None:
         """Forget what was not written, and whom to tell: there is nobody any more to read it."""
-        self._rest = None
+        self._rest, self._next = None, b""
         self._written = _nobody
 
     def _write_piece(self) -> None:
-        rest = self._rest
-        if rest is None or not self.is_writable or self._transport.is_closing():
+        if self._rest is None or not self.is_writable or self._transport.is_closing():
             return
-        self._transport.write(rest[:_PIECE])
-        if len(rest) > _PIECE:
-            self._rest = rest[_PIECE:]
+        self._transport.write(self._next)
+        following = next(self._rest, None)
+        if following is not None:
+            self._next = following
             self._loop.call_soon(self._write_piece)
             return
-        self._rest = None
+        self._rest, self._next = None, b""
         self._holdings.answer_ends()
         self._written()
+
+
+def _chunks(answer: Encoded) -> Iterator[bytes | memoryview]:
+    pieces = Pieces([answer]) if isinstance(answer, bytes) else answer
+    return pieces.chunks(_PIECE)

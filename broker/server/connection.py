@@ -31,7 +31,8 @@ from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
 from aclbroker.broker.server.errors import RequestRefused
 from aclbroker.broker.server.holdings import Holdings
 from aclbroker.broker.server.registry import Registry
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.pieces import Encoded, Pieces
+from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.wire import FrameReader
 
 log = structlog.get_logger()
@@ -87,7 +88,7 @@ class Connection(asyncio.Protocol):
         self._authentication = Authentication(login, host, BEFORE_LOGIN, self._loop.time)
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
-        self._answering: asyncio.Task[bytes] | None = None
+        self._answering: asyncio.Task[Encoded] | None = None
         self._stalls = stalls
         self._accounts = accounts
         self._awaits_turn = False
@@ -181,7 +182,7 @@ class Connection(asyncio.Protocol):
         """Answer requests until none is left, one has to wait, the client must read its answers
         first, or it is the turn of other connections.
         """
-        answers: list[bytes] = []
+        answers: list[Encoded] = []
         size = 0
         frames = self._frames
         try:
@@ -197,7 +198,7 @@ class Connection(asyncio.Protocol):
                 except RequestRefused as refusal:
                     answer = self._answer_unread(refusal)
                 self._stalls.worked(began, session or self.host, frame)
-                if isinstance(answer, bytes):
+                if isinstance(answer, (bytes, Pieces)):
                     self._holdings.request_ends()
                     answers.append(answer)
                     size += len(frame) + len(answer)
@@ -275,7 +276,7 @@ class Connection(asyncio.Protocol):
     def _work_soon(self) -> None:
         self._loop.call_soon(self._work)
 
-    def _answer_unless_expired(self, frame: bytes) -> bytes | Awaitable[bytes]:
+    def _answer_unless_expired(self, frame: Frame) -> Encoded | Awaitable[Encoded]:
         """Answer a request of a client that authenticates, or of a session that may expire."""
         authentication = self._authentication
         if authentication.is_at_work or authentication.begins_again(frame):
@@ -288,7 +289,7 @@ class Connection(asyncio.Protocol):
             return b""
         return dispatch(self._services, authentication.session, frame)
 
-    def _authenticate(self, frame: bytes) -> bytes | Awaitable[bytes]:
+    def _authenticate(self, frame: Frame) -> bytes | Awaitable[bytes]:
         authentication = self._authentication
         renewed = authentication.session is not None
         reply = authentication.receive(frame)
@@ -339,11 +340,11 @@ class Connection(asyncio.Protocol):
         """Log what the client has caused, unless it causes too much of it."""
         self._logins.lines.write(write, event, self.host, **values)
 
-    def _wait_for(self, answer: Awaitable[bytes]) -> None:
+    def _wait_for(self, answer: Awaitable[Encoded]) -> None:
         self._answering = asyncio.ensure_future(answer)
         self._answering.add_done_callback(self._answered)
 
-    def _answered(self, task: asyncio.Task[bytes]) -> None:
+    def _answered(self, task: asyncio.Task[Encoded]) -> None:
         self._answering = None
         self._holdings.request_ends()
         self._active_at = self._loop.time()

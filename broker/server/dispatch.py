@@ -21,8 +21,9 @@ from aclbroker.broker.server.errors import error_response, unread
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.primitives import ProtocolError, TooMany
-from aclbroker.protocol.wire import Request, decode_request, response_frame
+from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.primitives import Frame, ProtocolError, TooMany
+from aclbroker.protocol.wire import Request, decode_request, response_frame, response_in_pieces
 from aclbroker.turns import pause
 
 _SHORT: Final = 512
@@ -46,14 +47,14 @@ def answer_versions(request: Request) -> ApiVersionsAnswer:
 def answer_out_of_order(request: Request) -> bytes:
     """Answer a request that came in place of a SaslAuthenticate, as the key answers errors."""
     why = Denial(ErrorCode.ILLEGAL_SASL_STATE, "SaslAuthenticate was expected.")
-    return _frame(request, error_response(request, why))
+    return bytes(_frame(request, error_response(request, why)))
 
 
 BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
 """What a session is told before there is one."""
 
 
-def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awaitable[bytes]:
+def dispatch(services: Services, session: Session, frame: Frame) -> Encoded | Awaitable[Encoded]:
     """Answer one frame: at once, or later where it waits for something, or for its next turn.
 
     The answer is empty where the client wants none. Raises `ProtocolError` for a frame that cannot
@@ -65,7 +66,7 @@ def dispatch(services: Services, session: Session, frame: bytes) -> bytes | Awai
     return services.turns.run(session.principals[0], answer_frame, services, session, frame)
 
 
-def answer_frame(services: Services, session: Session, frame: bytes) -> bytes:
+def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     """Answer one frame, in the worker that may wait for it. Returns and raises as `dispatch`."""
     try:
         request = decode_request(frame)
@@ -109,11 +110,11 @@ def _known_topics(services: Services, row: Row, message: Any) -> Topics:
     return topics
 
 
-def _frame(request: Request, response: Any) -> bytes:
+def _frame(request: Request, response: Any) -> Encoded:
     header = request.header
     if header.api_key == _PRODUCE and request.message.acks == 0:
         return _unacknowledged(response)
-    return response_frame(request.api, header.api_version, header.correlation_id, response)
+    return response_in_pieces(request.api, header.api_version, header.correlation_id, response)
 
 
 def _unacknowledged(response: Any) -> bytes:

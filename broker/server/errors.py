@@ -10,7 +10,7 @@ from aclbroker.broker.gate.echo import Denial
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.header import api_of, decode_request_header
 from aclbroker.protocol.messages import APIS, ApiKey
-from aclbroker.protocol.primitives import ZERO_UUID, TooMany
+from aclbroker.protocol.primitives import ZERO_UUID, Frame, TooMany
 from aclbroker.protocol.wire import Request, response_frame
 
 _FETCH_BY_TOPIC_ID: Final = 13
@@ -43,7 +43,7 @@ def error_response(request: Request, why: Denial) -> Any:
     return response
 
 
-def unread(frame: bytes, why: TooMany) -> RequestRefused:
+def unread(frame: Frame, why: TooMany) -> RequestRefused:
     """Return the refusal of a request that has too many entries or tagged fields to be read.
 
     Where an answer has its codes in entries, this one has a single entry, which names nothing.

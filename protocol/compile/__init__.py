@@ -16,13 +16,14 @@ from typing import Any
 
 from aclbroker.protocol.compile.decoder import decoder_source
 from aclbroker.protocol.compile.encoder import encoder_source
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.schema import struct_of
 from aclbroker.turns import pause
 
 
 @cache
-def decoder(cls: Any, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
+def decoder(cls: Any, version: int) -> Callable[[Frame, int], tuple[Any, int]]:
     """Return the function that reads a message class at a version; raises `UnsupportedVersion`.
 
     ``decode(data, pos)`` reads the message that begins at ``data[pos]`` and returns it with the
@@ -36,8 +37,11 @@ def decoder(cls: Any, version: int) -> Callable[[bytes, int], tuple[Any, int]]:
 
 
 @cache
-def encoder(cls: Any, version: int) -> Callable[[Any], bytes]:
-    """Return the function that writes a message class at a version; raises `UnsupportedVersion`."""
+def encoder(cls: Any, version: int) -> Callable[[Any], Encoded]:
+    """Return the function that writes a message class at a version; raises `UnsupportedVersion`.
+
+    It returns a large message in `Pieces`.
+    """
     struct = struct_of(cls, version)
     pause()
     source = encoder_source(struct)
@@ -56,7 +60,7 @@ def decode(cls: Any, version: int, data: bytes) -> Any:
 def encode(item: Any, version: int) -> bytes:
     """Encode a message at a version; raises `UnsupportedVersion`."""
     cls: Any = type(item)
-    return encoder(cls, version)(item)
+    return bytes(encoder(cls, version)(item))
 
 
 __all__ = ["ProtocolError", "decode", "decoder", "encode", "encoder"]

@@ -1,5 +1,7 @@
 """The generated decoder: ``function(data, pos) -> (message, position behind it)``.
 
+``data`` are bytes, or a bytearray that nobody changes any more.
+
 It trusts no length: each one is compared with the number of bytes left before anything is allocated
 or sliced. All other reads beyond the end raise IndexError or struct.error, which are turned into
 `ProtocolError`.
@@ -20,6 +22,7 @@ from aclbroker.protocol.primitives import (
     Bytes,
     Nullable,
     ProtocolError,
+    Records,
     String,
     WireType,
 )
@@ -42,9 +45,11 @@ def decoder_source(layout: Struct) -> Source:
         "many": runtime.many,
         "new": object.__new__,
         "null": runtime.null,
+        "raw": runtime.raw,
         "read_numbers": runtime.read_numbers,
         "read_tags": runtime.read_tags,
         "read_varint": runtime.read_varint,
+        "records": runtime.records,
         "short": runtime.short,
         "tag_count": runtime.tag_count,
         "unpack_from": struct.unpack_from,
@@ -133,7 +138,13 @@ def _slice(source: Source, wire_type: String | Bytes, target: str, where: str) -
         source.line(f"end = pos + {n}")
         with source.block("if end > size:"):
             source.line(f"short({where!r})")
-        source.line(f"{target} = data[pos:end]" + (".decode()" * isinstance(wire_type, String)))
+        match wire_type:
+            case String():
+                source.line(f"{target} = data[pos:end].decode()")
+            case Records():
+                source.line(f"{target} = records(data, pos, end)")
+            case _:
+                source.line(f"{target} = raw(data, pos, end, {where!r})")
         source.line("pos = end")
 
 
@@ -229,6 +240,6 @@ def _known_tags(source: Source, known: dict[int, TaggedField], values: dict[str,
                 with source.block(f"if pos != {end}:"):
                     source.line(f"short({field.name!r})")
                 source.line("continue")
-        source.line(f"{unknown}.append(({tag}, data[pos:{end}]))")
+        source.line(f"{unknown}.append(({tag}, raw(data, pos, {end}, 'a tagged field')))")
         source.line(f"pos = {end}")
     source.line(f"{values['unknown_tags']} = tuple({unknown})")

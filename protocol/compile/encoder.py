@@ -1,4 +1,4 @@
-"""The generated encoder: ``function(message) -> bytes``."""
+"""The generated encoder: ``function(message)`` returns bytes, or `Pieces` if they are many."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Final
 from aclbroker.protocol.compile import runtime
 from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.compile.source import FORMATS, Source
+from aclbroker.protocol.pieces import Pieces
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, WireType
 from aclbroker.protocol.schema import Struct
 from aclbroker.turns import in_turns
@@ -20,6 +21,17 @@ _PARTS: Final = 4096
 
 def encoder_source(struct: Struct) -> Source:
     """Generate the encoder of a message at one version."""
+    source = _begun()
+    source.names["Pieces"] = Pieces
+    _struct(source, struct, "message", "write")
+    with source.block("if done:"):
+        source.line("return Pieces([*done, b''.join(parts)])")
+    source.line("return b''.join(parts)")
+    return source
+
+
+def entry_source(struct: Struct) -> Source:
+    """Generate the encoder of an entry of a message, which always returns bytes."""
     source = _begun()
     _struct(source, struct, "message", "write")
     source.line("return b''.join(done + parts)")

@@ -6,9 +6,11 @@ from struct import calcsize, unpack_from
 from typing import Any, Final, NoReturn
 
 from aclbroker.protocol.primitives import (
+    LONGEST_BYTES,
     LONGEST_STRING,
     MOST_ENTRIES,
     MOST_TAGS,
+    Frame,
     ProtocolError,
     Tags,
     TooMany,
@@ -36,7 +38,21 @@ def long(where: str) -> NoReturn:
     raise ProtocolError(f"{where} has more than {LONGEST_STRING} bytes")
 
 
-def read_varint(data: bytes, pos: int) -> tuple[int, int]:
+def raw(data: Frame, pos: int, end: int, where: str) -> bytes:
+    """Return the bytes of a field. Raises `TooMany` if it takes long to copy them."""
+    if data.__class__ is bytes:
+        return data[pos:end]
+    if end - pos > LONGEST_BYTES:
+        raise TooMany(f"{where} has more than {LONGEST_BYTES} bytes")
+    return bytes(memoryview(data)[pos:end])
+
+
+def records(data: Frame, pos: int, end: int) -> bytes | memoryview:
+    """Return records, which nobody looks into; those of a large frame are not copied."""
+    return data[pos:end] if data.__class__ is bytes else memoryview(data)[pos:end]
+
+
+def read_varint(data: Frame, pos: int) -> tuple[int, int]:
     """Return the unsigned varint at ``pos`` and the position behind it.
 
     Raises `ProtocolError` if it exceeds 32 bits, and IndexError if it does not end.
@@ -90,7 +106,7 @@ def many(where: str) -> NoReturn:
 _NUMBERS_AT_ONCE: Final = 4096
 
 
-def read_numbers(letter: str, count: int, data: bytes, pos: int) -> list[Any]:
+def read_numbers(letter: str, count: int, data: Frame, pos: int) -> list[Any]:
     """Return ``count`` numbers of a format of `struct`, which must all be there."""
     if count <= _NUMBERS_AT_ONCE:
         return list(unpack_from(f">{count}{letter}", data, pos))
@@ -103,7 +119,7 @@ def read_numbers(letter: str, count: int, data: bytes, pos: int) -> list[Any]:
     return numbers
 
 
-def tag_count(data: bytes, pos: int) -> tuple[int, int]:
+def tag_count(data: Frame, pos: int) -> tuple[int, int]:
     """Return how many tagged fields there are at ``pos``, and the position behind that number.
 
     Raises `TooMany`, and as `read_varint` does.
@@ -114,7 +130,7 @@ def tag_count(data: bytes, pos: int) -> tuple[int, int]:
     return count, pos
 
 
-def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
+def read_tags(data: Frame, pos: int) -> tuple[Tags, int]:
     """Return all tagged fields at ``pos``, undecoded, and the position behind them."""
     count, pos = tag_count(data, pos)
     tags = []
@@ -124,7 +140,7 @@ def read_tags(data: bytes, pos: int) -> tuple[Tags, int]:
         end = pos + size
         if end > len(data):
             short(f"tagged field {tag}")
-        tags.append((tag, data[pos:end]))
+        tags.append((tag, raw(data, pos, end, f"tagged field {tag}")))
         pos = end
     return tuple(tags), pos
 

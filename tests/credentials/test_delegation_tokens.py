@@ -94,6 +94,29 @@ async def test_life_times_end_where_numbers_do(store, clock):
     assert await tokens.expire(token.hmac, ALICE, LONG_MAX) == LONG_MAX
 
 
+async def test_there_are_only_so_many_tokens_of_a_requester(store, clock):
+    two = TokenSettings("key", 10_000, 1_000, per_requester=2)
+    tokens = await load_tokens(store, two, SECRET, clock)
+    token, _ = await created(tokens), await created(tokens)
+    with capture_logs() as lines:
+        assert await refusal(created(tokens)) == "POLICY_VIOLATION"
+    [line] = lines
+    assert line["reason"].startswith("there may be 2 tokens of a requester (")
+    assert await tokens.create("User:alice", "User:alice", [], -1)
+    assert await tokens.renew(token.hmac, ALICE, -1)
+    again = await load_tokens(store, two, SECRET, clock)
+    assert await refusal(created(again)) == "POLICY_VIOLATION"
+    await again.expire(token.hmac, ALICE, -1)
+    assert await created(again)
+
+
+async def test_the_renewers_of_a_token_are_not_longer_than_a_large_request(tokens):
+    renewers = [f"User:{number:05}" for number in range(6553)]
+    assert await tokens.create("User:alice", "User:alice", renewers, -1)
+    refused = tokens.create("User:alice", "User:alice", [*renewers, "User:12"], -1)
+    assert await refusal(refused) == "POLICY_VIOLATION"
+
+
 async def test_the_secret_of_a_token_is_kafkas_hmac_of_its_id(tokens):
     token = await created(tokens)
     assert token.hmac == hmac.new(b"key", token.token_id.encode(), hashlib.sha512).digest()
@@ -248,7 +271,8 @@ async def test_expired_tokens_are_removed(tokens, store, clock):
 
 
 async def test_thousands_of_expired_tokens_are_removed_and_each_is_told(tokens, clock):
-    made = await asyncio.gather(*(created(tokens) for _ in range(2_500)))
+    requesters = [f"User:{number % 3}" for number in range(2_500)]
+    made = await asyncio.gather(*(tokens.create("User:alice", each, [], -1) for each in requesters))
     clock.now += 1_001
     removed: list[DelegationToken] = []
     await tokens.sweep(removed.extend)

@@ -66,7 +66,7 @@ async def described(
     """The ACLs of the answer, sorted; each resource pattern must be there once."""
     frame = request_frame(ApiKey.DESCRIBE_ACLS, version, request)[4:]
     answer = dispatch(services, ADMIN, frame)
-    return listed(await answer if isinstance(answer, Awaitable) else answer, version)
+    return listed(bytes(await answer if isinstance(answer, Awaitable) else answer), version)
 
 
 def listed(answer: bytes, version: int) -> list[AclBinding]:

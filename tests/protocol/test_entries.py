@@ -24,7 +24,7 @@ def test_entries_encoded_before_make_the_same_message(version: int, count: int) 
     whole = DescribeAclsResponse(7, 0, "text", resources)
     entries = [entry_encoder(DescribeAclsResponse, version)(each) for each in resources]
     without = DescribeAclsResponse(7, 0, "text")
-    assert encode_with_entries(without, version, entries) == encode(whole, version)
+    assert bytes(encode_with_entries(without, version, entries)) == encode(whole, version)
 
 
 def test_a_message_that_does_not_end_in_an_array_of_structs_has_no_entries() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.protocol.compile import encoder
+from aclbroker.protocol.compile import encode
 from aclbroker.protocol.schema import struct_of
 from tests.protocol.kafka_codec import RELEASES, KafkaCodec, Understood, as_json
 from tests.protocol.oracles import MESSAGES, Message
@@ -30,7 +30,7 @@ def test_kafka_reads_what_we_write_and_writes_the_same(
 ) -> None:
     struct = struct_of(message.cls, message.version)
     item = data.draw(ours(struct))
-    written = encoder(message.cls, message.version)(item)
+    written = encode(item, message.version)
 
     answers = (each.ask(message.cls.__name__, message.version, written) for each in kafka_codecs)
     understood = next((a for a in answers if isinstance(a, Understood)), None)

@@ -8,11 +8,16 @@ from random import Random
 
 import pytest
 
-from aclbroker.protocol import wire
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from aclbroker.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from aclbroker.protocol.primitives import LONGEST_BYTES, ProtocolError, TooMany
 from aclbroker.protocol.wire import (
     FrameReader,
     decode_request,
@@ -27,7 +32,7 @@ DESCRIBE = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
 
 def frames_of(reader: FrameReader) -> list[bytes]:
     """Return all frames that are whole."""
-    return list(iter(reader.next_frame, None))
+    return [bytes(frame) for frame in iter(reader.next_frame, None)]
 
 
 def reader_of(data: bytes, limit: int = 100) -> FrameReader:
@@ -209,12 +214,50 @@ def test_the_size_of_a_frame_is_known_as_soon_as_its_length_has_arrived() -> Non
     assert reader.announced == 0  # it is too long, and will be refused
 
 
-@pytest.mark.parametrize(("size", "pauses"), [(1 << 20, 0), ((1 << 20) + 1, 1)])
-def test_only_a_large_answer_lets_others_have_their_turn_before_its_header_is_set_before_it(
-    size: int, pauses: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted: list[None] = []
-    monkeypatch.setattr(wire, "pause", lambda: counted.append(None))
-    body = bytes(size)
-    assert response_frame(APIS[ApiKey.API_VERSIONS], 0, 7, body) == framed(b"\0\0\0\7" + body)
-    assert len(counted) == pauses
+LARGE = 8 << 20
+
+
+@pytest.mark.parametrize("behind", [b"", b"\0\0\0\3abc"])
+def test_a_large_frame_is_not_copied(behind: bytes) -> None:
+    payload = Random(7).randbytes(LARGE)
+    data = framed(b"before") + framed(payload) + behind
+    reader = FrameReader(LARGE)
+    for first in range(0, len(data), 65_536):
+        reader.feed(data[first : first + 65_536])
+        if not first:
+            assert reader.next_frame() == b"before"
+        if first + 65_536 < len(data):
+            assert reader.next_frame() is None
+    tracemalloc.start()
+    try:
+        frame = reader.next_frame()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert frame == payload
+    assert peak < 65_536
+    assert reader.next_frame() == (b"abc" if behind else None)
+    assert reader.buffered == 0
+
+
+def test_records_of_a_large_request_are_not_copied_and_other_bytes_are_bounded() -> None:
+    produced = TopicProduceData("t", partition_data=[PartitionProduceData(0, bytes(LARGE))])
+    renewed = RenewDelegationTokenRequest(bytes(LONGEST_BYTES))
+    for key, version, request in (
+        (ApiKey.PRODUCE, 9, ProduceRequest(topic_data=[produced])),
+        (ApiKey.RENEW_DELEGATION_TOKEN, 2, renewed),
+    ):
+        frame = bytearray(request_frame(key, version, request)[4:])
+        decode_request(frame)  # so that it is compiled before memory is measured
+        tracemalloc.start()
+        try:
+            found = decode_request(frame)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert found.message == request
+        assert peak < (65_536 if key == ApiKey.PRODUCE else LONGEST_BYTES + 65_536)
+    longer = RenewDelegationTokenRequest(bytes(LONGEST_BYTES + 1))
+    frame = bytearray(request_frame(ApiKey.RENEW_DELEGATION_TOKEN, 2, longer)[4:])
+    with pytest.raises(TooMany, match="hmac has more than 16777216 bytes"):
+        decode_request(frame)

@@ -31,7 +31,7 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.primitives import ProtocolError
-from aclbroker.protocol.wire import decode_response, request_frame, response_frame
+from aclbroker.protocol.wire import decode_response, request_frame
 from aclbroker.turns import in_turns, pause
 from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.gate.requests import filled
@@ -293,17 +293,6 @@ async def test_work_goes_on_after_its_first_turn_when_there_is_room_for_what_it_
     rooms["a"].set()
     await asyncio.gather(*works[1:])
     assert done == ["b", *"a" * 11]
-
-
-async def test_a_large_answer_gets_its_header_in_another_turn_than_the_one_that_made_it() -> None:
-    """Both copy all of it, each as long as a turn or longer."""
-    turns, api = Always(), APIS[ApiKey.METADATA]
-    small, large = b"x" * 1000, b"x" * 2_000_000
-    frame = turns.run("a", response_frame, api, 9, 1, small)
-    assert isinstance(frame, bytes)
-    answering = turns.run("a", response_frame, api, 9, 1, large)
-    assert isinstance(answering, Awaitable)
-    assert (await answering)[len(frame) - len(small) :] == large
 
 
 def test_without_an_event_loop_there_is_nobody_to_take_turns_with() -> None:

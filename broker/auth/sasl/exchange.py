@@ -22,7 +22,7 @@ from aclbroker.broker.auth.sasl.mechanism import (
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.header import api_of
 from aclbroker.protocol.messages import APIS, ApiKey
-from aclbroker.protocol.primitives import ProtocolError
+from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.wire import Request, decode_request, framed, response_frame
 
 _LARGEST_WITHOUT_TOKEN: Final = 8192
@@ -112,10 +112,10 @@ class SaslExchange:
         self._failure_is_known = False
         self.mechanism = ""
 
-    def receive(self, frame: bytes) -> Reply:
+    def receive(self, frame: Frame) -> Reply:
         """Answer one frame; raises `ProtocolError` if it is malformed or out of order."""
         if self._state is _State.BARE_TOKENS:
-            return self._token(frame, lambda challenge, _: framed(challenge), lambda _: b"")
+            return self._token(bytes(frame), lambda challenge, _: framed(challenge), lambda _: b"")
         key, _ = api_of(frame)
         if key not in _ANSWERED and self._state is not _State.REQUESTS:
             raise ProtocolError(f"{_name(key)} before the client has authenticated")

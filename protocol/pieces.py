@@ -1,0 +1,73 @@
+"""Encoded bytes that are too many to be put together at once: they are written as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from aclbroker.turns import pause
+
+_AT_ONCE: Final = 4096
+"""How many parts are counted before the next pause."""
+
+
+class Pieces:
+    """Bytes in parts, in order; ``len`` is their number of bytes. The parts are not copied.
+
+    Memory that many answers share, as that of encoded ACLs, is so held once. To join all parts of
+    50 MB takes longer than others should wait, as does to free them.
+    """
+
+    __slots__ = ("_parts", "_size")
+
+    def __init__(self, parts: list[bytes]) -> None:
+        self._parts = parts
+        self._size = 0
+        for first in range(0, len(parts), _AT_ONCE):
+            self._size += sum(map(len, parts[first : first + _AT_ONCE]))
+            pause()
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self._parts)
+
+    def headed(self, head: bytes) -> Pieces:
+        """Return these bytes with others in front."""
+        made = Pieces([head])
+        made._parts += self._parts
+        made._size += self._size
+        return made
+
+    def chunks(self, size: int) -> Iterator[bytes | memoryview]:
+        """Return all bytes in chunks of about ``size``, of no more than twice that.
+
+        What was returned is forgotten, so that it takes no memory any more: this can be done once.
+        """
+        parts, self._parts = self._parts, []
+        parts.reverse()
+        while parts:
+            some, held = [], 0
+            while parts and held < size:
+                some.append(parts.pop())
+                held += len(some[-1])
+            if len(some) > 1 and held > 2 * size:
+                parts.append(some.pop())
+            if len(some) == 1:
+                yield from _slices(some[0], size)
+            else:
+                yield b"".join(some)
+
+
+Encoded = bytes | Pieces
+"""What an encoder makes: `Pieces` of what is large."""
+
+
+def _slices(data: bytes, size: int) -> Iterator[bytes | memoryview]:
+    if len(data) <= size:
+        yield data
+        return
+    view = memoryview(data)
+    for first in range(0, len(data), size):
+        yield view[first : first + size]
