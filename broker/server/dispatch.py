@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from sys import getrefcount
 from types import CoroutineType
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from aclbroker.broker.server.errors import error_response, unread
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.pieces import Encoded
+from aclbroker.protocol.pieces import Encoded, Pieces
 from aclbroker.protocol.primitives import Frame, ProtocolError, TooMany
 from aclbroker.protocol.wire import Request, decode_request, response_frame, response_in_pieces
 from aclbroker.turns import pause
@@ -32,6 +33,10 @@ _SHORT: Final = 512
 _LARGE: Final = 16_384
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
+
+_FREED_AT_ONCE: Final = 1024
+_OF_MESSAGE_ALONE: Final = 3
+"""How many refer to a list that only a message has: it, a variable, and who counts them."""
 
 
 def answer_versions(request: Request) -> ApiVersionsAnswer:
@@ -87,19 +92,34 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     topics = _known_topics(services, row, request.message) if row.resolves else services.catalog
     verdict = check(request.message, rights, topics)
     if verdict.request is None:
-        return _frame(request, verdict.response)
-    response = answer(services, rights, verdict.request)
-    if isinstance(response, CoroutineType):
-        response = wait(response)
-    response = verdict.complete(response)
+        response = verdict.response
+    else:
+        response = answer(services, rights, verdict.request)
+        if isinstance(response, CoroutineType):
+            response = wait(response)
+        response = verdict.complete(response)
     answered = _frame(request, response)
-    if len(frame) > _LARGE:
-        # To free all objects of a large request at once would take longer than a turn.
-        del verdict, response
-        pause()
-        del request
-        pause()
+    if len(frame) > _LARGE or isinstance(answered, Pieces):
+        del verdict
+        _let_go(response)
+        _let_go(request.message)
     return answered
+
+
+def _let_go(message: Any) -> None:
+    """Free the entries of a message in turns: all at once would take longer than one.
+
+    A list that somebody else has, too, stays as it is.
+    """
+    if isinstance(message, (bytes, Pieces)):
+        return
+    pause()
+    for name in message.__slots__:
+        entries = getattr(message, name)
+        if type(entries) is list and getrefcount(entries) == _OF_MESSAGE_ALONE:
+            while entries:
+                del entries[-_FREED_AT_ONCE:]
+                pause()
 
 
 def _known_topics(services: Services, row: Row, message: Any) -> Topics:

@@ -28,6 +28,8 @@ from aclbroker.protocol.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
     MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponseTopic,
 )
 from aclbroker.protocol.wire import decode_response
 from tests.gate.rights import everything, names_that_begin_with, nothing, services
@@ -142,3 +144,27 @@ async def test_a_handler_that_waits_may_follow_a_resolver_that_waits(
     assert isinstance(answering, Awaitable)
     assert read_response(ApiKey.METADATA, 12, bytes(await answering)).topics == []
     assert elsewhere.asked == [(set(), {"orders", "x"})]
+
+
+async def test_a_list_that_an_answer_shares_with_somebody_else_is_not_emptied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    nodes = [MetadataResponseBroker(number, "localhost", 9092) for number in range(2_000)]
+    own: list[Any] = []
+
+    async def later(*_: Any) -> MetadataResponse:
+        response = MetadataResponse(brokers=nodes, topics=[MetadataResponseTopic(0, "t")] * 2_000)
+        own.append(response)
+        return response
+
+    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, later)
+    asked = MetadataRequest([MetadataRequestTopic(name=f"topic-{n}") for n in range(2_000)])
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    answering = dispatch(
+        services(everything, Catalog(), audit), SESSION, frame_of(ApiKey.METADATA, 9, asked)
+    )
+    assert isinstance(answering, Awaitable)
+    answer = read_response(ApiKey.METADATA, 9, bytes(await answering))
+    assert (len(answer.brokers), len(answer.topics)) == (2_000, 2_000)
+    assert len(nodes) == 2_000
+    assert own[0].topics == []  # what only the message has is freed, piece by piece
