@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from typing import Any, Final, Protocol
 
-from aiokafka.protocol.types import (
+from aclbroker.protocol.aiokafka_types import (
     Boolean,
     Float64,
     Int8,
@@ -30,7 +30,7 @@ from aiokafka.protocol.types import (
     Schema,
     UInt32,
 )
-from aiokafka.protocol.types import UnsignedVarInt32 as _Varint
+from aclbroker.protocol.aiokafka_types import UnsignedVarInt32 as _Varint
 
 ZERO_UUID: Final = bytes(16)
 LONGEST_STRING: Final = 0x7FFF

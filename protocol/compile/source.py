@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Final
 
-from aiokafka.protocol.types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
-
+from aclbroker.protocol.aiokafka_types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
 from aclbroker.protocol.primitives import UInt16, Uuid
 
 FORMATS: Final[dict[Any, str]] = {

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, Final
 
-from aiokafka.protocol.types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
-
+from aclbroker.protocol.aiokafka_types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, UInt16, Uuid
 from aclbroker.protocol.schema import Struct, struct_of

@@ -16,8 +16,7 @@ from math import isqrt
 from random import Random
 from typing import Any, Final, NamedTuple
 
-from aiokafka.protocol.types import UInt32
-
+from aclbroker.protocol.aiokafka_types import UInt32
 from aclbroker.protocol.compile import encode
 from aclbroker.protocol.header import RequestHeader, encode_request_header
 from aclbroker.protocol.messages import APIS, Api, ApiKey

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 from kio.schema.errors import ErrorCode
 
+from aclbroker.protocol import aiokafka_types
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, UInt16, Uuid
 from aclbroker.protocol.schema import Struct
 
@@ -63,10 +64,15 @@ AIOKAFKA: dict[Any, SearchStrategy[Any]] = {
     aiokafka.Int32: signed(32),
     aiokafka.Int64: signed(64),
     aiokafka.UInt32: unsigned(32),
+}
+"""By aiokafka's own wire type."""
+
+OURS: dict[Any, SearchStrategy[Any]] = {
+    **{getattr(aiokafka_types, cls.__name__, cls): drawn for cls, drawn in AIOKAFKA.items()},
     UInt16: unsigned(16),
     Uuid: st.binary(min_size=16, max_size=16),
 }
-"""By the wire type; UInt16 and Uuid are ours."""
+"""By the wire type of the codec."""
 
 TAGS = st.lists(
     st.tuples(st.integers(100, 1 << 30), BYTES), max_size=3, unique_by=lambda tag: tag[0]
@@ -133,7 +139,7 @@ def _ours(wire_type: Any) -> SearchStrategy[Any]:
         case Nullable():
             return st.none() | ours(wire_type.struct)
         case _:
-            return AIOKAFKA[wire_type]
+            return OURS[wire_type]
 
 
 def _objects(struct: Struct) -> SearchStrategy[Any]:
