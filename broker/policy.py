@@ -1,19 +1,15 @@
 """Policy files: a set of ACLs as YAML that a person can read, change and review (docs/policy.md).
 
-PyYAML parses, since a person may write any YAML and errors have to name their line; only its events
-are used. So every scalar is the text as it stands in the file: no name becomes a number, a date or
-`false`, no tag makes an object, and no alias can blow up in memory. Writing needs no library.
+`yaml_events` reads them, so that every text is taken as it stands. Writing needs no library.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, NoReturn
-
-import yaml
+from typing import IO, Any, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import (
     WILDCARD,
@@ -24,10 +20,9 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
+from aclbroker.broker.yaml_events import Position, YamlError, YamlReader
 
 VERSION: Final = "1"
-
-_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _TYPES: Final = {
     each.name.lower().replace("_", "-"): each for each in ResourceType if each > ResourceType.ANY
@@ -44,8 +39,8 @@ _WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", 
 _ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
-class PolicyError(ValueError):
-    """A file that is no policy file; the message names the file, the line and what is wrong."""
+class PolicyError(YamlError):
+    """A file that is no policy file; the message names file, line, column and what is wrong."""
 
 
 class Policy(NamedTuple):
@@ -66,17 +61,7 @@ def read_policy(path: Path) -> Policy:
 
 def parse_policy(text: str | bytes, source: str = "policy") -> Policy:
     """Return the policy of a text. Raises PolicyError, which names ``source`` as the file."""
-    try:
-        return _PolicyParser(text, source).policy()
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        # The frequent mistake: a host or name * without quotes.
-        hint = "; quote a text that begins with *" if "alias" in str(error.context) else ""
-        line = f" line {mark.line + 1}:" if mark else ""
-        raise PolicyError(f"{source}:{line} {error.problem or error.context}{hint}") from None
-    except yaml.YAMLError as error:
-        # A byte that is no UTF-8, or a control character: the reader knows no line.
-        raise PolicyError(f"{source}: {error}") from None
+    return _PolicyParser(text, source).policy()
 
 
 def write_policy(policy: Policy, path: Path) -> None:
@@ -141,146 +126,87 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-class _PolicyParser:
-    """Reads one document event by event, each method one level of the file."""
+class _PolicyParser(YamlReader):
+    """Reads one document, each method one level of the file."""
 
     def __init__(self, text: str | bytes, source: str) -> None:
-        self._source = source
-        self._events: Iterator[Any] = iter(yaml.parse(text, Loader=_Loader))
-        self._next: Any = next(self._events)
+        super().__init__(text, source, "policy", PolicyError)
 
     def policy(self) -> Policy:
         """Return the policy of the whole text."""
-        self._take(yaml.StreamStartEvent)
-        if isinstance(self._next, yaml.StreamEndEvent):
-            self._fail("the file is empty; a policy begins with 'version: 1'")
-        self._take(yaml.DocumentStartEvent)
-        line = self._line
         acls: dict[AclBinding, None] = {}
-        found: dict[str, str] = {}
-        for key in self._mapping("the policy", ("version", "cluster", "acls")):
+        cluster = None
+        for key in self.document(VERSION, ("cluster", "acls"), needed="acls"):
             if key == "acls":
-                found[key] = ""
                 acls.update(dict.fromkeys(self._principals()))
             else:
-                at = self._line
-                found[key] = self._text(key)
-                if key == "version" and found[key] != VERSION:
-                    self._fail(f"version {found[key]} is not known, only {VERSION}", at)
-        for key in ("version", "acls"):
-            if key not in found:
-                self._fail(f"the policy has no '{key}'", line)
-        self._take(yaml.DocumentEndEvent)
-        if not isinstance(self._next, yaml.StreamEndEvent):
-            self._fail("a policy file holds one document; here a second begins")
-        return Policy(list(acls), found.get("cluster"))
+                cluster = self.text(key)
+        return Policy(list(acls), cluster)
 
     def _principals(self) -> Iterator[AclBinding]:
-        for _ in self._sequence("acls"):
-            line = self._line
+        for _ in self.sequence("acls"):
+            begin = self.position
             principal = None
-            rules: list[tuple[int, AclBinding]] | None = None
-            for key in self._mapping("an entry of 'acls'", ("principal", "rules")):
+            rules: list[tuple[Position, AclBinding]] | None = None
+            for key in self.mapping("an entry of 'acls'", ("principal", "rules")):
                 if key == "principal":
-                    principal = self._text(key)
+                    principal = self.text(key)
                 else:
-                    rules = [rule for _ in self._sequence(key) for rule in self._rule()]
+                    rules = [rule for _ in self.sequence(key) for rule in self._rule()]
             if principal is None or rules is None:
-                self._fail("an entry of 'acls' needs 'principal' and 'rules'", line)
+                self.fail("an entry of 'acls' needs 'principal' and 'rules'", begin)
             for at, acl in rules:
                 acl = acl._replace(principal=principal)
                 reason = invalid_reason(acl)
                 if reason is not None:
-                    self._fail(reason, at)
+                    self.fail(reason, at)
                 yield acl
 
-    def _rule(self) -> list[tuple[int, AclBinding]]:
-        """Return the ACLs of a rule, without their principal, and its line."""
-        line = self._line
+    def _rule(self) -> list[tuple[Position, AclBinding]]:
+        """Return the ACLs of a rule, without their principal, and where it begins."""
+        begin = self.position
         resource: tuple[ResourceType, str] | None = None
         pattern, host = PatternType.LITERAL, WILDCARD
         operations: list[tuple[AclOperation, AclPermission]] = []
-        for key in self._mapping("a rule", _RULE_KEYS):
+        for key in self.mapping("a rule", _RULE_KEYS):
             if key in _PERMISSIONS:
                 operations += [(each, _PERMISSIONS[key]) for each in self._operations(key)]
             elif key == "pattern":
-                pattern = self._one_of(key, _PATTERNS, str.lower)
+                at = self.position
+                pattern = self._one_of(key, _PATTERNS, self.text(key), str.lower, at)
             elif key == "host":
-                host = self._text(key)
+                host = self.text(key)
             elif resource is None:
-                resource = _TYPES[key], self._text(key)
+                resource = _TYPES[key], self.text(key)
             else:
-                self._fail(f"a rule is about one resource; '{key}' is a second")
+                self.fail(f"a rule is about one resource; '{key}' is a second")
         if resource is None:
-            self._fail(f"a rule names its resource by one of {', '.join(_TYPES)}", line)
+            self.fail(f"a rule names its resource by one of {', '.join(_TYPES)}", begin)
         if not operations:
-            self._fail("a rule needs operations: 'allow', 'deny' or both", line)
+            self.fail("a rule needs operations: 'allow', 'deny' or both", begin)
         return [
-            (line, AclBinding(*resource, pattern, "", host, operation, permission))
+            (begin, AclBinding(*resource, pattern, "", host, operation, permission))
             for operation, permission in operations
         ]
 
     def _operations(self, key: str) -> list[AclOperation]:
-        if isinstance(self._next, yaml.ScalarEvent):
-            return [self._one_of(key, _OPERATIONS, str.upper)]
-        line = self._line
-        found = [self._one_of(key, _OPERATIONS, str.upper) for _ in self._sequence(key)]
+        begin = self.position
+        found = [
+            self._one_of(key, _OPERATIONS, text, str.upper, at) for text, at in self.texts(key)
+        ]
         if not found:
-            self._fail(f"'{key}' names no operation", line)
+            self.fail(f"'{key}' names no operation", begin)
         return found
 
-    def _one_of(self, key: str, values: dict[str, Any], form: Callable[[str], str]) -> Any:
-        line = self._line
-        text = self._text(key)
+    def _one_of(
+        self,
+        key: str,
+        values: dict[str, Any],
+        text: str,
+        form: Callable[[str], str],
+        at: Position,
+    ) -> Any:
         value = values.get(form(text))
         if value is None:
-            self._fail(f"'{key}' must be of {', '.join(values)}; {text!r} is not", line)
+            self.fail(f"'{key}' must be of {', '.join(values)}; {text!r} is not", at)
         return value
-
-    def _mapping(self, what: str, keys: Iterable[str]) -> Iterator[str]:
-        """Yield each key of a mapping; its value must be taken before the next."""
-        self._take(yaml.MappingStartEvent, f"{what} must be a mapping of keys to values")
-        seen: set[str] = set()
-        while not isinstance(self._next, yaml.MappingEndEvent):
-            line = self._line
-            key = self._text("a key")
-            if key not in keys:
-                self._fail(f"{what} has no key {key!r}, only {', '.join(keys)}", line)
-            if key in seen:
-                self._fail(f"'{key}' stands twice in {what}", line)
-            seen.add(key)
-            yield key
-        self._take(yaml.MappingEndEvent)
-
-    def _sequence(self, what: str) -> Iterator[None]:
-        """Yield once before each entry of a list; the entry must be taken before the next."""
-        self._take(yaml.SequenceStartEvent, f"'{what}' must be a list")
-        while not isinstance(self._next, yaml.SequenceEndEvent):
-            yield
-        self._take(yaml.SequenceEndEvent)
-
-    def _text(self, key: str) -> str:
-        what = key if key == "a key" else f"'{key}'"
-        event = self._next
-        text = self._take(yaml.ScalarEvent, f"{what} must be one text").value
-        # An empty plain scalar is YAML's null: somebody forgot to write the value.
-        if not text and event.style in (None, ""):
-            self._fail(f"{what} has no value", event.start_mark.line + 1)
-        return str(text)
-
-    def _take(self, kind: type[Any], otherwise: str = "the file is no policy") -> Any:
-        event = self._next
-        if not isinstance(event, kind):
-            alias = isinstance(event, yaml.AliasEvent)
-            self._fail("aliases (*) are not supported; quote the text" if alias else otherwise)
-        if getattr(event, "anchor", None) or getattr(event, "tag", None):
-            self._fail("anchors (&) and tags (!) are not supported; quote the text")
-        self._next = next(self._events, None)
-        return event
-
-    @property
-    def _line(self) -> int:
-        return int(self._next.start_mark.line) + 1
-
-    def _fail(self, problem: str, line: int | None = None) -> NoReturn:
-        raise PolicyError(f"{self._source}: line {line or self._line}: {problem}")

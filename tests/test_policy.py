@@ -238,11 +238,11 @@ _START = "version: 1\nacls:\n- principal: User:a\n  rules:\n"
         (_START.replace("User:a", "alice") + "  - {topic: a, allow: READ}\n", 5, "has no colon"),
     ],
 )
-def test_an_error_names_the_file_the_line_and_what_is_wrong(text, line, problem):
+def test_an_error_names_the_file_the_place_and_what_is_wrong(text, line, problem):
     with pytest.raises(PolicyError) as error:
         parse_policy(text, "acls.yaml")
     message = str(error.value)
-    assert message.startswith(f"acls.yaml: line {line}: "), message
+    assert message.startswith(f"acls.yaml: line {line}, column "), message
     assert problem in message
 
 

@@ -81,7 +81,11 @@ def test_a_store_in_memory_begins_anew_each_time(start_broker: StartBroker, file
 @pytest.mark.parametrize(
     ("overrides", "text", "reason"),
     [
-        ({}, POLICY.replace("WRITE", "WRITTEN"), "aclbroker.acls.file: acls.yaml: line 6: 'allow'"),
+        (
+            {},
+            POLICY.replace("WRITE", "WRITTEN"),
+            "s.file: acls.yaml: line 6, column 19: ",
+        ),
         ({}, None, "aclbroker.acls.file=acls.yaml: cannot be read: No such file"),
         ({"aclbroker.acl.limit": "2"}, POLICY, "acls.yaml: it has 3 ACLs, and aclbroker.acl.limit"),
     ],

@@ -58,5 +58,5 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="nothing"):
         read_rules(options(acls=(Given(None, str(tmp_path / "nothing")),)), None)
     (tmp_path / "bad").write_text("version: 2\nacls: []\n")
-    with pytest.raises(PolicyError, match="bad: line 1: version 2"):
+    with pytest.raises(PolicyError, match="bad: line 1, column 10: version 2"):
         read_rules(options(acls=(Given(None, str(tmp_path / "bad")),)), None)
