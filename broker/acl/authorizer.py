@@ -25,7 +25,11 @@ class Session:
     ``security_protocol`` is the listener's: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.
     ``token_authenticated`` tells that it logged in with a delegation token (KIP-48).
     ``host`` is the peer's address as text, ``address`` the same in canonical form. ``peer`` is all
-    that decisions depend on. Raises ValueError without any principal.
+    that decisions depend on.
+
+    The first principal is who the session is: to quotas, tokens and logs. ``own`` are those of the
+    ``principals`` that were proved; without it all. The others are those of groups (`Groups`), of
+    which ``claimed`` came with an access token. Raises ValueError without any principal.
     """
 
     principals: tuple[str, ...]
@@ -33,12 +37,16 @@ class Session:
     listener: str
     security_protocol: str = "PLAINTEXT"
     token_authenticated: bool = False
+    own: tuple[str, ...] = ()
+    claimed: tuple[str, ...] = ()
     address: str = field(init=False, repr=False, compare=False)
     peer: Peer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if type(self.principals) is not tuple or not self.principals:
             raise ValueError("a session needs a tuple of at least one principal")
+        if not self.own:
+            object.__setattr__(self, "own", self.principals)
         object.__setattr__(self, "address", canonical(self.host))
         object.__setattr__(self, "peer", (self.principals, self.address))
 

@@ -16,6 +16,9 @@ from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternT
 from aclbroker.broker.acl.permissions import Permissions, Principals
 
 _MOST_PEERS: Final = 10_000
+_MOST_PRINCIPALS: Final = 500_000
+"""How many principals those may have together: each takes up to 100 bytes with each peer."""
+
 _MOST_ANSWERS: Final = 100_000
 """How many answers there is room for; one on a name of many characters takes more of it."""
 _CHARACTERS: Final = 64
@@ -127,9 +130,11 @@ class RightsByPeer(dict[Peer, PeerRights]):
         self._lengths = lengths
         self._peers: dict[str, set[Peer]] = {}  # the remembered peers with that principal
         self._room = _MOST_ANSWERS
+        self._room_for_principals = _MOST_PRINCIPALS
 
     def __missing__(self, peer: Peer) -> PeerRights:
-        if len(self) >= _MOST_PEERS:
+        self._room_for_principals -= len(peer[0])
+        if len(self) >= _MOST_PEERS or self._room_for_principals < 0:
             self.forget_all()
         rights = self[peer] = PeerRights(
             self._principals.matching(*peer), self._lengths, self._remembered
@@ -164,3 +169,4 @@ class RightsByPeer(dict[Peer, PeerRights]):
         self.clear()
         self._peers.clear()
         self._room = _MOST_ANSWERS
+        self._room_for_principals = _MOST_PRINCIPALS

@@ -88,6 +88,14 @@ class Authentication:
             self._begin_exchange(self._mechanism)
         return begins
 
+    def regroup(self) -> bool:
+        """Give the session its principals' groups of now; tell whether they are others."""
+        before = self.session
+        if before is None:
+            return False
+        self.session = self._login.regrouped(before)
+        return self.session is not before
+
     def end(self) -> None:
         """Give up an exchange at work: the peer is gone."""
         self._exchange = None
@@ -108,10 +116,10 @@ class Authentication:
     def _accept(self, mechanism: str, identity: Identity) -> int:
         """Begin the session of a proved identity, or prolong it; see `SaslExchange`."""
         session = self._new_session(mechanism, identity)
-        if self.session is not None and self.session.principals != session.principals:
+        if self.session is not None and self.session.own != session.own:
             raise AuthenticationFailed(
                 "Cannot change principals during re-authentication from "
-                f"{_shown(self.session.principals)}: {_shown(session.principals)}"
+                f"{_shown(self.session.own)}: {_shown(session.own)}"
             )
         lifetime = self._login.lifetime_ms(mechanism, identity)
         self._expires_at = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.groups import Groups
 from aclbroker.broker.auth.principals import AuthenticationContext, PrincipalBuilder, built
 from aclbroker.broker.auth.sasl.mechanism import Identity, Mechanism
 
@@ -23,6 +24,7 @@ class Login:
 
     ``max_reauth_ms`` are the milliseconds after which a session of a mechanism has to authenticate
     again (KIP-368). Without an entry, or with 0, it has to only when its credential expires.
+    ``groups`` returns the groups that there are now.
     """
 
     listener: str
@@ -30,6 +32,7 @@ class Login:
     builder: PrincipalBuilder
     mechanisms: Mapping[str, MechanismFactory] = field(default_factory=dict)
     max_reauth_ms: Mapping[str, int] = field(default_factory=dict)
+    groups: Callable[[], Groups] = Groups
 
     def session(
         self,
@@ -43,13 +46,24 @@ class Login:
         context = AuthenticationContext(
             self.security_protocol, self.listener, host, mechanism, identity, peer_certificate
         )
+        own = built(self.builder, context)
+        claimed = () if identity is None else identity.groups
         return Session(
-            built(self.builder, context),
+            self.groups().principals(own, claimed),
             host,
             self.listener,
             self.security_protocol,
             token_authenticated=identity is not None and identity.token_authenticated,
+            own=own,
+            claimed=claimed,
         )
+
+    def regrouped(self, session: Session) -> Session:
+        """Return a session with the groups that its principals have now; the same if they are."""
+        principals = self.groups().principals(session.own, session.claimed)
+        if principals == session.principals:
+            return session
+        return replace(session, principals=principals)
 
     def lifetime_ms(self, mechanism: str, identity: Identity) -> int | None:
         """Return for how many milliseconds a session is valid, None if it does not expire.

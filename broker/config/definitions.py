@@ -81,6 +81,11 @@ _AUTHORIZATION = (
         "Who names the principals of a connection: see authentication.md.", Scope.EITHER,
     ),
     Definition(
+        "aclbroker.groups.file", "groups_file", values.PATH, "",
+        "A YAML file that says who is in which group. Each is a principal `Group:name` beside the "
+        "user's own. It is read again when it changes, and on SIGHUP. See principals.md.",
+    ),
+    Definition(
         "ssl.principal.mapping.rules", "", values.SSL_PRINCIPAL_MAPPING_RULES, "DEFAULT",
         "Which principal the subject of a client's certificate stands for; the first rule that "
         "matches counts. See principals.md.", Scope.EITHER,

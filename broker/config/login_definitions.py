@@ -239,6 +239,12 @@ OAUTHBEARER = (
         "sasl.oauthbearer.scope.claim.name", values.CLAIM, "scope",
         "The claim that holds the scopes. It may be missing, and must not be malformed.",
     ),
+    Definition(
+        "aclbroker.oauthbearer.groups.claim", "", values.OPTIONAL_TEXT, "",
+        "The claim with the groups of the user: strings, or one string. Each is a principal "
+        "`Group:name` beside the user's own. If empty, tokens name no groups. See principals.md.",
+        Scope.EITHER,
+    ),
     *_for_oauthbearer(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", integer(1, LONG_MAX), "3600000",
         "How often an HTTP endpoint is asked for the keys. A token with an unknown key makes the "

@@ -80,6 +80,7 @@ class Config:
     listeners: tuple[Listener, ...]
     node_id: int
     authorizer_class_name: str
+    groups_file: str | None
     delegation_token_secret_key: str | None = field(repr=False)
     delegation_token_max_lifetime_ms: int
     delegation_token_expiry_time_ms: int

@@ -58,6 +58,7 @@ def read_oauthbearer(reader: Reader, name: str) -> OAuthBearerSettings | None:
         value("clock.skew.seconds"),
         value("sub.claim.name"),
         value("scope.claim.name"),
+        reader.value("aclbroker.oauthbearer.groups.claim", name),
     )
     url = value("jwks.endpoint.url")
     if url is None:

@@ -59,7 +59,10 @@ class TokenSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TokenInformation:
-    """What is stored of a token; principals are written ``Type:name``."""
+    """What is stored of a token; principals are written ``Type:name``.
+
+    ``groups`` are those that the owner's access token named when the token was made.
+    """
 
     owner: str
     requester: str
@@ -67,6 +70,7 @@ class TokenInformation:
     issue_timestamp: int
     max_timestamp: int
     expiry_timestamp: int
+    groups: tuple[str, ...] = ()
 
     def has_expired(self, now: int) -> bool:
         """Tell whether the token is not valid any more."""
@@ -145,7 +149,8 @@ class DelegationTokens:
         identity = None
         if owner.startswith(_USER):
             expires_at = token.information.expiry_timestamp / 1000
-            identity = Identity(owner.removeprefix(_USER), expires_at, token_authenticated=True)
+            name, groups = owner.removeprefix(_USER), token.information.groups
+            identity = Identity(name, expires_at, token_authenticated=True, groups=groups)
         return ScramLogin(token.credentials[mechanism], identity)
 
     def tokens(self) -> list[DelegationToken]:
@@ -163,6 +168,7 @@ class DelegationTokens:
         renewers: Sequence[str],
         max_lifetime_ms: int,
         host: str = "",
+        groups: tuple[str, ...] = (),
     ) -> DelegationToken:
         """Make a token; a life time that is not positive is the longest one.
 
@@ -176,7 +182,7 @@ class DelegationTokens:
             max_timestamp = _later(now, lifetime)
             expiry = min(max_timestamp, _later(now, self._settings.expiry_time_ms))
             information = TokenInformation(
-                owner, requester, tuple(renewers), now, max_timestamp, expiry
+                owner, requester, tuple(renewers), now, max_timestamp, expiry, groups
             )
             token = self._token(new_cluster_id(), information)
             await self._put(token)
@@ -314,18 +320,28 @@ def _later(now: int, duration: int) -> int:
 
 
 def _to_json(information: TokenInformation) -> str:
-    return json.dumps(asdict(information))
+    fields = asdict(information)
+    if not information.groups:
+        # As versions wrote it, and read it, that knew of no groups.
+        del fields["groups"]
+    return json.dumps(fields)
 
 
 def _from_json(text: str) -> TokenInformation:
     fields = json.loads(text)
-    information = TokenInformation(**{**fields, "renewers": tuple(fields["renewers"])})
+    lists = {"renewers": tuple(fields["renewers"]), "groups": tuple(fields.get("groups", ()))}
+    information = TokenInformation(**{**fields, **lists})
     times = (
         information.issue_timestamp,
         information.max_timestamp,
         information.expiry_timestamp,
     )
-    principals = (information.owner, information.requester, *information.renewers)
+    principals = (
+        information.owner,
+        information.requester,
+        *information.renewers,
+        *information.groups,
+    )
     if {*map(type, times)} != {int} or {*map(type, principals)} != {str}:
         raise ValueError("not a token")
     return information

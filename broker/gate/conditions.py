@@ -247,7 +247,7 @@ def _topology_names(request: Any) -> Collection[str]:
 def is_for_another(request: Any, context: RequestContext) -> bool:
     """for another owner than oneself"""
     owner = token_owner(request)
-    return owner is not None and owner not in context.session.principals
+    return owner is not None and owner != context.session.principals[0]
 
 
 def token_owner(request: Any) -> str | None:

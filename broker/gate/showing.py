@@ -268,7 +268,7 @@ def _show_tokens(line: Tokens, response: Any, view: View) -> None:
     if owners is not None:
         asked = {_principal(owner) for owner in in_turns(owners)}
         tokens = [token for token in in_turns(tokens) if not asked.isdisjoint(_concerned(token))]
-    own = set(view.rights.context.session.principals)
+    own = {view.rights.context.session.principals[0]}
     others = [token for token in in_turns(tokens) if own.isdisjoint(_concerned(token))]
     seen = view.allowed(
         AclOperation.DESCRIBE,

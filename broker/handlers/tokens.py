@@ -69,7 +69,9 @@ def create(
     ]
     try:
         lifetime = request.max_lifetime_ms
-        token = wait(tokens.create(owner, requester, renewers, lifetime, session.host))
+        # What an access token says of its subject is known of nobody else.
+        groups = session.claimed if owner == requester else ()
+        token = wait(tokens.create(owner, requester, renewers, lifetime, session.host, groups))
     except TokenError as error:
         return refusal(error.code, 0)
     except NotStored:
@@ -98,7 +100,7 @@ def renew(
         rights,
         RenewDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.renew(request.hmac, session.principals, period, session.host),
+        lambda tokens: tokens.renew(request.hmac, session.principals[:1], period, session.host),
     )
 
 
@@ -112,7 +114,7 @@ def expire(
         rights,
         ExpireDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.expire(request.hmac, session.principals, period, session.host),
+        lambda tokens: tokens.expire(request.hmac, session.principals[:1], period, session.host),
     )
 
 
@@ -176,10 +178,10 @@ def describe(
 def _visible(rights: RequestRights, tokens: Sequence[DelegationToken]) -> list[DelegationToken]:
     """Return the tokens that the session may see.
 
-    It sees those that concern its principals, those on which it has DESCRIBE, and those of owners
-    on whom it has DESCRIBE_TOKENS.
+    It sees those that concern its first principal, those on which it has DESCRIBE, and those of
+    owners on whom it has DESCRIBE_TOKENS.
     """
-    principals = rights.context.session.principals
+    principals = rights.context.session.principals[:1]
     own = {token.token_id for token in in_turns(tokens) if token.information.concerns(principals)}
     others: Counter[str | None] = Counter(
         token.token_id for token in in_turns(tokens) if token.token_id not in own

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from aclbroker.broker.acl.groups import Groups
 from aclbroker.broker.auth.login import Login, MechanismFactory
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
 from aclbroker.broker.auth.sasl.access_token import TokenValidator
@@ -26,11 +27,12 @@ class LoginServices(NamedTuple):
     """What mechanisms need besides their settings.
 
     ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` must be
-    started before anybody logs in.
+    started before anybody logs in. ``groups`` returns the groups that there are now.
     """
 
     credentials: Credentials | None
     key_sources: KeySources
+    groups: Callable[[], Groups] = Groups
 
 
 def logins(config: Config, services: LoginServices) -> dict[str, Login]:
@@ -51,6 +53,7 @@ def _login(config: Config, listener: Listener, services: LoginServices) -> Login
             for name, settings in listener.mechanisms.items()
         },
         listener.max_reauth_ms,
+        services.groups,
     )
 
 

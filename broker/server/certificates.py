@@ -9,7 +9,6 @@ certificate must have the name and the hosts of the one in use, unless the setti
 from __future__ import annotations
 
 import asyncio
-import os
 import ssl
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -19,6 +18,7 @@ import structlog
 from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.config.reader import listener_prefix
+from aclbroker.broker.server.file_stamp import FileStamp, file_stamp
 
 if TYPE_CHECKING:
     from aclbroker.broker.auth.tls.context import ServerTls
@@ -27,8 +27,8 @@ log = structlog.get_logger()
 
 _LOOK_EVERY_SECONDS: Final = 5.0
 
-Stamp = tuple[tuple[int, ...] | None, ...]
-"""What shows that files have changed: time, size and place of each, None for one that is gone."""
+Stamp = tuple[FileStamp, ...]
+"""What shows that files have changed."""
 
 
 class _Loaded(NamedTuple):
@@ -111,15 +111,7 @@ def _replacement(before: _Loaded) -> _Loaded:
 
 
 def _stamp(settings: TlsSettings) -> Stamp:
-    return tuple(_file_stamp(path) for path in settings.files)
-
-
-def _file_stamp(path: str) -> tuple[int, ...] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev
+    return tuple(map(file_stamp, settings.files))
 
 
 def _described(tls: ServerTls) -> Sequence[str]:

@@ -176,6 +176,16 @@ class Connection(asyncio.Protocol):
         self._stopping = True
         self.abort()
 
+    def regroup(self) -> bool:
+        """Give the session the groups that its principals have now; tell whether they are others.
+
+        Requests that have begun go on with those of before.
+        """
+        changed = self._authentication.regroup()
+        if self._lasting_session is not None:
+            self._lasting_session = self._authentication.session
+        return changed
+
     # -- the work
 
     def _work(self) -> None:

@@ -19,6 +19,9 @@ class OpenConnection(Protocol):
     def give_way(self, why: str) -> None:
         """Close: there are too many, and of those not authenticated this is the oldest."""
 
+    def regroup(self) -> bool:
+        """Give the session its principals' groups of now; tell whether they are others."""
+
 
 class Registry(Protocol):
     """Keeps the connections of a listener."""

@@ -28,6 +28,7 @@ from aclbroker.broker.plugins import make_plugin
 from aclbroker.broker.server.descriptors import raise_limit
 from aclbroker.broker.server.garbage import Collector, objects_that_stay
 from aclbroker.broker.server.hangup import Hangup
+from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.readiness import Readiness
 from aclbroker.broker.server.reload import Reload
 from aclbroker.broker.server.server import Server
@@ -108,9 +109,14 @@ class _Loaded(NamedTuple):
     cluster_id: str
     catalog: Catalog
     kept: dict[str, str | int]
+    membership: Membership
 
 
 async def _load(config: Config, lines: LimitedLog, running: AsyncExitStack) -> _Loaded:
+    try:
+        membership = Membership(config.groups_file)
+    except ValueError as error:
+        raise StartError(str(error)) from error
     authorizer = _authorizer(config, lines)
     if authorizer is not None:
         await authorizer.start()
@@ -120,7 +126,9 @@ async def _load(config: Config, lines: LimitedLog, running: AsyncExitStack) -> _
     cluster_id = new_cluster_id() if store is None else await store.cluster_id()
     catalog = await _catalog(config, store)
     kept = await _kept(authorizer, store)
-    return _Loaded(authorizer, store, credentials, cluster_id, catalog, kept)
+    if config.groups_file is not None:
+        kept["groups"] = membership.groups().names
+    return _Loaded(authorizer, store, credentials, cluster_id, catalog, kept, membership)
 
 
 async def _store(
@@ -199,7 +207,7 @@ async def _serve_with(
 
     def renew() -> None:
         audit.reopen()
-        server.reload_certificates()
+        server.reload_files()
         reload.ask()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
@@ -247,6 +255,7 @@ async def _started(
             metrics,
             loaded.credentials,
             lines,
+            loaded.membership,
         )
         return audit, server, await server.start()
     except OSError as error:

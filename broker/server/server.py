@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import structlog
 
@@ -28,11 +28,15 @@ from aclbroker.broker.server.certificates import Certificates
 from aclbroker.broker.server.connection import Connection, Limits
 from aclbroker.broker.server.descriptors import room_for_connections
 from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
+from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
 
 log = structlog.get_logger()
+
+_REGROUPED_AT_ONCE: Final = 100
+"""How many sessions get other groups before other work has its turn."""
 
 
 class Server:
@@ -56,6 +60,7 @@ class Server:
         metrics: Metrics,
         credentials: Credentials | None,
         lines: LimitedLog,
+        membership: Membership,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -79,7 +84,9 @@ class Server:
         )
         self._accounts = Accounts(config.max_request_bytes_per_principal)
         self._key_sources = KeySources()
-        self._logins = logins(config, LoginServices(credentials, self._key_sources))
+        self._membership = membership
+        services = LoginServices(credentials, self._key_sources, membership.groups)
+        self._logins = logins(config, services)
         self._certificates = Certificates(config.listeners)
         self._metrics = metrics
         self._shown = shown_settings(config.properties)
@@ -119,6 +126,7 @@ class Server:
         self.stalls.start()
         self._tasks = [asyncio.create_task(bound.accept()) for bound in self._sockets]
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
+        self._tasks.append(asyncio.create_task(self._membership.watch(self._regroup)))
         return {
             bound.listener.name: f"[{bound.host}]:{bound.port}"
             if ":" in bound.host
@@ -131,9 +139,12 @@ class Server:
         """Whether no request is at work that could not be answered at once."""
         return not self._turns.unfinished
 
-    def reload_certificates(self) -> None:
-        """Read the key and trust stores of TLS listeners anew, for connections from now on."""
+    def reload_files(self) -> None:
+        """Read the key and trust stores of TLS listeners anew, for connections from now on, and
+        the groups of users, for sessions that are open as well.
+        """
         self._certificates.reload()
+        self._membership.reload()
 
     def use_plain_users(self, users: Mapping[str, Mapping[str, str]]) -> None:
         """Let other users of PLAIN log in from now on: passwords by name, by listener."""
@@ -166,6 +177,17 @@ class Server:
                 connection.abort()
             await self._quotas.all_closed()
         self.stalls.stop()
+
+    async def _regroup(self) -> int:
+        """Give all sessions the groups that there are now; return how many have others."""
+        changed = 0
+        for number, connection in enumerate(list(self._quotas.open), 1):
+            # Some may have closed while others had their turn.
+            if connection in self._quotas.open:
+                changed += connection.regroup()
+            if number % _REGROUPED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return changed
 
     def _had_turn(self, began: float, dispatched: tuple[Any, ...]) -> None:
         _, session, frame = dispatched

@@ -261,6 +261,10 @@ class TlsServer(asyncio.Protocol):
         else:
             self._above.give_way(why)
 
+    def regroup(self) -> bool:
+        """Give the session its principals' groups of now; tell whether they are others."""
+        return not self._shaking_hands and self._above.regroup()
+
     # -- what the protocol above calls
 
     def opened(self, connection: OpenConnection) -> None:

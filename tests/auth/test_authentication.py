@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from aclbroker.broker.acl.groups import Groups
 from aclbroker.broker.auth.authentication import Authentication
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
@@ -181,3 +182,47 @@ def test_a_session_that_does_not_end_never_begins_again(
     assert not authentication.may_expire
     assert not authentication.begins_again(OTHER)
     assert not authentication.is_expired
+
+
+class Bearer:
+    """A mechanism whose tokens are the name of the user and its groups, with blanks between."""
+
+    identity: Identity | None = None
+
+    def evaluate(self, token: bytes) -> bytes:
+        name, *groups = token.decode().split()
+        self.identity = Identity(name, groups=tuple(groups))
+        return b""
+
+
+def test_who_authenticates_again_with_other_groups_has_those_from_then_on(clock: Clock) -> None:
+    now = Groups([("staff", "User:alice")])
+    login = Login(
+        "SASL_PLAINTEXT",
+        "SASL_PLAINTEXT",
+        DefaultPrincipalBuilder(str, str),
+        {"PLAIN": Bearer},
+        {"PLAIN": 60_000},
+        lambda: now,
+    )
+    authentication = Authentication(login, "127.0.0.1", BEFORE_LOGIN, clock)
+    assert not authentication.regroup()
+    authentication.begin(None)
+    for groups, principals in [
+        (b" Group:a", ("User:alice", "Group:a", "Group:staff")),
+        (b" Group:b", ("User:alice", "Group:b", "Group:staff")),
+        (b"", ("User:alice", "Group:staff")),
+    ]:
+        assert authentication.is_at_work or authentication.begins_again(PLAIN)
+        authentication.receive(PLAIN)
+        request = SaslAuthenticateRequest(b"alice" + groups)
+        told = answer(authentication.receive(request_frame(36, 2, request)[4:]))
+        assert told.error_code == 0
+        assert authentication.session is not None
+        assert authentication.session.principals == principals
+        clock.now += 10
+    assert not authentication.regroup()
+    now = Groups()
+    assert authentication.regroup()
+    assert authentication.session is not None
+    assert authentication.session.principals == ("User:alice",)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aclbroker.broker.acl.groups import Groups
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import (
     AuthenticationContext,
@@ -100,3 +101,43 @@ def test_a_session_lasts_as_long_as_the_shorter_of_its_limits() -> None:
     assert way.lifetime_ms("GSSAPI", Identity("a", expires_at=1.0)) == 0
     assert way.lifetime_ms("PLAIN", Identity("a", expires_at=1.0)) == 0
     assert way.lifetime_ms("PLAIN", Identity("a", expires_at=1e12)) == 5_000
+
+
+GROUPS = Groups([("staff", "User:alice"), ("eu", "User:alice"), ("staff", "Role:dev")])
+
+
+def grouped(builder: PrincipalBuilder) -> Login:
+    return Login("EXTERNAL", "SASL_SSL", builder, groups=lambda: GROUPS)
+
+
+def test_a_session_has_the_groups_of_its_principals_and_those_of_its_token_behind_its_own() -> None:
+    identity = Identity("alice", groups=("Group:eu", "Group:claimed"))
+    session = grouped(DEFAULT).session("::1", mechanism="OAUTHBEARER", identity=identity)
+    assert session.principals == ("User:alice", "Group:claimed", "Group:eu", "Group:staff")
+    assert (session.own, session.claimed) == (("User:alice",), ("Group:eu", "Group:claimed"))
+    assert session.peer[0] == session.principals
+
+
+def test_principals_of_a_builder_of_ones_own_have_groups_too() -> None:
+    session = grouped(Builder(["User:bob", "Role:dev"])).session("::1", identity=Identity("bob"))
+    assert session.principals == ("User:bob", "Role:dev", "Group:staff")
+
+
+@pytest.mark.parametrize("name", ["Group:staff", "*", "alice\nGroup:staff"])
+def test_no_name_of_a_user_is_that_of_a_group(name: str) -> None:
+    session = grouped(DEFAULT).session("::1", mechanism="PLAIN", identity=Identity(name))
+    assert session.principals == (f"User:{name}",)
+
+
+def test_a_session_is_the_same_until_its_groups_change() -> None:
+    now = GROUPS
+    login = Login("EXTERNAL", "SASL_SSL", DEFAULT, groups=lambda: now)
+    identity = Identity("alice", groups=("Group:claimed",))
+    session = login.session("::1", mechanism="OAUTHBEARER", identity=identity)
+    assert login.regrouped(session) is session
+    now = Groups([("eu", "User:alice")])
+    after = login.regrouped(session)
+    assert after.principals == ("User:alice", "Group:claimed", "Group:eu")
+    assert after.peer == (after.principals, "::1")
+    now = GROUPS
+    assert login.regrouped(after) == session

@@ -89,7 +89,7 @@ def test_rules_that_name_nobody_are_warned_of(load_text: LoadText):
 
 def test_the_examples_of_the_documentation_do_what_it_says(load_text: LoadText):
     page = (Path(__file__).parents[2] / "docs" / "principals.md").read_text()
-    examples = re.findall(r"```properties\n(.*?)```", page, re.DOTALL)
+    examples = re.findall(r"```properties\n(.*?rules=.*?)```", page, re.DOTALL)
     assert len(examples) == 2
     [listener] = load_text(*SASL, *examples).listeners
     assert listener.ssl_principal_mapping_rules is not None

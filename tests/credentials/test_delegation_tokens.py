@@ -378,3 +378,24 @@ async def test_a_store_whose_secret_is_none_is_refused():
     with pytest.raises(StoreError, match=r"scram\.salts") as refused:
         await load_credentials(store, None, 1_000)
     assert "sesame" not in str(refused.value)
+
+
+async def test_a_token_has_the_groups_of_its_owners_access_token_after_a_restart_too(
+    tokens, store, clock
+):
+    groups = ("Group:eu", "Group:staff")
+    token = await tokens.create("User:alice", "User:alice", [], -1, "", groups)
+    other = await created(tokens)
+    await tokens.renew(token.hmac, ALICE, -1)
+    again = await load_tokens(store, SETTINGS, SECRET, clock)
+    for each in (tokens, again):
+        identity = each.look_up(SHA_256, token.token_id).identity
+        assert identity is not None
+        assert (identity.name, identity.groups) == ("alice", groups)
+        without = each.look_up(SHA_256, other.token_id).identity
+        assert without is not None
+        assert without.groups == ()
+    # Versions that know of no groups can read those without.
+    kept = await store.load_records(KIND)
+    assert "groups" in kept[token.token_id]
+    assert "groups" not in kept[other.token_id]

@@ -141,6 +141,9 @@ class Stranger:
     def give_way(self, why: str) -> None:
         self.told.append(why)
 
+    def regroup(self) -> bool:
+        return False
+
 
 async def test_without_descriptors_the_oldest_stranger_goes_and_the_next_is_accepted() -> None:
     """The system's refusal is made up: elsewhere room is made before it comes to that."""

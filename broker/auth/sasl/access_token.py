@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, NoReturn, Protocol
 
+from aclbroker.broker.auth.sasl.groups_claim import InvalidGroups, claimed_groups
 from aclbroker.broker.auth.sasl.jwks import SIGNATURE_ALGORITHMS, KeySet
 from aclbroker.broker.auth.sasl.mechanism import Identity
 
@@ -31,13 +32,17 @@ class InvalidToken(Exception):
 
 
 class TokenRules(NamedTuple):
-    """What a token must say besides being signed; the settings `sasl.oauthbearer.*` of Kafka."""
+    """What a token must say besides being signed; the settings `sasl.oauthbearer.*` of Kafka.
+
+    ``groups_claim_name`` is the claim with the groups of the subject, None for none.
+    """
 
     expected_issuer: str | None = None
     expected_audiences: frozenset[str] = frozenset()
     clock_skew_seconds: int = 30
     sub_claim_name: str = "sub"
     scope_claim_name: str = "scope"
+    groups_claim_name: str | None = None
 
 
 class KeySource(Protocol):
@@ -61,7 +66,7 @@ class TokenValidator:
         self._clock = clock
 
     def validate(self, token: str) -> Identity:
-        """Return the token's subject, expiry and claims; raises `InvalidToken`."""
+        """Return the token's subject, expiry, claims and groups; raises `InvalidToken`."""
         claims = self._verified_claims(token)
         _check_registered_types(claims)
         expires_at = _check_times(claims, int(self._clock()), self._rules.clock_skew_seconds)
@@ -69,7 +74,11 @@ class TokenValidator:
         _check_audience(claims, self._rules.expected_audiences)
         _check_scopes(claims.get(self._rules.scope_claim_name))
         name = _subject(claims, self._rules.sub_claim_name)
-        return Identity(name, float(expires_at), claims=MappingProxyType(claims))
+        try:
+            groups = claimed_groups(claims, self._rules.groups_claim_name)
+        except InvalidGroups as error:
+            raise InvalidToken(str(error)) from None
+        return Identity(name, float(expires_at), claims=MappingProxyType(claims), groups=groups)
 
     def _verified_claims(self, token: str) -> dict[str, Any]:
         """Return the claims of a signed JWS in compact serialization (RFC 7515 section 7.1).

@@ -42,12 +42,15 @@ class Identity(NamedTuple):
     ``name`` is the authorization id: the user of PLAIN and SCRAM, Kerberos' ``primary/host@REALM``,
     the subject of a JWT. ``expires_at`` is when its credential expires, in seconds since the epoch.
     ``claims`` are those of a JWT. ``token_authenticated`` tells that it was a delegation token.
+    ``groups`` are the principals of the groups that a JWT names, or named when somebody who had it
+    asked for the delegation token.
     """
 
     name: str
     expires_at: float | None = None
     token_authenticated: bool = False
     claims: Mapping[str, Any] = MappingProxyType({})
+    groups: tuple[str, ...] = ()
 
 
 class Mechanism(Protocol):
