@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL
@@ -26,13 +26,19 @@ MOST_BYTES: Final = 33_554_432
 LONGEST_MEMBER: Final = 1_024
 """How many characters a member's principal may have; names of certificates have fewer."""
 
+_BETWEEN_PAUSES: Final = 200
+"""How many members are read in a millisecond or so."""
+
 
 class GroupsError(YamlError):
     """A file that is no groups file; the message names file, line, column and what is wrong."""
 
 
-def read_groups(path: str) -> Groups:
-    """Read a groups file. Raises GroupsError for what is none, OSError if it cannot be read."""
+def read_groups(path: str, pause: Callable[[], None] | None = None) -> Groups:
+    """Read a groups file, and call ``pause`` after every millisecond or so of that.
+
+    Raises GroupsError for what is no groups file, OSError if it cannot be read.
+    """
     # Others than regular files may have no end, or none in sight.
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise GroupsError(f"{path}: not a regular file")
@@ -40,18 +46,30 @@ def read_groups(path: str) -> Groups:
         text = file.read(MOST_BYTES + 1)
     if len(text) > MOST_BYTES:
         raise GroupsError(f"{path}: more than {MOST_BYTES:,} bytes, which is the limit")
-    return parse_groups(text, path)
+    return parse_groups(text, path, pause)
 
 
-def parse_groups(text: str | bytes, source: str = "groups") -> Groups:
+def parse_groups(
+    text: str | bytes, source: str = "groups", pause: Callable[[], None] | None = None
+) -> Groups:
     """Return the groups of a text. Raises GroupsError, which names ``source`` as the file."""
     reader = _GroupsReader(text, source, "groups file", GroupsError)
+    memberships = reader.memberships()
     try:
-        return Groups(reader.memberships())
+        return Groups(memberships if pause is None else _with_pauses(memberships, pause))
     except GroupsError:
         raise
     except ValueError as error:
         reader.fail(str(error), reader.member_at)
+
+
+def _with_pauses(
+    memberships: Iterable[tuple[str, str]], pause: Callable[[], None]
+) -> Iterator[tuple[str, str]]:
+    for number, membership in enumerate(memberships, 1):
+        yield membership
+        if number % _BETWEEN_PAUSES == 0:
+            pause()
 
 
 class _GroupsReader(YamlReader):

@@ -7,6 +7,7 @@ system nor a large file delays anybody.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -67,7 +68,7 @@ class Membership:
         self._stamp = await asyncio.to_thread(file_stamp, path)
         before = self._groups
         try:
-            self._groups, self._stamp = await asyncio.to_thread(_read, path)
+            self._groups, self._stamp = await asyncio.to_thread(_read, path, _let_others_work)
         except ValueError as error:
             log.error(_NOT_RELOADED, reason=str(error))
             return
@@ -85,11 +86,16 @@ class Membership:
         await asyncio.to_thread(before.forget)
 
 
-def _read(path: str) -> tuple[Groups, FileStamp]:
+def _let_others_work() -> None:
+    # Of its own accord a thread lets another go on only after five milliseconds.
+    time.sleep(0.0005)
+
+
+def _read(path: str, pause: Callable[[], None] | None = None) -> tuple[Groups, FileStamp]:
     # The stamp is taken first, so that a change while the file is read is noticed later.
     stamp = file_stamp(path)
     try:
-        return read_groups(path), stamp
+        return read_groups(path, pause), stamp
     except GroupsError as error:
         raise ValueError(f"{SETTING}: {error}") from None
     except OSError as error:
