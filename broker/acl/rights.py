@@ -17,7 +17,7 @@ from aclbroker.broker.acl.permissions import Permissions, Principals
 
 _MOST_PEERS: Final = 10_000
 _MOST_PRINCIPALS: Final = 500_000
-"""How many principals those may have together: each takes up to 100 bytes with each peer."""
+"""How many principals those may have together, counted anew whenever one is found again."""
 
 _MOST_ANSWERS: Final = 100_000
 """How many answers there is room for; one on a name of many characters takes more of it."""
@@ -128,7 +128,9 @@ class RightsByPeer(dict[Peer, PeerRights]):
         super().__init__()
         self._principals = principals
         self._lengths = lengths
-        self._peers: dict[str, set[Peer]] = {}  # the remembered peers with that principal
+        # The remembered peers with that principal, some of them twice. No sets: to hash a peer
+        # takes as long as it has principals, and would be done for each of these.
+        self._peers: dict[str, list[Peer]] = {}
         self._room = _MOST_ANSWERS
         self._room_for_principals = _MOST_PRINCIPALS
 
@@ -140,7 +142,7 @@ class RightsByPeer(dict[Peer, PeerRights]):
             self._principals.matching(*peer), self._lengths, self._remembered
         )
         for principal in peer[0]:
-            self._peers.setdefault(principal, set()).add(peer)
+            self._peers.setdefault(principal, []).append(peer)
         return rights
 
     def _remembered(self, size: int) -> None:

@@ -454,6 +454,16 @@ def test_of_long_names_fewer_are_remembered():
     assert found[0] < 40 << 20
 
 
+def test_of_peers_with_many_principals_fewer_are_remembered():
+    core = authorizer(allow("Group:0"))
+    groups = tuple(f"Group:{number}" for number in range(1_000))
+    with kept() as found:
+        for number in range(2_000):
+            who = Session((f"User:{number}", *groups), "192.0.2.1", "SASL_SSL")
+            assert allowed(core, who=who)
+    assert found[0] < 20 << 20
+
+
 def test_nothing_is_kept_of_decisions_that_are_forgotten():
     core = authorizer(allow(name="name", pattern_type=PREFIXED))
     names = [f"name-{number}" for number in range(10_000)]

@@ -15,6 +15,7 @@ import pytest
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.conftest import StartBroker
@@ -258,9 +259,17 @@ def test_a_delegation_token_is_its_owners_and_nobodys_who_is_in_a_group_with_the
     mismatch = ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
     assert (renew(bob, token).error_code, expire(bob, token).error_code) == (mismatch, mismatch)
     assert (ids(alice), ids(bob)) == ({token.token_id}, set())
-    # A group is another owner than its member, and no renewer.
+    # A group is no renewer, and another owner than its members.
     refused = create(alice, "staff", renewer_type="Group")
     assert refused.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
+    of_staff = CreateDelegationTokenRequest("Group", "staff", [], -1)
+    refused = alice.ask(ApiKey.CREATE_DELEGATION_TOKEN, 3, of_staff)
+    assert refused.error_code == ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    admin = grouped.client("admin")
+    staffs = admin.ask(ApiKey.CREATE_DELEGATION_TOKEN, 3, of_staff)
+    assert staffs.error_code == 0
+    assert (renew(bob, staffs).error_code, expire(bob, staffs).error_code) == (mismatch, mismatch)
+    assert (ids(alice), ids(bob)) == ({token.token_id}, set())
     assert expire(alice, token).error_code == 0
 
 
