@@ -325,3 +325,11 @@ def test_authorized_operations_are_those_of_the_groups_too(grouped: Grouped) -> 
     asked = MetadataRequest(ORDERS.topics, include_topic_authorized_operations=True)
     [topic] = alice.ask(ApiKey.METADATA, 12, asked).topics
     assert topic.topic_authorized_operations == 1 << 3 | 1 << 8
+
+
+def test_all_of_many_sessions_have_their_new_groups(grouped: Grouped) -> None:
+    grouped.start(STAFF)
+    grouped.allow(topic_read("orders", "Group:staff"))
+    clients = [grouped.client("bob") for _ in range(250)]
+    assert grouped.renew({})["sessions_changed"] == 250
+    assert {code(each) for each in clients} == {DENIED}
