@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
@@ -17,7 +18,9 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.groups import LONGEST_NAME, MOST_GROUPS, Groups, invalid_group
 
 ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"
-STAFF = Groups([("staff", ALICE), ("staff", BOB), ("eu", ALICE), ("staff", ALICE)])
+STAFF = Groups(
+    [("staff", ALICE), ("staff", ALICE), ("staff", BOB), ("eu", ALICE), ("staff", ALICE)]
+)
 
 
 def test_a_principal_is_in_the_groups_that_name_it_and_nobody_else_is() -> None:
@@ -37,6 +40,9 @@ def test_a_session_has_its_own_principals_first_and_each_group_once() -> None:
     claimed = ("Group:staff", "Group:a")
     found = STAFF.principals(("User:z", ALICE), claimed)
     assert found == ("User:z", ALICE, "Group:a", "Group:eu", "Group:staff")
+    session = Session(found, "::1", "SASL_SSL", own=("User:z", ALICE), claimed=claimed)
+    assert (session.own, session.peer) == (("User:z", ALICE), (found, "::1"))
+    assert Session(found, "::1", "SASL_SSL").own == found
     # What a builder of the user's own has named stays where it is.
     assert STAFF.principals((BOB, "Group:staff"), claimed) == (BOB, "Group:staff", "Group:a")
 
