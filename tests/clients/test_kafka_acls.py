@@ -125,6 +125,20 @@ def test_acls_that_the_script_added_are_listed_after_a_restart(broker: Broker) -
     assert (added.status, listed.status) == (0, 0)
 
 
+def test_groups_are_named_as_users_are(broker: Broker, acl_commands: Commands) -> None:
+    added, listed = (
+        acl_commands.run("--bootstrap-server", broker.listeners["PLAINTEXT"], *command.split())
+        for command in (
+            "--add --allow-principal Group:staff --operation Read --topic orders",
+            "--list --principal Group:staff",
+        )
+    )
+    assert (added.status, listed.status) == (0, 0)
+    acl = "(principal=Group:staff, host=*, operation=READ, permissionType=ALLOW)"
+    assert acl in added.out
+    assert acl in listed.out
+
+
 def test_a_removal_is_asked_about_in_the_terminal_and_then_done(
     broker: Broker, acl_commands: Commands
 ) -> None:
