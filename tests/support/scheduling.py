@@ -50,6 +50,7 @@ FIRST = (
     "tests/stores/test_flips.py",
     "tests/server/test_store.py",
     "tests/server/test_certificate_reload.py",
+    "tests/server/test_groups.py",
     "tests/server/test_tls.py",
     "tests/auth",
 )
