@@ -1,5 +1,7 @@
-"""A client of any Kafka-compatible broker, for the conformance suite and the command line.
+"""A client of any Kafka-compatible cluster, for the conformance suite and the command line.
 
-`blocking` sends requests on one connection. `command_config` reads from a Kafka client's properties
-file how a user reaches the broker and logs in.
+`blocking` sends requests on one connection. `settings` reads a Kafka client's properties file,
+which says how a user reaches the cluster; `session` connects by them, `sasl` logs in, and `acls`
+asks. What goes wrong has the words of `errors`. `command_config` is the conformance suite's reader
+of such a file, with two users.
 """

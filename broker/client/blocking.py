@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import struct
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.primitives import ProtocolError
 from aclbroker.protocol.wire import decode_response, request_frame
+
+if TYPE_CHECKING:
+    import ssl
 
 _LENGTH: Final = struct.Struct(">i")
 _LARGEST_ANSWER: Final = 64 * 1024 * 1024

@@ -42,11 +42,13 @@ def display_name(name: str) -> str:
     return repr(name) if _PLAIN_NAME.fullmatch(name) else "(not the name of a setting)"
 
 
-def read_properties(path: str) -> tuple[dict[str, Setting], list[str]]:
+def read_properties(
+    path: str, *, may_be_empty: bool = False
+) -> tuple[dict[str, Setting], list[str]]:
     """The settings of the file and warnings about it.
 
-    Raises ConfigError if the file cannot be read, is no text, has no setting, or holds an escape
-    that is none.
+    Raises ConfigError if the file cannot be read, is no text, has no setting (unless it may be
+    empty), or holds an escape that is none.
     """
     try:
         text = Path(path).read_bytes().decode("iso-8859-1")
@@ -69,7 +71,7 @@ def read_properties(path: str) -> tuple[dict[str, Setting], list[str]]:
                 "ISO-8859-1, as Java does; write other characters as \\uXXXX"
             )
         settings[item.key] = Setting(item.key, trimmed(item.value, origin, item.key), origin)
-    if not settings:
+    if not settings and not may_be_empty:
         raise ConfigError((f"{path}: is empty; allowed: a file with a setting, such as listeners",))
     return settings, warnings
 

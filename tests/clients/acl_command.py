@@ -3,8 +3,9 @@
 import os
 import pty
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.clients.drivers import LineProcess
 from tests.support.accounts import PASSWORDS
@@ -37,6 +38,11 @@ class Commands:
         answer = self._loop.ask("\t".join([tool, *arguments]))
         return Printed(answer["out"], answer["status"])
 
+    def run_whole(self, *arguments: str, tool: str = MAIN_CLASS) -> dict[str, Any]:
+        """Run one command; return its `status` and what it printed as `out` and `err`."""
+        answer: dict[str, Any] = self._loop.ask("\t".join([tool, *arguments]))
+        return answer
+
     def close(self) -> None:
         """End the JVM."""
         self._loop.close()
@@ -60,11 +66,11 @@ def run_script(*arguments: str) -> Printed:
     return Printed(done.stdout, done.returncode)
 
 
-def run_in_terminal(answer: str, *arguments: str) -> Printed:
-    """Run kafka-acls.sh in a terminal on which the user types `answer` and Enter."""
+def run_in_terminal(answer: str, *arguments: str, command: Sequence[str] = ()) -> Printed:
+    """Run kafka-acls.sh, or another command, in a terminal on which the user types `answer`."""
     terminal, end_of_command = pty.openpty()
     with subprocess.Popen(
-        script_command(*arguments),
+        [*command, *arguments] if command else script_command(*arguments),
         stdin=end_of_command,
         stdout=end_of_command,
         stderr=end_of_command,

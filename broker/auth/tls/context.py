@@ -51,7 +51,7 @@ class ServerTls:
 def server_tls(settings: TlsSettings) -> ServerTls:
     """Read the stores and make a context; raises `TlsError`."""
     offered = ciphers.offer(settings.enabled_protocols, settings.cipher_suites)
-    entries = _own_entries(settings)
+    entries = own_entries(settings)
     trusted = key_stores.read_trust_store(settings)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
@@ -60,12 +60,13 @@ def server_tls(settings: TlsSettings) -> ServerTls:
     ciphers.apply(offered, context)
     _verify_clients(context, settings.client_auth, trusted)
     for entry in entries:
-        _load_entry(context, entry, settings)
+        load_entry(context, entry, settings)
     certificates = tuple(entry.chain[0] for entry in entries)
     return ServerTls(context, certificates, (*_left_out(offered), *_not_valid(certificates)))
 
 
-def _own_entries(settings: TlsSettings) -> list[KeyEntry]:
+def own_entries(settings: TlsSettings) -> list[KeyEntry]:
+    """Return the private keys to show, with their chains; raises `TlsError`."""
     setting = key_stores.key_store_setting(settings)
     entries = served(key_stores.read_key_store(settings).keys)
     if not entries:
@@ -96,7 +97,8 @@ def _verify_clients(
     context.load_verify_locations(cadata=encoded)
 
 
-def _load_entry(context: ssl.SSLContext, entry: KeyEntry, settings: TlsSettings) -> None:
+def load_entry(context: ssl.SSLContext, entry: KeyEntry, settings: TlsSettings) -> None:
+    """Have a context show a private key and its chain; raises `TlsError`."""
     # Python reads keys from files only; the key in such a file is encrypted.
     password = secrets.token_hex(_PASSWORD_BYTES)
     key = entry.key.private_bytes(

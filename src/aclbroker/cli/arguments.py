@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import metadata
 
+from aclbroker.cli.acls.command import AclsCommand
+from aclbroker.cli.acls.options import add_acls
 from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
 from aclbroker.cli.store import StoreCommand, add_store, store_command
 
-Command = AuditCommand | ConformanceCommand | ScramCommand | StoreCommand
+Command = AclsCommand | AuditCommand | ConformanceCommand | ScramCommand | StoreCommand
 """A command that runs and ends, unlike the server."""
 
 
@@ -31,6 +33,9 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     allowed, if the arguments are wrong.
     """
     words = sys.argv[1:] if arguments is None else arguments
+    if words[:1] == ["acls"]:
+        # It has the options of Kafka's tool, and that tool's way to read them.
+        return AclsCommand(words[1:])
     parser = command_parser(words)
     options, rest = parser.parse_known_args(words)
     if rest:
@@ -75,6 +80,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         default=[],
         help="a setting that wins over the file; may be given several times",
     )
+    add_acls(commands)
     add_scram(commands)
     add_store(commands)
     add_conformance(commands)

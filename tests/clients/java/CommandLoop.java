@@ -16,45 +16,58 @@ public final class CommandLoop {
     private CommandLoop() {
     }
 
-    /** Stands in for the end of the process. */
+    /** Stands in for the end of the process: what a tool does after it has no effect. */
     private static final class Exited extends RuntimeException {
         private static final long serialVersionUID = 1L;
         private final int status;
+        private final String out;
+        private final String err;
 
         Exited(int status) {
             this.status = status;
+            this.out = OUT.toString(StandardCharsets.UTF_8);
+            this.err = ERR.toString(StandardCharsets.UTF_8);
         }
     }
 
+    private static final ByteArrayOutputStream OUT = new ByteArrayOutputStream();
+    private static final ByteArrayOutputStream ERR = new ByteArrayOutputStream();
+    private static Exited exited;
+
     public static void main(String[] args) throws Exception {
         Exit.setExitProcedure((status, message) -> {
-            throw new Exited(status);
+            // A tool may catch this, print that, and exit once more.
+            if (exited == null) {
+                exited = new Exited(status);
+            }
+            throw exited;
         });
         PrintStream answers = System.out;
         BufferedReader commands =
             new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String command; (command = commands.readLine()) != null; ) {
-            String[] words = command.split("\t");
+            String[] words = command.split("\t", -1);
             answers.println(run(words[0], Arrays.copyOfRange(words, 1, words.length)));
         }
     }
 
     private static String run(String tool, String[] args) throws Exception {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        ByteArrayOutputStream err = new ByteArrayOutputStream();
-        System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
-        System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
-        int status = 0;
+        exited = null;
+        OUT.reset();
+        ERR.reset();
+        System.setOut(new PrintStream(OUT, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(ERR, true, StandardCharsets.UTF_8));
+        Exited end;
         try {
             Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) args);
+            end = new Exited(0);
         } catch (InvocationTargetException e) {
             if (!(e.getCause() instanceof Exited)) {
                 throw e;
             }
-            status = ((Exited) e.getCause()).status;
+            end = exited;
         }
-        return String.format("{\"status\":%d,\"out\":%s,\"err\":%s}", status,
-            Json.string(out.toString(StandardCharsets.UTF_8)),
-            Json.string(err.toString(StandardCharsets.UTF_8)));
+        return String.format("{\"status\":%d,\"out\":%s,\"err\":%s}", end.status,
+            Json.string(end.out), Json.string(end.err));
     }
 }

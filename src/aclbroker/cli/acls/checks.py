@@ -1,0 +1,65 @@
+"""Which options of kafka-acls.sh go together, in the order in which Kafka's tool looks."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aclbroker.cli.acls.options import Options, UsageError
+
+_ACTIONS: Final = ("add", "remove", "list")
+_EXCLUDED: Final = (
+    (
+        "list",
+        (
+            "producer",
+            "consumer",
+            "allow-host",
+            "allow-principal",
+            "deny-host",
+            "deny-principal",
+        ),
+    ),
+    ("producer", ("operation", "deny-principal", "deny-host")),
+    ("consumer", ("operation", "deny-principal", "deny-host")),
+)
+"""Options, and what must not stand beside them."""
+
+
+def check(options: Options) -> str:
+    """Return which of add, remove and list is asked for; raises `UsageError`."""
+    _check_addresses(options)
+    actions = [each for each in _ACTIONS if each in options]
+    if len(actions) != 1:
+        raise UsageError("Command must include exactly one action: --list, --add, --remove. ")
+    for used, others in _EXCLUDED:
+        for other in others:
+            if used in options and other in options:
+                raise UsageError(f'Option "[{used}]" can\'t be used with option "[{other}]"')
+    if "principal" in options and "list" not in options:
+        raise UsageError("The --principal option is only available if --list is set")
+    _check_roles(options)
+    return actions[0]
+
+
+def _check_addresses(options: Options) -> None:
+    given = ("bootstrap-server" in options) + ("bootstrap-controller" in options)
+    if given != 1:
+        which = "Only one" if given else "One"
+        raise UsageError(
+            f"{which} of --bootstrap-server or --bootstrap-controller must be specified"
+        )
+
+
+def _check_roles(options: Options) -> None:
+    produces, consumes = "producer" in options, "consumer" in options
+    if produces and "topic" not in options:
+        raise UsageError("With --producer you must specify a --topic")
+    if "idempotent" in options and not produces:
+        raise UsageError("The --idempotent option is only available if --producer is set")
+    lacks = "topic" not in options or "group" not in options
+    others = "cluster" in options or "transactional-id" in options
+    if consumes and (lacks or (others and not produces)):
+        raise UsageError(
+            "With --consumer you must specify a --topic and a --group and no --cluster or "
+            "--transactional-id option should be specified."
+        )

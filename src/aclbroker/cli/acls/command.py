@@ -1,0 +1,214 @@
+"""Adds, removes and lists ACLs, and prints what kafka-acls.sh prints.
+
+Errors of the cluster stand on standard output, as there, in one line with the class of Kafka's
+client; its stack trace is left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from aclbroker.cli.acls.options import OPTIONS, Options, UsageError, parse
+
+if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.broker.client.session import Session
+    from aclbroker.cli.acls.wanted import Entry, ResourceFilter
+
+_PURPOSE = "This tool helps to manage acls on kafka."
+
+
+@dataclass(frozen=True, slots=True)
+class AclsCommand:
+    """One command line of `aclbroker acls`: the words behind that."""
+
+    words: Sequence[str]
+
+    def run(self) -> int:
+        """Run it; return 0, or 1 if the options are wrong, after help, and if it failed."""
+        try:
+            options = parse(self.words)
+            if not self.words or "help" in options:
+                raise UsageError(_PURPOSE)
+            if "version" in options:
+                return _print_version()
+            from aclbroker.cli.acls.checks import check
+
+            return _run(check(options), options)
+        except UsageError as error:
+            sys.stderr.write(f"{error}\n{usage()}")
+            return 1
+
+
+def _run(action: str, options: Options) -> int:
+    from aclbroker.broker.client.errors import ClientConfigError, ClientError
+
+    try:
+        do = _ACTIONS[action](options)
+        with _session(options) as session:
+            do(session)
+    except ClientConfigError as error:
+        return _failed("Failed to create new KafkaAdminClient", *error.problems)
+    except ClientError as error:
+        return _failed(f"{error.java_name}: {error}")
+    except ValueError as error:
+        return _failed(str(error))
+    return 0
+
+
+def _session(options: Options) -> Session:
+    from aclbroker.broker.client.session import open_controller_session, open_session
+    from aclbroker.broker.client.settings import read_addresses, read_settings
+
+    file = options.one("command-config")
+    if file is not None:
+        _check_readable(file)
+    elif "command-config" in options:
+        _print("Did not load any properties since the property file is not specified")
+    by_broker = "bootstrap-server" in options
+    name = "bootstrap.servers" if by_broker else "bootstrap.controllers"
+    addresses = options.one("bootstrap-server" if by_broker else "bootstrap-controller") or ""
+    if not addresses.replace(",", " ").strip():
+        raise ValueError(f"Configuration '{name}' values must not be empty.")
+    settings = read_settings(file)
+    for warning in settings.warnings:
+        sys.stderr.write(f"aclbroker: {warning}\n")
+    opened = open_session if by_broker else open_controller_session
+    return opened(read_addresses(addresses, name), settings)
+
+
+def _check_readable(file: str) -> None:
+    """Raise ValueError with the path of a file that cannot be read, which is all Kafka's says."""
+    try:
+        with open(file, "rb"):
+            return
+    except OSError as error:
+        raise ValueError(f"{file}\n{error.strerror}") from None
+
+
+class _Add:
+    def __init__(self, options: Options) -> None:
+        from aclbroker.cli.acls.wanted import to_add
+
+        self._wanted = to_add(options)
+
+    def __call__(self, session: Session) -> None:
+        from aclbroker.broker.client.acls import create_acls, describe_acls
+        from aclbroker.cli.acls.texts import binding_text, lines_of, pattern_text
+
+        for resource, entries in self._wanted.items():
+            there = set(describe_acls(session, resource.filter()))
+            acls = [resource.binding(entry) for entry in entries]
+            for acl in acls:
+                if acl in there:
+                    _print(f"Acl {binding_text(acl)} already exists.")
+            missing = [acl for acl in acls if acl not in there]
+            if missing:
+                lines = lines_of(acl[3:] for acl in missing)
+                _print(f"Adding ACLs for resource `{pattern_text(*resource)}`: \n {lines}\n")
+                create_acls(session, missing)
+
+
+class _Remove:
+    def __init__(self, options: Options) -> None:
+        from aclbroker.cli.acls.wanted import to_remove
+
+        self._wanted = to_remove(options)
+        self._asks = "force" not in options
+
+    def __call__(self, session: Session) -> None:
+        from aclbroker.broker.client.acls import delete_acls
+
+        for resource, entries in self._wanted.items():
+            if self._asks and not _confirmed(_question(resource, entries)):
+                continue
+            if entries:
+                delete_acls(session, [resource.filter(entry) for entry in entries])
+            else:
+                delete_acls(session, [resource.filter()])
+
+
+def _question(resource: ResourceFilter, entries: Iterable[Entry]) -> str:
+    from aclbroker.cli.acls.texts import lines_of, pattern_text
+
+    lines = lines_of(entries)
+    pattern = f"resource filter `{pattern_text(*resource)}`? (y/n)"
+    if not lines:
+        return f"Are you sure you want to delete all ACLs for {pattern}"
+    return f"Are you sure you want to remove ACLs: \n {lines}\n from {pattern}"
+
+
+def _confirmed(question: str) -> bool:
+    _print(question)
+    sys.stdout.flush()
+    answer = sys.stdin.readline()
+    if not answer:
+        raise ValueError("nobody answers on standard input; --force does not ask")
+    return answer.rstrip("\r\n").lower() == "y"
+
+
+class _List:
+    def __init__(self, options: Options) -> None:
+        from aclbroker.cli.acls.wanted import to_list
+
+        self._resources, self._principals = to_list(options)
+
+    def __call__(self, session: Session) -> None:
+        from aclbroker.broker.client.acls import EVERYTHING, describe_acls
+
+        filters = [each.filter() for each in self._resources] or [EVERYTHING]
+        found = sorted({acl for each in filters for acl in describe_acls(session, each)})
+        if not self._principals:
+            _print_acls(found)
+        for principal in self._principals:
+            _print(f"ACLs for principal `{principal}`")
+            _print_acls(acl for acl in found if acl.principal == principal)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Session], None]]]] = {
+    "add": _Add,
+    "remove": _Remove,
+    "list": _List,
+}
+"""What takes from options what is to be done, and then does it."""
+
+
+def _print_acls(acls: Iterable[AclBinding]) -> None:
+    """Print ACLs, which are sorted, those of one pattern together."""
+    from aclbroker.cli.acls.texts import lines_of, pattern_text
+
+    for pattern, theirs in groupby(acls, key=lambda acl: acl[:3]):
+        lines = lines_of(acl[3:] for acl in theirs)
+        _print(f"Current ACLs for resource `{pattern_text(*pattern)}`:\n{lines}\n")
+
+
+def usage() -> str:
+    """Return what --help prints, which comes after every message about wrong options."""
+    lines = ["usage: aclbroker acls --bootstrap-server HOST:PORT (--list | --add | --remove) ...\n"]
+    for each in OPTIONS:
+        value = f" {each.value}" if each.value else ""
+        if each.value_is_optional:
+            value = f" [{each.value}]"
+        lines.append(f"  --{each.name}{value}\n        {each.meaning}\n")
+    return "".join(lines)
+
+
+def _print_version() -> int:
+    from importlib import metadata
+
+    _print(metadata.version("aclbroker"))
+    return 0
+
+
+def _failed(reason: str, *details: str) -> int:
+    _print(f"Error while executing ACL command: {reason}", *details)
+    return 1
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
