@@ -50,6 +50,11 @@ class Session:
         """Close the connection."""
         self._client.close()
 
+    @property
+    def own_host(self) -> str:
+        """The address of this end, which is what the broker sees if nothing rewrites it."""
+        return str(self._client.socket.getsockname()[0])
+
     def version(self, key: ApiKey) -> int:
         """Return the version at which requests of a key are sent."""
         if self._offered is None:

@@ -6,7 +6,7 @@ tab, else from the cache of kinit. What else that module could ask, it would ask
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -87,8 +87,8 @@ def _credentials(gssapi: Any, options: Mapping[str, str]) -> Any:
     if _is_true(options, "useKeyTab"):
         keytab = options.get("keyTab", "").removeprefix("file:").removeprefix("FILE:")
         store = {"client_keytab": f"FILE:{keytab}"} if keytab else {}
-        # Tickets of a key tab are this process's own: those of kinit stay as they are.
-        store["ccache"] = f"MEMORY:aclbroker-{os.getpid()}"
+        # Tickets of a key tab are this login's own: those of kinit stay as they are.
+        store["ccache"] = f"MEMORY:aclbroker-{secrets.token_hex(8)}"
         return gssapi.Credentials(usage="initiate", name=name, store=store)
     cache = options.get("ticketCache", "").removeprefix("file:").removeprefix("FILE:")
     return gssapi.Credentials(

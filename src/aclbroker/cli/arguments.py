@@ -11,10 +11,13 @@ from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.cli.acls.options import add_acls
 from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
+from aclbroker.cli.policy.command import PolicyCommand, add_policy, policy_command
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
 from aclbroker.cli.store import StoreCommand, add_store, store_command
 
-Command = AclsCommand | AuditCommand | ConformanceCommand | ScramCommand | StoreCommand
+Command = (
+    AclsCommand | AuditCommand | ConformanceCommand | PolicyCommand | ScramCommand | StoreCommand
+)
 """A command that runs and ends, unlike the server."""
 
 
@@ -44,6 +47,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
         return audit_command(options, words)
     if options.command == "conformance":
         return conformance_command(options)
+    if options.command == "policy":
+        return policy_command(options)
     if options.command == "scram":
         return scram_command(options)
     if options.command == "store":
@@ -81,6 +86,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         help="a setting that wins over the file; may be given several times",
     )
     add_acls(commands)
+    add_policy(commands)
     add_scram(commands)
     add_store(commands)
     add_conformance(commands)

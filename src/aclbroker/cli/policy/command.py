@@ -1,0 +1,160 @@
+"""Applies a policy file to a running cluster, after it has shown what that changes."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from aclbroker.cli.cluster import add_cluster_options, confirmed, failed, on_cluster, told
+
+if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.broker.client.session import Session
+    from aclbroker.broker.policy import Policy
+    from aclbroker.cli.policy.plan import Plan
+
+_AT_ONCE: Final = 1000
+"""How many ACLs one request creates or removes."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCommand:
+    """Have a cluster have the ACLs of a policy file."""
+
+    file: str
+    bootstrap_server: str
+    command_config: str | None = None
+    principal: str | None = None
+    prune: bool = False
+    dry_run: bool = False
+    force: bool = False
+    may_lock_out: bool = False
+
+    def run(self) -> int:
+        """Run the command; return 0 if the cluster has the ACLs, or the plan was shown, else 1.
+
+        It is 1 also if the question was not answered with y.
+        """
+        from aclbroker.broker.policy import PolicyError, read_policy
+
+        try:
+            policy = read_policy(Path(self.file))
+        except PolicyError as error:
+            return failed(str(error))
+        except OSError as error:
+            return failed(f"{self.file}: cannot be read: {error.strerror or error}")
+        return on_cluster(
+            self.bootstrap_server,
+            self.command_config,
+            lambda session: self._apply(policy, session),
+        )
+
+    def _apply(self, policy: Policy, session: Session) -> int:
+        from aclbroker.broker.client.acls import describe_acls
+        from aclbroker.broker.client.cluster_info import cluster_id
+        from aclbroker.cli.policy.plan import plan
+
+        if policy.cluster is not None and cluster_id(session) != policy.cluster:
+            return failed(f"{self.file} is of the cluster {policy.cluster}, and this is another")
+        there = describe_acls(session)
+        changes = plan(policy.acls, there, prune=self.prune)
+        if not changes:
+            told("The cluster has these ACLs already.")
+            return 0
+        told(*changes.lines(), *_rights(there, changes))
+        reason = None if self.may_lock_out else self._lockout(session, there, changes)
+        if reason is not None:
+            return failed(f"{reason}. Nothing was changed; --may-lock-out applies it all the same.")
+        if self.dry_run:
+            return 0
+        if not self.force and not confirmed(f"Make these {_count(changes)} changes?"):
+            return failed("nothing was changed")
+        _make(changes, session)
+        told(f"{len(changes.create)} ACLs created, {len(changes.remove)} removed.")
+        return 0
+
+    def _lockout(self, session: Session, there: Iterable[AclBinding], changes: Plan) -> str | None:
+        from aclbroker.broker.client.settings import read_settings
+        from aclbroker.cli.policy.lockout import lockout, own_principal
+
+        principal = self.principal or own_principal(read_settings(self.command_config))
+        if principal is None:
+            return "the settings do not tell as which principal they log in; --principal tells it"
+        return lockout(principal, session.own_host, there, changes.outcome(there))
+
+
+def _rights(there: Sequence[AclBinding], changes: Plan) -> Iterable[str]:
+    """Return lines that say which rights are gained and lost, shown below the plan.
+
+    The place for the difference of two sets of ACLs as rights: ``there`` and what
+    ``changes.outcome(there)`` is.
+    """
+    return ()
+
+
+def _make(changes: Plan, session: Session) -> None:
+    """Make the changes in their order; raises `ClientError` at the first that is refused."""
+    from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
+
+    for part in _parts(changes.create):
+        create_acls(session, part)
+    for part in _parts(changes.remove):
+        delete_acls(session, [exactly(acl) for acl in part])
+
+
+def _parts(acls: Sequence[AclBinding]) -> Iterable[Sequence[AclBinding]]:
+    """Return ACLs in pieces, of which none has DENYs and ALLOWs: one request has no order."""
+    from itertools import groupby
+
+    for _, group in groupby(acls, key=lambda acl: acl.permission):
+        same = list(group)
+        for start in range(0, len(same), _AT_ONCE):
+            yield same[start : start + _AT_ONCE]
+
+
+def _count(changes: Plan) -> int:
+    return len(changes.create) + len(changes.remove)
+
+
+def add_policy(commands: Any) -> None:
+    """Add the command to the subparsers of `aclbroker`."""
+    policy = commands.add_parser(
+        "policy",
+        help="bring the ACLs of a policy file into a cluster",
+        description="Bring sets of ACLs, as files, into clusters.",
+        allow_abbrev=False,
+    )
+    actions = policy.add_subparsers(dest="action", required=True)
+    apply = actions.add_parser(
+        "apply",
+        help="create what a cluster lacks of a file's ACLs",
+        description="Show what a cluster lacks of a policy file's ACLs, ask, and create it.",
+        allow_abbrev=False,
+    )
+    apply.add_argument("file", metavar="FILE", help="a policy file (docs/policy.md)")
+    add_cluster_options(apply)
+    apply.add_argument(
+        "--principal",
+        metavar="TYPE:NAME",
+        help="who applies it, where the settings of the login do not tell",
+    )
+    apply.add_argument(
+        "--prune", action="store_true", help="remove the cluster's other ACLs as well"
+    )
+    apply.add_argument("--dry-run", action="store_true", help="show what would change, and end")
+    apply.add_argument("--force", action="store_true", help="ask nothing")
+    apply.add_argument(
+        "--may-lock-out",
+        action="store_true",
+        help="apply it even if who applies it could not change ACLs any more",
+    )
+
+
+def policy_command(options: argparse.Namespace) -> PolicyCommand:
+    """Return the command that parsed arguments describe."""
+    given = vars(options)
+    names = ("command", "action")
+    return PolicyCommand(**{name: given[name] for name in given if name not in names})

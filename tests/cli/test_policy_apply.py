@@ -1,0 +1,212 @@
+"""`aclbroker policy apply` brings a file's ACLs into a running cluster, and shows before what."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
+from aclbroker.broker.acl.bindings import ResourceType as Type
+from aclbroker.broker.client.acls import create_acls, describe_acls
+from aclbroker.broker.client.cluster_info import cluster_id
+from aclbroker.broker.client.session import Session, open_session
+from aclbroker.broker.client.settings import read_addresses, read_settings
+from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.cli.arguments import ServeCommand, parse_arguments
+from aclbroker.cli.policy.lockout import lockout, own_principal
+from aclbroker.cli.policy.plan import plan
+from tests.clients.acl_command import command_config
+from tests.conftest import StartBroker
+from tests.support.broker import Broker
+
+ALLOW, DENY = AclPermission.ALLOW, AclPermission.DENY
+READ, WRITE, ALTER = AclOperation.READ, AclOperation.WRITE, AclOperation.ALTER
+
+
+def acl(
+    principal: str,
+    operation: AclOperation = READ,
+    permission: AclPermission = ALLOW,
+    name: str = "orders",
+    kind: Type = Type.TOPIC,
+    host: str = "*",
+) -> AclBinding:
+    return AclBinding(kind, name, PatternType.LITERAL, principal, host, operation, permission)
+
+
+def on_cluster(
+    principal: str, operation: AclOperation = ALTER, permission: AclPermission = ALLOW
+) -> AclBinding:
+    return acl(principal, operation, permission, "kafka-cluster", Type.CLUSTER)
+
+
+OURS = acl("User:alice")
+DENIED = acl("User:bob", WRITE, DENY)
+OTHER = acl("User:carol", WRITE)
+
+Apply = Callable[..., int]
+
+
+@pytest.fixture
+def session(broker: Broker) -> Iterator[Session]:
+    addresses = read_addresses(broker.listeners["PLAINTEXT"])
+    with open_session(addresses, read_settings(None)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def apply(broker: Broker, tmp_path: Path) -> Apply:
+    def run(acls: list[AclBinding], *options: str, cluster: str | None = None) -> int:
+        file = tmp_path / "policy.yaml"
+        write_policy(Policy(acls, cluster), file)
+        address = broker.listeners["PLAINTEXT"]
+        words = ["policy", "apply", str(file), "--bootstrap-server", address, *options]
+        command = parse_arguments(words)
+        assert not isinstance(command, ServeCommand)
+        return command.run()
+
+    return run
+
+
+def test_what_the_cluster_lacks_is_shown_and_created_and_the_rest_stays(
+    session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_acls(session, [OTHER])
+    assert apply([OURS, DENIED], "--force") == 0
+    assert capsys.readouterr().out == (
+        "+ DENY User:bob WRITE topic orders\n"
+        "+ ALLOW User:alice READ topic orders\n"
+        "2 ACLs created, 0 removed.\n"
+    )
+    assert set(describe_acls(session)) == {OURS, DENIED, OTHER}
+    assert apply([OURS, DENIED]) == 0
+    assert capsys.readouterr().out == "The cluster has these ACLs already.\n"
+
+
+def test_with_prune_what_the_file_has_not_is_removed(
+    session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_acls(session, [OTHER, DENIED])
+    assert apply([OURS], "--force", "--prune") == 0
+    assert capsys.readouterr().out == (
+        "+ ALLOW User:alice READ topic orders\n"
+        "- ALLOW User:carol WRITE topic orders\n"
+        "- DENY User:bob WRITE topic orders\n"
+        "1 ACLs created, 2 removed.\n"
+    )
+    assert describe_acls(session) == [OURS]
+
+
+def test_a_dry_run_changes_nothing(
+    session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert apply([OURS], "--dry-run") == 0
+    assert capsys.readouterr().out == "+ ALLOW User:alice READ topic orders\n"
+    assert describe_acls(session) == []
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_it_asks_first(
+    answer: str, status: int, session: Session, apply: Apply, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+    assert apply([OURS]) == status
+    assert describe_acls(session) == ([OURS] if status == 0 else [])
+
+
+def test_a_file_of_another_cluster_is_refused(
+    session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert apply([OURS], "--force", cluster="another") == 1
+    assert "is of the cluster another" in capsys.readouterr().err
+    assert describe_acls(session) == []
+    assert apply([OURS], "--force", cluster=cluster_id(session)) == 0
+    assert describe_acls(session) == [OURS]
+
+
+def test_who_applies_it_is_not_locked_out_unless_told(
+    start_broker: StartBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = start_broker()
+    alice = command_config(tmp_path, "alice")
+    with open_session(read_addresses(broker.listeners["PLAINTEXT"]), read_settings(None)) as admin:
+        create_acls(admin, [on_cluster("User:alice")])
+        file = tmp_path / "policy.yaml"
+        write_policy(Policy([on_cluster("User:bob")]), file)
+        address = broker.listeners["SASL_PLAINTEXT"]
+        words = ["policy", "apply", str(file), "--bootstrap-server", address, "--force"]
+        words += ["--prune", "--command-config", alice]
+        command = parse_arguments(words)
+        assert not isinstance(command, ServeCommand)
+        assert command.run() == 1
+        assert "User:alice may ALTER the cluster now" in capsys.readouterr().err
+        assert describe_acls(admin) == [on_cluster("User:alice")]
+        command = parse_arguments([*words, "--may-lock-out"])
+        assert not isinstance(command, ServeCommand)
+        assert command.run() == 0
+        assert describe_acls(admin) == [on_cluster("User:bob")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ([], [], None),
+        ([], [OURS], None),
+        ([on_cluster("User:me")], [on_cluster("User:me"), OURS], None),
+        ([on_cluster("User:me")], [on_cluster("User:*")], None),
+        ([on_cluster("User:me")], [], "may ALTER the cluster now"),
+        ([], [on_cluster("User:you")], "no ACL is about the cluster now"),
+        ([on_cluster("User:you")], [on_cluster("User:you"), OURS], None),
+        ([], [on_cluster("User:me", permission=DENY)], "an ACL denies User:me ALTER"),
+        (
+            [on_cluster("User:me")],
+            [on_cluster("User:me"), on_cluster("User:*", AclOperation.DESCRIBE, DENY)],
+            "may DESCRIBE the cluster now",
+        ),
+    ],
+)
+def test_a_lockout_is_what_takes_the_right_to_change_acls_away(
+    before: list[AclBinding], after: list[AclBinding], said: str | None
+) -> None:
+    reason = lockout("User:me", "127.0.0.1", before, after)
+    assert reason is None if said is None else said in (reason or "")
+
+
+def test_denies_are_created_first_and_removed_last() -> None:
+    found = plan([OURS, DENIED], [OTHER, acl("User:bob", READ, DENY)], prune=True)
+    assert [each.permission for each in found.create] == [DENY, ALLOW]
+    assert [each.permission for each in found.remove] == [ALLOW, DENY]
+
+
+@pytest.mark.parametrize(
+    ("properties", "principal"),
+    [
+        ("", "User:ANONYMOUS"),
+        ("security.protocol=SSL", None),
+        (
+            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config="
+            'org.example.Module required username="me" password="secret";',
+            "User:me",
+        ),
+        (
+            "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config="
+            'org.example.Module required username="id" password="secret" tokenauth=true;',
+            None,
+        ),
+        (
+            "security.protocol=SASL_PLAINTEXT\nsasl.jaas.config="
+            'org.example.Module required principal="me/host@REALM";',
+            "User:me",
+        ),
+    ],
+)
+def test_the_settings_tell_who_logs_in_where_they_can(
+    properties: str, principal: str | None, tmp_path: Path
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(properties)
+    assert own_principal(read_settings(str(file))) == principal
