@@ -53,6 +53,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("peer")
         if scheduling.is_exhaustive(item):
             item.add_marker("exhaustive")
+        if scheduling.installs(item) and not {"CI", "INSTALL"}.intersection(os.environ):
+            reason = "installs for minutes: CI does, and `make test` where INSTALL is set"
+            item.add_marker(pytest.mark.skip(reason))
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: scheduling.place(item.nodeid))
 

@@ -43,6 +43,8 @@ FIRST = (
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
     "tests/protocol/test_kafka.py",
+    "tests/server/test_turns.py",
+    "tests/conformance_tool/test_comparison.py",
     "tests/conformance_tool/test_broker.py",
     "tests/benchmarks/test_attacks.py",
     "tests/server/test_besieged.py",
@@ -92,6 +94,9 @@ EXHAUSTIVE = (
 )
 """Modules and folders whose tests wait for nothing but go through a great many cases."""
 
+INSTALLING = ("tests/packaging/test_fresh_clone.py", "tests/packaging/test_wheel.py")
+"""Modules whose tests install the program, with all that it needs, into new environments."""
+
 PEERS = {"broker", "start_broker", "kafka", "java", "oracle", "spark"}
 """The fixtures that start another program."""
 
@@ -105,6 +110,11 @@ def _is_of(item: pytest.Item, places: Collection[str]) -> bool:
 def is_exhaustive(item: pytest.Item) -> bool:
     """Whether a test goes through a great many cases."""
     return _is_of(item, EXHAUSTIVE)
+
+
+def installs(item: pytest.Item) -> bool:
+    """Whether a test installs the program anew, which takes minutes and says little of its code."""
+    return _is_of(item, INSTALLING)
 
 
 def waits_for_a_peer(item: pytest.Item) -> bool:
