@@ -89,7 +89,7 @@ def test_store_takes_the_settings_or_the_file(arguments: list[str], expected: St
         (["store"], "the following arguments are required: action"),
         (["store", "backup"], "the following arguments are required: FILE"),
         (["store", "check", "--store", "a", "--config", "b"], "not allowed with argument"),
-        (["scram", "add", "s.properties"], "the following arguments are required: USER"),
+        (["scram", "add", "s.properties"], "either FILE or --bootstrap-server is required"),
         (["scram", "add", "s.properties", "User:alice"], "expected a name without 'User:'"),
         (["scram", "add", "s.properties", ""], "expected a name"),
         (["scram", "add", "f", "alice", "--iterations", "4095"], "expected 4096 to 16384"),

@@ -13,10 +13,19 @@ from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 from aclbroker.cli.policy.command import PolicyCommand, add_policy, policy_command
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
+from aclbroker.cli.scram_users import ScramUsersCommand
 from aclbroker.cli.store import StoreCommand, add_store, store_command
+from aclbroker.cli.tokens import TokensCommand, add_tokens, tokens_command
 
 Command = (
-    AclsCommand | AuditCommand | ConformanceCommand | PolicyCommand | ScramCommand | StoreCommand
+    AclsCommand
+    | AuditCommand
+    | ConformanceCommand
+    | PolicyCommand
+    | ScramCommand
+    | ScramUsersCommand
+    | StoreCommand
+    | TokensCommand
 )
 """A command that runs and ends, unlike the server."""
 
@@ -51,6 +60,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
         return policy_command(options)
     if options.command == "scram":
         return scram_command(options)
+    if options.command == "tokens":
+        return tokens_command(options)
     if options.command == "store":
         return store_command(options)
     return ServeCommand(options.file, dict(options.override))
@@ -89,6 +100,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add_policy(commands)
     add_scram(commands)
     add_store(commands)
+    add_tokens(commands)
     add_conformance(commands)
     # It has ten jobs with forty options each, which no other command should spend time on.
     add_audit(commands, with_options="audit" in words[:1])

@@ -1,23 +1,25 @@
-"""The arguments of `aclbroker scram add`, which gives a user a password while no broker runs.
+"""The arguments of `aclbroker scram add|list|remove`, and `scram add` while no broker runs.
 
-It is meant for the first administrator, like `kafka-storage.sh format --add-scram` in Kafka. Later
-users are added with kafka-configs.sh. The change is recorded where the broker's own changes are: in
-its audit file or, without one, on standard error. Its imports take place only when the command
-runs, so that the server starts fast.
+`scram_users` does it on a running cluster. With a file in place of that a user gets a password in
+the store of a broker that does not run: meant for the first administrator, like
+`kafka-storage.sh format --add-scram` in Kafka. The change is recorded where the broker's own
+changes are: in its audit file or, without one, on standard error. Imports take place only when the
+command runs, so that the server starts fast.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import getpass
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from aclbroker.broker.auth.sasl.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
 from aclbroker.broker.config import Config, ConfigError, load
 from aclbroker.broker.config.values import SCRAM_MECHANISMS
+from aclbroker.cli.cluster import add_cluster_options, failed
+from aclbroker.cli.scram_users import ScramUsersCommand, read_password
 
 if TYPE_CHECKING:
     from aclbroker.broker.observability.audit import Audit
@@ -40,16 +42,16 @@ class ScramCommand:
         try:
             config = load(self.file)
         except ConfigError as error:
-            return _failed(*error.problems)
+            return failed(*error.problems)
         if not config.store.startswith("sqlite:"):
-            return _failed(f"aclbroker.store={config.store} keeps nothing over a restart")
+            return failed(f"aclbroker.store={config.store} keeps nothing over a restart")
         try:
-            password = _password(self.user)
+            password = read_password(self.user)
         except ValueError as error:
-            return _failed(str(error))
+            return failed(str(error))
         problem = asyncio.run(self._add(config, password))
         if problem:
-            return _failed(problem)
+            return failed(problem)
         sys.stdout.write(f"{self.user!r} may log in with {self.mechanism}.\n")
         return 0
 
@@ -101,20 +103,38 @@ def add_scram(commands: Any) -> None:
     """Add the command to the subparsers of `aclbroker`."""
     scram = commands.add_parser(
         "scram",
-        help="give a user a SCRAM password while no broker runs",
-        description="Manage SCRAM users in the store of a broker that does not run.",
+        help="list, add and remove SCRAM users, also while no broker runs",
+        description="Manage SCRAM users of a cluster, or in the store of a broker that does not "
+        "run.",
         allow_abbrev=False,
     )
     actions = scram.add_subparsers(dest="action", required=True)
-    add = actions.add_parser(
+    _add_add(actions)
+    listed = _action(actions, "list", "list users, all or those named")
+    listed.add_argument("users", metavar="USER", nargs="*", type=_user)
+    removed = _action(actions, "remove", "remove a user, or one of its passwords")
+    removed.add_argument("users", metavar="USER", nargs=1, type=_user)
+    removed.add_argument(
+        "--mechanism", choices=SCRAM_MECHANISMS, help="by default all that the user has"
+    )
+
+
+def _add_add(actions: Any) -> None:
+    add: argparse.ArgumentParser = actions.add_parser(
         "add",
         help="add a user, or change a user's password",
         description="Add a user, or change a user's password, which is asked for in a terminal, "
         "and read from the first line of standard input without one.",
         allow_abbrev=False,
     )
-    add.add_argument("file", metavar="FILE", help="the broker's server.properties")
+    add.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        help="the server.properties of a broker that does not run",
+    )
     add.add_argument("user", metavar="USER", type=_user, help="the name, without 'User:'")
+    add_cluster_options(add, required=False)
     add.add_argument("--mechanism", choices=SCRAM_MECHANISMS, default="SCRAM-SHA-512")
     add.add_argument(
         "--iterations",
@@ -123,11 +143,50 @@ def add_scram(commands: Any) -> None:
         default=MIN_ITERATIONS,
         help=f"from {MIN_ITERATIONS}, the default, to {MAX_ITERATIONS}",
     )
+    add.set_defaults(refuse=add.error)
 
 
-def scram_command(options: argparse.Namespace) -> ScramCommand:
-    """Return the command that parsed arguments describe."""
-    return ScramCommand(options.file, options.user, options.mechanism, options.iterations)
+def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
+    action: argparse.ArgumentParser = actions.add_parser(
+        name, help=does, description=f"{does[0].upper()}{does[1:]}.", allow_abbrev=False
+    )
+    add_cluster_options(action)
+    return action
+
+
+def scram_command(options: argparse.Namespace) -> ScramCommand | ScramUsersCommand:
+    """Return the command that parsed arguments describe.
+
+    Raises SystemExit as the parser does.
+    """
+    if options.action != "add":
+        mechanism = getattr(options, "mechanism", None)
+        return ScramUsersCommand(
+            options.action,
+            options.bootstrap_server,
+            options.command_config,
+            tuple(options.users),
+            mechanism,
+        )
+    if (options.file is None) == (options.bootstrap_server is None):
+        _refuse(options, "either FILE or --bootstrap-server is required, and not both")
+    if options.file is not None and options.command_config is not None:
+        _refuse(options, "--command-config is for --bootstrap-server")
+    if options.file is not None:
+        return ScramCommand(options.file, options.user, options.mechanism, options.iterations)
+    return ScramUsersCommand(
+        "add",
+        options.bootstrap_server,
+        options.command_config,
+        (options.user,),
+        options.mechanism,
+        options.iterations,
+    )
+
+
+def _refuse(options: argparse.Namespace, reason: str) -> NoReturn:
+    options.refuse(reason)
+    raise AssertionError("the parser has ended the process")
 
 
 def _user(text: str) -> str:
@@ -141,21 +200,3 @@ def _iterations(text: str) -> int:
     if not text.isdecimal() or int(text) not in allowed:
         raise argparse.ArgumentTypeError(f"expected {allowed[0]} to {allowed[-1]}")
     return int(text)
-
-
-def _password(user: str) -> str:
-    if sys.stdin.isatty():
-        password = getpass.getpass(f"Password of {user}: ")
-        if getpass.getpass("Once more: ") != password:
-            raise ValueError("the passwords are not the same")
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
-    if not password:
-        raise ValueError("the password is empty")
-    return password
-
-
-def _failed(*lines: str) -> int:
-    for line in lines:
-        sys.stderr.write(f"aclbroker: {line}\n")
-    return 1
