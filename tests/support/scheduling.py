@@ -87,6 +87,7 @@ EXHAUSTIVE = (
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
     "tests/protocol/test_specifications.py",
+    "tests/reasoning/test_exact.py",
     "tests/server/test_turns.py",
     "tests/stores/test_crash.py",
     "tests/stores/test_flips.py",

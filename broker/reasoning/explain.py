@@ -1,0 +1,172 @@
+"""Why one request is decided as it is, what nearly decided otherwise, and what would turn it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Final, NamedTuple
+
+from aclbroker.broker.acl.authorizer import Action, RuleKind
+from aclbroker.broker.acl.bindings import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    AclPermission,
+    PatternType,
+)
+from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.broker.reasoning.hosts import HostCut
+from aclbroker.broker.reasoning.regions import Request
+from aclbroker.broker.reasoning.rules import Rules, matches
+
+_MOST_SHOWN: Final = 5
+_SIMILAR: Final = 0.8
+
+
+class NearMiss(NamedTuple):
+    """An ALLOW that does not allow the request, and in what alone it differs."""
+
+    acl: AclBinding
+    why: str
+
+
+class Change(NamedTuple):
+    """ACLs to add and remove, and who is to be a super user no more, which turns a decision."""
+
+    add: tuple[AclBinding, ...] = ()
+    remove: tuple[AclBinding, ...] = ()
+    super_user: str | None = None
+
+    def applied(self, rules: Rules) -> Rules:
+        """Return the rules after the change."""
+        removed = set(self.remove)
+        return replace(
+            rules,
+            acls=[*(acl for acl in rules.acls if acl not in removed), *self.add],
+            super_users=rules.super_users - {self.super_user},
+        )
+
+
+class Explanation(NamedTuple):
+    """A decision: what decided, the ACLs that match, and what nearly allows what is denied.
+
+    ``change`` is the smallest one that turns the decision, as the authorizer confirms; None if
+    nothing but several changes together do.
+    """
+
+    request: Request
+    is_allowed: bool
+    kind: RuleKind
+    acl: AclBinding | None
+    matching: tuple[AclBinding, ...]
+    near_misses: tuple[NearMiss, ...]
+    change: Change | None
+
+
+def explain(rules: Rules, request: Request) -> Explanation:
+    """Explain the decision on a request. Raises ValueError for a host that is no address."""
+    if not HostCut((), rules.cidr).at(request.host):
+        raise ValueError(f"{request.host!r} is no address, and so no peer's")
+    here = rules.on(request.resource_type, request.name)
+    authorizer = here.authorizer()
+    session = here.session(request.principal, request.host)
+    decision = authorizer.decide(session, Action(*request[2:]))
+    kind, acl = decision.rule
+    about = session.peer, request.resource_type, request.name
+    matching = tuple(authorizer.index.bindings_for(*about))
+    near = () if decision.allowed else tuple(_near_misses(rules, request))
+    change = next(
+        (
+            each
+            for each in _changes(here, request, matching, decision.allowed)
+            if request.is_allowed(each.applied(here)) is not decision.allowed
+        ),
+        None,
+    )
+    return Explanation(request, decision.allowed, kind, acl, matching, near, change)
+
+
+def _changes(
+    rules: Rules, request: Request, matching: Iterable[AclBinding], is_allowed: bool
+) -> Iterator[Change]:
+    """Yield changes that may turn the decision, smaller ones first."""
+    operation = request.operation
+    supers = rules.super_users.intersection(rules.principals_of(request.principal))
+    for principal in sorted(supers):
+        yield Change(super_user=principal)
+    denials = tuple(a for a in matching if _says(a, AclPermission.DENY, NAMED_BY[operation]))
+    grants = tuple(a for a in matching if _says(a, AclPermission.ALLOW, GRANTED_BY[operation]))
+    own = AclBinding(
+        request.resource_type,
+        request.name or WILDCARD,
+        PatternType.LITERAL,
+        request.principal,
+        request.host,
+        operation,
+        AclPermission.DENY if is_allowed else AclPermission.ALLOW,
+    )
+    if is_allowed:
+        if len(grants) == 1:
+            yield Change(remove=grants)
+        yield Change(add=(own,))
+        for principal in sorted(supers):
+            yield Change(add=(own,), super_user=principal)
+    else:
+        if denials:
+            yield Change(remove=denials)
+        yield Change(add=(own,), remove=denials)
+
+
+def _says(acl: AclBinding, permission: AclPermission, operations: int) -> bool:
+    return acl.permission == permission and bool(operations >> acl.operation & 1)
+
+
+def _near_misses(rules: Rules, request: Request) -> Iterator[NearMiss]:
+    """Yield ALLOWs that differ in one thing alone from one that would allow the request."""
+    found: list[tuple[int, NearMiss]] = []
+    principals = {*rules.principals_of(request.principal), WILDCARD_PRINCIPAL}
+    folded = {each.casefold() for each in principals}
+    granting = GRANTED_BY[request.operation]
+    cut = HostCut(
+        {acl.host for acl in rules.acls if acl.principal.casefold() in folded}, rules.cidr
+    )
+    at = cut.at(request.host)
+    for acl in rules.acls:
+        if acl.permission != AclPermission.ALLOW or acl.principal.casefold() not in folded:
+            continue
+        reasons = [
+            (3, None if acl.principal in principals else f"it is for {acl.principal}"),
+            (0, None if cut.mask(acl.host, rules.cidr) & at else f"it is for host {acl.host}"),
+            (1, None if granting >> acl.operation & 1 else f"it allows {acl.operation.name}"),
+            (2, _other_name(acl, request)),
+        ]
+        given = [(rank, reason) for rank, reason in reasons if reason is not None]
+        if len(given) == 1 and given[0][1]:
+            found.append((given[0][0], NearMiss(acl, given[0][1])))
+    found.sort(key=lambda each: (each[0], each[1].acl))
+    yield from islice((near for _, near in found), _MOST_SHOWN)
+
+
+def _other_name(acl: AclBinding, request: Request) -> str | None:
+    """Tell how a pattern nearly has the name: None if it has it, an empty text if not nearly."""
+    if matches(acl, request.resource_type, request.name):
+        return None
+    name, asked = acl.resource_name, request.name
+    if acl.resource_type != request.resource_type:
+        is_same = name == asked
+        return f"it is for the {acl.resource_type.name} of this name" if is_same else ""
+    if name.strip() == asked and name != asked:
+        return f"its name has blanks around it: {name!r}"
+    if acl.pattern_type is PatternType.LITERAL:
+        if name.endswith("*") and asked.startswith(name[:-1]):
+            return f"it is LITERAL {name}, which is no prefix; PREFIXED {name[:-1]} would match"
+        if asked.startswith(name):
+            return f"it is LITERAL {name}; PREFIXED {name} would match"
+    if name.casefold() == asked.casefold():
+        return f"it is for {name}, in other letters"
+    start = asked[: len(name)] if acl.pattern_type is PatternType.PREFIXED else asked
+    if SequenceMatcher(None, name, start).ratio() >= _SIMILAR:
+        return f"it is for {acl.pattern_type.name} {name}"
+    return ""

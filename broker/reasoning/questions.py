@@ -1,0 +1,117 @@
+"""Who can, and what can: exact answers about one set of rules, for all names and hosts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.reasoning.asked import Asked, Found, OfType
+from aclbroker.broker.reasoning.by_host import by_host
+from aclbroker.broker.reasoning.hosts import HostCut
+from aclbroker.broker.reasoning.names import ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.regions import Principals, Region, Request
+from aclbroker.broker.reasoning.rules import (
+    TYPES,
+    Rules,
+    operations_of,
+    tables,
+)
+
+
+class Holder(NamedTuple):
+    """Somebody who may do what was asked, on all names that were asked about or on some.
+
+    ``on_all`` and ``on_some`` are the sets of hosts from which that is so (`HostCut`); all of the
+    first are in the second. ``example`` is one such request.
+    """
+
+    principals: Principals
+    on_all: int
+    on_some: int
+    example: Request
+
+
+class Reasoner:
+    """Answers questions about a set of rules, which must not change.
+
+    Raises ValueError for a resource type or operation that no resource has. What it works out for
+    one question it keeps for the next.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self.rules = rules
+        self.cut = HostCut(rules.hosts(), rules.cidr)
+        self.tables = tables(rules, self.cut)
+        self._of_type: dict[ResourceType, OfType] = {}
+
+    def of_type(self, resource_type: ResourceType) -> OfType:
+        """Return what is known of a resource type. Raises ValueError."""
+        if resource_type not in self.tables:
+            raise ValueError(f"{resource_type.name} is not the type of a resource")
+        found = self._of_type.get(resource_type)
+        if found is None:
+            found = self._of_type[resource_type] = OfType(self.tables[resource_type])
+        return found
+
+    def who_can(
+        self,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        key: Key,
+        host: str | None = None,
+    ) -> Iterator[Holder]:
+        """Yield everybody who may do an operation on a name, or on names that begin alike.
+
+        ``host`` is an address, by default any. The last holder is everyone else, if they may.
+        Who may on some names only differs in ``on_all``.
+        """
+        if operation not in operations_of(resource_type):
+            raise ValueError(f"no {resource_type.name} has the operation {operation.name}")
+        hosts = self.cut.everywhere if host is None else self._at(host)
+        if resource_type is ResourceType.CLUSTER:
+            key = ROOT
+        asked = Asked(self.of_type(resource_type), key, 1 << operation, hosts)
+        of_everyone = asked.of_everyone()
+        others: list[str] = []
+        for principal in asked.candidates():
+            found = asked.of_principal(principal)
+            if found[:2] != of_everyone[:2]:
+                others.append(principal)
+                if found.on_some:
+                    holding = Principals((principal,))
+                    yield self._holder(holding, found, asked.where(found), operation)
+        if of_everyone.on_some:
+            holding = Principals(tuple(others), is_everyone=True)
+            yield self._holder(holding, of_everyone, asked.where(of_everyone), operation)
+
+    def _holder(
+        self,
+        principals: Principals,
+        found: Found,
+        where: tuple[int, NameRegion],
+        operation: AclOperation,
+    ) -> Holder:
+        mask, names = where
+        region = Region(principals, self.cut, mask, 1 << operation, names)
+        example = region.example(self.of_type(names.resource_type).named)
+        if example is None:
+            raise AssertionError(f"no name is left in {names}")
+        return Holder(principals, found.on_all, found.on_some, example)
+
+    def _at(self, host: str) -> int:
+        found = self.cut.at(host)
+        if not found:
+            raise ValueError(f"{host!r} is no address, and so no peer's")
+        return found
+
+    def what_can(self, principal: str, host: str | None = None) -> Iterator[Region]:
+        """Yield all that somebody may do; no request is of two regions."""
+        hosts = self.cut.everywhere if host is None else self._at(host)
+        for resource_type in TYPES:
+            comparison = self.of_type(resource_type).comparison
+            for component in comparison.full(principal):
+                names = NameRegion(resource_type, component.key, tuple(component.excepted))
+                for mask, bits in by_host(component.value, self.cut.everywhere):
+                    if bits and mask & hosts:
+                        yield Region(Principals((principal,)), self.cut, mask & hosts, bits, names)

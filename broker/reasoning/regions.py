@@ -1,0 +1,129 @@
+"""Regions of requests as people read them: principals, hosts, operations and names.
+
+All requests of a region are decided alike. A region is written as what it is of and without what,
+and gives an example, which an authorizer can be asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from aclbroker.broker.acl.authorizer import Action
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.reasoning.hosts import HostArea, HostCut
+from aclbroker.broker.reasoning.names import NameRegion
+from aclbroker.broker.reasoning.rules import Rules
+
+_SOMEBODY = "User:anybody"
+
+
+@dataclass(frozen=True)
+class Principals:
+    """The named principals or, if ``is_everyone``, all but the named ones."""
+
+    names: tuple[str, ...]
+    is_everyone: bool = False
+
+    def __contains__(self, principal: object) -> bool:
+        """Tell whether somebody is of them."""
+        return (principal in self.names) is not self.is_everyone
+
+    def __str__(self) -> str:
+        listed = ", ".join(self.names)
+        if not self.is_everyone:
+            return listed
+        return f"everyone but {listed}" if self.names else "everyone"
+
+
+class Request(NamedTuple):
+    """One request that an authorizer can be asked about."""
+
+    principal: str
+    host: str
+    operation: AclOperation
+    resource_type: ResourceType
+    name: str
+
+    def is_allowed(self, rules: Rules, authorizer: object = None) -> bool:
+        """Ask an authorizer of the rules, by default a new one that has only what matters here."""
+        core = authorizer or rules.authorizer()
+        session = rules.session(self.principal, self.host)
+        return core.decide(session, Action(*self[2:])).allowed  # type: ignore[attr-defined, no-any-return]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.principal} from {self.host}: {self.operation.name} on "
+            f"{self.resource_type.name} {self.name}"
+        )
+
+
+@dataclass(frozen=True)
+class Region:
+    """Requests that are decided alike: of principals, from hosts, operations on names.
+
+    ``mask`` is the set of hosts in terms of ``cut``, ``operations`` a set as bits by number.
+    """
+
+    principals: Principals
+    cut: HostCut
+    mask: int
+    bits: int
+    names: NameRegion
+
+    @property
+    def hosts(self) -> tuple[HostArea, ...]:
+        """The hosts."""
+        return self.cut.areas(self.mask)
+
+    @property
+    def operations(self) -> tuple[AclOperation, ...]:
+        """The operations, by number."""
+        return tuple(each for each in AclOperation if self.bits >> each & 1)
+
+    @property
+    def is_at_any_host(self) -> bool:
+        """Whether it is the same from every host."""
+        return self.mask == self.cut.everywhere
+
+    def __contains__(self, request: object) -> bool:
+        """Tell whether a request is of the region."""
+        return (
+            isinstance(request, Request)
+            and request.resource_type == self.names.resource_type
+            and bool(self.bits >> request.operation & 1)
+            and request.principal in self.principals
+            and request.name in self.names
+            and bool(self.mask & self.cut.at(request.host))
+        )
+
+    def example(self, named: Collection[str] = ()) -> Request | None:
+        """Return a request of the region, None if no name is left for one.
+
+        ``named`` are the principals that must not be taken for anybody else.
+        """
+        name = self.names.example()
+        if name is None:
+            return None
+        principal = self.principals.names[0] if not self.principals.is_everyone else _other(named)
+        return Request(
+            principal,
+            self.cut.example(self.mask),
+            self.operations[0],
+            self.names.resource_type,
+            name,
+        )
+
+    def __str__(self) -> str:
+        hosts = "; ".join(map(str, self.hosts))
+        operations = ", ".join(each.name for each in self.operations)
+        return f"{self.principals}: {operations} on {self.names} from {hosts}"
+
+
+def _other(named: Collection[str]) -> str:
+    """Return a principal that is not named."""
+    found = _SOMEBODY
+    while found in named:
+        found += "-else"
+    return found
