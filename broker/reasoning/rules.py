@@ -89,6 +89,21 @@ class Rules:
         """Return rules that decide the same on one resource, with the ACLs on it alone."""
         return replace(self, acls=[acl for acl in self.acls if matches(acl, resource_type, name)])
 
+    def related(self, resource_type: ResourceType, key: Key) -> Rules:
+        """Return rules that decide the same on the names of a pattern, with the ACLs on some."""
+        name, kind = key
+        if kind != PREFIX:
+            return self.on(resource_type, name)
+        return replace(
+            self,
+            acls=[
+                acl
+                for acl in self.acls
+                if acl[0] == resource_type
+                and (acl[1].startswith(name) or matches(acl, resource_type, name))
+            ],
+        )
+
     def hosts(self) -> set[str]:
         """Return the hosts that the ACLs name, as they are written."""
         return {acl[4] for acl in self.acls}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from importlib.util import find_spec, module_from_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,23 +16,11 @@ def main() -> None:
         # Nothing but this is imported: it is a tool that people and scripts wait for.
         from aclbroker.cli.acls.command import AclsCommand
 
-        _leave_out_clients_of_aiokafka()
-
         sys.exit(AclsCommand(sys.argv[2:]).run())
     from aclbroker.cli.arguments import ServeCommand, parse_arguments
 
     command = parse_arguments()
     sys.exit(_serve(command) if isinstance(command, ServeCommand) else command.run())
-
-
-def _leave_out_clients_of_aiokafka() -> None:
-    """Let aiokafka's wire types be imported without its clients, which it imports with itself.
-
-    They, and asyncio, would be half of the time that a short command takes.
-    """
-    spec = find_spec("aiokafka")
-    if spec is not None:
-        sys.modules.setdefault("aiokafka", module_from_spec(spec))
 
 
 def _serve(command: ServeCommand) -> int:

@@ -12,6 +12,12 @@ from aclbroker.cli.acls.options import add_acls
 from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
 from aclbroker.cli.policy.command import PolicyCommand, add_policy, policy_command
+from aclbroker.cli.questions import (
+    NAMES,
+    QuestionCommand,
+    add_questions,
+    question_command,
+)
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
 from aclbroker.cli.scram_users import ScramUsersCommand
 from aclbroker.cli.store import StoreCommand, add_store, store_command
@@ -22,6 +28,7 @@ Command = (
     | AuditCommand
     | ConformanceCommand
     | PolicyCommand
+    | QuestionCommand
     | ScramCommand
     | ScramUsersCommand
     | StoreCommand
@@ -58,6 +65,8 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
         return conformance_command(options)
     if options.command == "policy":
         return policy_command(options)
+    if options.command in NAMES:
+        return question_command(options)
     if options.command == "scram":
         return scram_command(options)
     if options.command == "tokens":
@@ -102,6 +111,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     add_store(commands)
     add_tokens(commands)
     add_conformance(commands)
+    add_questions(commands)
     # It has ten jobs with forty options each, which no other command should spend time on.
     add_audit(commands, with_options="audit" in words[:1])
     return parser

@@ -1,0 +1,201 @@
+"""Answers about ACLs as lines for people, or as rows for programs: JSON, YAML and CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from aclbroker.broker.reasoning.compound import Part
+from aclbroker.broker.reasoning.difference import Compared
+from aclbroker.broker.reasoning.explain import Change, Explanation
+from aclbroker.broker.reasoning.questions import Holder, Reasoner
+from aclbroker.broker.reasoning.regions import Region, Request
+from aclbroker.pipeline.acls.acl_text import acl_text
+
+Row = dict[str, Any]
+
+
+class Answer(NamedTuple):
+    """The same twice: rows that all have the same fields, and lines of text."""
+
+    rows: Sequence[Row]
+    lines: Sequence[str]
+
+
+def write(answer: Answer, form: str) -> None:
+    """Write an answer to standard output as text, json, yaml or csv."""
+    _FORMS[form](answer)
+
+
+def _text(answer: Answer) -> None:
+    for line in answer.lines:
+        sys.stdout.write(f"{_printable(line)}\n")
+
+
+def _json(answer: Answer) -> None:
+    json.dump(answer.rows, sys.stdout, indent=2, ensure_ascii=True)
+    sys.stdout.write("\n")
+
+
+def _yaml(answer: Answer) -> None:
+    import yaml
+
+    yaml.safe_dump(list(answer.rows), sys.stdout, sort_keys=False, allow_unicode=False)
+
+
+def _csv(answer: Answer) -> None:
+    if not answer.rows:
+        return
+    writer = csv.DictWriter(sys.stdout, list(answer.rows[0]), lineterminator="\n")
+    writer.writeheader()
+    for row in answer.rows:
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+
+
+_FORMS: Final[dict[str, Callable[[Answer], None]]] = {
+    "text": _text,
+    "json": _json,
+    "yaml": _yaml,
+    "csv": _csv,
+}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, list):
+        return "; ".join(str(each) for each in value)
+    return "" if value is None else value
+
+
+def _printable(text: str) -> str:
+    """Return a text that no terminal takes for a command: names may hold any character."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+
+
+def holders(reasoner: Reasoner, found: Sequence[Holder], *, is_prefix: bool) -> Answer:
+    """Return who may do something; with ``is_prefix``, on how many of the names."""
+    rows: list[Row] = []
+    lines: list[str] = []
+    for holder in found:
+        on_some = holder.on_some & ~holder.on_all if is_prefix else 0
+        for names, mask in (("all", holder.on_all), ("some", on_some)):
+            if not mask:
+                continue
+            hosts = [str(area) for area in reasoner.cut.areas(mask)]
+            row: Row = {"principal": str(holder.principals), "hosts": hosts}
+            line = f"{holder.principals} from {'; '.join(hosts)}"
+            if is_prefix:
+                row["names"] = names
+                example = f", such as {holder.example.name}" if names == "some" else ""
+                line += f", {names} names{example}"
+            rows.append({**row, "example": _request(holder.example)})
+            lines.append(line)
+    users = reasoner.rules.broker_users
+    for principal in sorted(users.principals):
+        lines.append(f"{principal} on listener {users.listener}, as a broker's user")
+    return Answer(rows, lines or ["nobody"])
+
+
+def regions(found: Iterable[Region]) -> Answer:
+    """Return what somebody may do."""
+    rows = [_region(each) for each in found]
+    lines = [_region_line(row) for row in rows]
+    return Answer(rows, lines or ["nothing"])
+
+
+def differences(compared: Compared) -> Answer:
+    """Return what is gained and lost."""
+    rows: list[Row] = []
+    lines: list[str] = []
+    for is_gained, region in compared.differences:
+        row = _region(region)
+        example = region.example(compared.named)
+        told = None if example is None else _request(example)
+        rows.append({"change": "gained" if is_gained else "lost", **row, "example": told})
+        lines.append(f"{'+' if is_gained else '-'} {_region_line(row, row['principals'])}")
+        lines.append(f"    such as {told}")
+    return Answer(rows, lines or ["no difference"])
+
+
+def explanation(found: Explanation) -> Answer:
+    """Return why a request is decided as it is."""
+    verdict = "allowed" if found.is_allowed else "denied"
+    deciding = None if found.acl is None else acl_text(found.acl)
+    change = None if found.change is None else _change(found.change)
+    row: Row = {
+        "request": _request(found.request),
+        "decision": verdict,
+        "rule": found.kind.value,
+        "acl": deciding,
+        "matching": [acl_text(acl) for acl in found.matching],
+        "near_misses": [f"{acl_text(near.acl)}: {near.why}" for near in found.near_misses],
+        "smallest_change": change,
+    }
+    lines = [f"{row['request']}: {verdict} ({found.kind.value})"]
+    if deciding is not None:
+        lines.append(f"decided by: {deciding}")
+    lines += [f"matches: {text}" for text in row["matching"] if text != deciding]
+    lines += [f"nearly allows: {text}" for text in row["near_misses"]]
+    if change is not None:
+        lines.append(f"would be {'denied' if found.is_allowed else 'allowed'} after: {change}")
+    return Answer([row], lines)
+
+
+def activity(parts: Sequence[Part]) -> Answer:
+    """Return each right that an activity needs."""
+    rows: list[Row] = []
+    lines: list[str] = []
+    for part in parts:
+        verdict = "allowed" if part.is_allowed else "denied"
+        rows.append(
+            {
+                "api": part.need.api,
+                "request": _request(part.request),
+                "decision": verdict,
+                "instead": part.instead,
+            }
+        )
+        instead = f" (by {part.instead})" if part.instead else ""
+        what = f"{part.request.operation.name} on {part.request.resource_type.name}"
+        lines.append(f"{verdict}: {what} {part.request.name} for {part.need.api}{instead}")
+    possible = all(part.is_allowed for part in parts)
+    return Answer(rows, ["yes" if possible else "no", *lines])
+
+
+def _region(region: Region) -> Row:
+    names = region.names
+    return {
+        "principals": str(region.principals),
+        "operations": [each.name for each in region.operations],
+        "resource_type": names.resource_type.name,
+        "pattern_type": names.pattern.pattern_type.name,
+        "name": names.pattern.name,
+        "but": [f"{each.pattern_type.name} {each.name}" for each in names.exceptions],
+        "hosts": [str(area) for area in region.hosts],
+    }
+
+
+def _region_line(row: Row, principals: str = "") -> str:
+    but = f" but {', '.join(row['but'])}" if row["but"] else ""
+    who = f"{principals}: " if principals else ""
+    return (
+        f"{who}{', '.join(row['operations'])} on {row['resource_type']} {row['pattern_type']} "
+        f"{row['name']}{but} from {'; '.join(row['hosts'])}"
+    )
+
+
+def _request(request: Request) -> str:
+    return str(request)
+
+
+def _change(change: Change) -> str:
+    parts = [f"no longer a super user: {change.super_user}"] if change.super_user else []
+    parts += [f"remove {acl_text(acl)}" for acl in sorted(change.remove)]
+    parts += [f"add {acl_text(acl)}" for acl in sorted(change.add)]
+    return "; ".join(parts)

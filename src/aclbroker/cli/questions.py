@@ -1,0 +1,208 @@
+"""The arguments of `aclbroker who-can|what-can|explain|can|diff`, and what these commands do.
+
+Their imports take place only when a command runs, so that the server starts fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from aclbroker.cli.rules_source import SourceError, add_source, principal, source_of
+
+if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+    from aclbroker.cli.answers import Answer
+
+_ANY_ADDRESS: Final = "192.0.2.1"
+"""An address of no network, for questions about one request that name none."""
+
+_TYPES: Final = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
+_TYPES_HELP: Final = f"one of {', '.join(_TYPES)}"
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionCommand:
+    """Answer a question about ACLs."""
+
+    options: argparse.Namespace
+
+    def run(self) -> int:
+        """Run the command; return its status, 2 and a reason on standard error if it failed."""
+        from aclbroker.cli.answers import write
+
+        try:
+            status, answer = _COMMANDS[self.options.command](self.options)
+            write(answer, self.options.output)
+        except (SourceError, ValueError) as error:
+            for line in str(error).splitlines():
+                sys.stderr.write(f"aclbroker: {line}\n")
+            return 2
+        return status
+
+
+def _who_can(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT
+    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.cli.answers import holders
+
+    kind, operation = _type(options.type), _operation(options.operation)
+    name = _name(kind, options.name)
+    is_prefix = name.endswith("*")
+    key = (name[:-1], PREFIX) if is_prefix else (name, LITERAL)
+    rules = source_of(options).rules().related(kind, ROOT if name == "*" else key)
+    reasoner = Reasoner(rules)
+    found = list(reasoner.who_can(operation, kind, key, options.host))
+    return 0, holders(reasoner, found, is_prefix=is_prefix)
+
+
+def _what_can(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.cli.answers import regions
+
+    reasoner = Reasoner(source_of(options).rules())
+    return 0, regions(reasoner.what_can(options.principal, options.host))
+
+
+def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.explain import explain
+    from aclbroker.broker.reasoning.regions import Request
+    from aclbroker.cli.answers import explanation
+
+    kind, operation = _type(options.type), _operation(options.operation)
+    name, host = _name(kind, options.name), options.host or _ANY_ADDRESS
+    request = Request(options.principal, host, operation, kind, name)
+    return 0, explanation(explain(source_of(options).rules(), request))
+
+
+def _can(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.compound import needs_of, parts
+    from aclbroker.cli.answers import activity
+
+    names = _resources(options.resources)
+    group, transactional_id = _type("group") in names, _type("transactional-id") in names
+    needs = needs_of(
+        options.activity,
+        group=group,
+        transactional=options.transactional or transactional_id,
+        idempotent=options.idempotent,
+    )
+    for need in needs:
+        if need.resource_type not in names and need.resource_type is not _type("cluster"):
+            word = need.resource_type.name.lower().replace("_", "-")
+            raise ValueError(f"{options.activity} needs to know its {word}: add '{word} NAME'")
+    rules, host = source_of(options).rules(), options.host or _ANY_ADDRESS
+    found = list(parts(rules, options.principal, host, needs, names))
+    return int(not all(part.is_allowed for part in found)), activity(found)
+
+
+def _resources(words: Sequence[str]) -> dict[ResourceType, str]:
+    """Return the names by type; the cluster stands without one."""
+    names: dict[ResourceType, str] = {}
+    rest = iter(words)
+    for word in rest:
+        kind = _type(word)
+        names[kind] = _name(kind, None if kind is _type("cluster") else next(rest, None))
+    return names
+
+
+def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.difference import compare
+    from aclbroker.cli.answers import differences
+
+    compared = compare(
+        source_of(options, options.old).rules(), source_of(options, options.new).rules()
+    )
+    return int(bool(compared.differences)), differences(compared)
+
+
+_COMMANDS: Final[dict[str, Callable[[argparse.Namespace], tuple[int, Answer]]]] = {
+    "who-can": _who_can,
+    "what-can": _what_can,
+    "explain": _explain,
+    "can": _can,
+    "diff": _diff,
+}
+NAMES: Final = frozenset(_COMMANDS)
+"""The commands of this module."""
+
+
+def add_questions(commands: Any) -> None:
+    """Add the commands to the subparsers of `aclbroker`."""
+    who = _command(commands, "who-can", "list everybody who may do something")
+    who.add_argument("operation", metavar="OPERATION", help="such as WRITE")
+    who.add_argument("type", metavar="TYPE", help=_TYPES_HELP)
+    who.add_argument(
+        "name", metavar="NAME", nargs="?", help="a name, or PREFIX* for all names that begin so"
+    )
+    what = _command(commands, "what-can", "list all that somebody may do")
+    what.add_argument("principal", metavar="PRINCIPAL", type=principal)
+    why = _command(commands, "explain", "tell why a request is allowed or denied")
+    why.add_argument("principal", metavar="PRINCIPAL", type=principal)
+    why.add_argument("operation", metavar="OPERATION", help="such as READ")
+    why.add_argument("type", metavar="TYPE", help=_TYPES_HELP)
+    why.add_argument("name", metavar="NAME", nargs="?")
+    can = _command(commands, "can", "tell whether somebody has all rights that an activity needs")
+    can.add_argument("principal", metavar="PRINCIPAL", type=principal)
+    can.add_argument("activity", metavar="ACTIVITY", help="such as produce or consume")
+    can.add_argument(
+        "resources",
+        metavar="TYPE NAME",
+        nargs="+",
+        help="such as topic orders group app; cluster has no name",
+    )
+    can.add_argument("--transactional", action="store_true", help="with a transactional id")
+    can.add_argument("--idempotent", action="store_true", help="with enable.idempotence")
+    for parser in (who, what, why, can):
+        parser.add_argument("--host", metavar="ADDRESS", help="the address of the client")
+        add_source(parser)
+    diff = _command(commands, "diff", "list every right that one set of ACLs has and not another")
+    add_source(diff, positional=("OLD", "NEW"))
+
+
+def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=does, description=f"{does[0].upper()}{does[1:]}.", allow_abbrev=False
+    )
+    command.add_argument("--output", choices=("text", "json", "yaml", "csv"), default="text")
+    return command
+
+
+def _operation(text: str) -> AclOperation:
+    from aclbroker.broker.acl.bindings import AclOperation
+
+    known = [each for each in AclOperation if each > AclOperation.ALL]
+    words = {each.name.replace("_", ""): each for each in known}
+    found = words.get(text.upper().replace("_", "").replace("-", ""))
+    if found is None:
+        raise ValueError(
+            f"operation {text!r} is not one of {', '.join(each.name for each in known)}"
+        )
+    return found
+
+
+def _type(text: str) -> ResourceType:
+    from aclbroker.broker.acl.bindings import ResourceType
+
+    word = text.lower().replace("_", "-")
+    if word not in _TYPES:
+        raise ValueError(f"resource type {text!r} is not {_TYPES_HELP}")
+    return ResourceType[word.upper().replace("-", "_")]
+
+
+def _name(kind: ResourceType, name: str | None) -> str:
+    from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
+
+    if kind is ResourceType.CLUSTER:
+        return CLUSTER_NAME
+    if name is None:
+        raise ValueError(f"expected the name of a {kind.name} behind its type")
+    return name
+
+
+def question_command(options: argparse.Namespace) -> QuestionCommand:
+    """Return the command that parsed arguments describe."""
+    return QuestionCommand(options)

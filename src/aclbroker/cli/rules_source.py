@@ -1,0 +1,201 @@
+"""Where the commands that answer questions get ACLs from, and the settings beside them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.broker.reasoning.rules import Rules
+
+KAFKA: Final = "kafka://"
+_PROPERTIES: Final = ".properties"
+
+
+class SourceError(Exception):
+    """ACLs or settings could not be read; the text says which, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A set of ACLs, and what decides beside them.
+
+    ``place`` is a file of ACLs, ``kafka://HOST:PORT``, or a broker's server.properties whose store
+    is read; None is the store of the default settings.
+    """
+
+    place: str | None
+    command_config: str | None = None
+    settings: str | None = None
+    """A server.properties with the settings; by default that of ``place``, if it is one."""
+
+    super_users: Sequence[str] = ()
+    allow_everyone: bool = False
+    cidr: bool = False
+
+    def rules(self) -> Rules:
+        """Read all of it. Raises SourceError."""
+        from aclbroker.broker.reasoning.rules import Rules
+
+        acls, found = self._acls()
+        rules = replace(found or Rules(), acls=acls)
+        if self.settings is not None:
+            rules = replace(_settings(self.settings), acls=acls)
+        return replace(
+            rules,
+            super_users=rules.super_users | frozenset(self.super_users),
+            allow_everyone_if_no_acl_found=(
+                rules.allow_everyone_if_no_acl_found or self.allow_everyone
+            ),
+            cidr=rules.cidr or self.cidr,
+        )
+
+    def _acls(self) -> tuple[list[AclBinding], Rules | None]:
+        place = self.place
+        if place is None or place.endswith(_PROPERTIES):
+            return _of_store(place)
+        if place.startswith(KAFKA):
+            from aclbroker.cli.acl_source import described
+            from aclbroker.pipeline.errors import InputError
+
+            try:
+                return described(place.removeprefix(KAFKA), self.command_config).acls, None
+            except InputError as error:
+                raise SourceError(str(error)) from error
+        from aclbroker.broker.policy import PolicyError
+        from aclbroker.pipeline.acls.acl_files import read_acls
+
+        try:
+            return read_acls(place).acls, None
+        except OSError as error:
+            raise SourceError(f"{place}: {error.strerror or error}") from error
+        except PolicyError as error:
+            raise SourceError(str(error)) from error
+
+
+def _of_store(config_file: str | None) -> tuple[list[AclBinding], Rules]:
+    """Read the store of a configuration, and the settings of this."""
+    from aclbroker.broker.acl.settings import authorizer_settings
+    from aclbroker.broker.config import ConfigError, load
+    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.broker.stores import StoreError, path_of
+    from aclbroker.broker.stores.reading import read_acls
+
+    try:
+        config = load(config_file)
+    except ConfigError as error:
+        raise SourceError("\n".join(error.problems)) from error
+    path = path_of(config.store)
+    if path is None:
+        raise SourceError(f"aclbroker.store={config.store} has no file; name --bootstrap-server")
+    try:
+        acls, _ = read_acls(Path(path).resolve())
+    except StoreError as error:
+        raise SourceError(str(error)) from error
+    found = authorizer_settings(config.properties)
+    return acls, Rules(
+        (), found.super_users, found.broker_users, found.allow_everyone_if_no_acl_found, found.cidr
+    )
+
+
+def _settings(file: str) -> Rules:
+    from aclbroker.broker.acl.decisions import BrokerUsers
+    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.pipeline.acls.broker_properties import PropertiesError, read_broker_properties
+
+    try:
+        found = read_broker_properties(file)
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror or error}") from error
+    except PropertiesError as error:
+        raise SourceError(str(error)) from error
+    return Rules(
+        (),
+        found.super_users,
+        BrokerUsers(found.broker_users, found.broker_listener),
+        found.allow_everyone_if_no_acl_found,
+        found.cidr,
+    )
+
+
+def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = ()) -> None:
+    """Add the options of a source to a command, or its names of several sources."""
+    if positional:
+        for name in positional:
+            parser.add_argument(
+                name.lower(),
+                metavar=name,
+                help="a policy file, what kafka-acls.sh --list printed, the server.properties "
+                "(*.properties) of a broker whose store is read, or kafka://HOST:PORT",
+            )
+    else:
+        place = parser.add_mutually_exclusive_group()
+        place.add_argument(
+            "--acls",
+            metavar="FILE",
+            help="a policy file, or what kafka-acls.sh --list printed",
+        )
+        place.add_argument(
+            "--config",
+            metavar="FILE",
+            help="a broker's server.properties: its store and settings are read; the default",
+        )
+        place.add_argument(
+            "--bootstrap-server", metavar="HOST:PORT", help="a broker that is asked for its ACLs"
+        )
+    parser.add_argument(
+        "--command-config", metavar="FILE", help="a Kafka client's properties, to log in with"
+    )
+    parser.add_argument(
+        "--broker-properties",
+        metavar="FILE",
+        help="a server.properties with the super users and other settings that decide",
+    )
+    parser.add_argument(
+        "--super-user",
+        dest="super_users",
+        metavar="PRINCIPAL",
+        type=principal,
+        action="append",
+        default=[],
+        help="a super user, beside those of the settings; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-everyone-if-no-acl-found",
+        action="store_true",
+        help="as if that setting were true",
+    )
+    parser.add_argument(
+        "--cidr", action="store_true", help="hosts of ACLs may be subnets (aclbroker.acl.host.cidr)"
+    )
+
+
+def source_of(options: argparse.Namespace, place: str | None = None) -> Source:
+    """Return the source that parsed arguments describe; ``place`` is that of a positional one."""
+    if place is None:
+        place = options.acls or options.config
+        if options.bootstrap_server is not None:
+            place = KAFKA + options.bootstrap_server
+        elif options.config is not None and not options.config.endswith(_PROPERTIES):
+            raise SourceError(f"--config {options.config}: expected a file *{_PROPERTIES}")
+        elif options.acls is not None and options.acls.endswith(_PROPERTIES):
+            raise SourceError(f"--acls {options.acls}: expected a policy or a listing")
+    return Source(
+        place,
+        options.command_config,
+        options.broker_properties,
+        options.super_users,
+        options.allow_everyone_if_no_acl_found,
+        options.cidr,
+    )
+
+
+def principal(text: str) -> str:
+    """Return a principal; raises ArgumentTypeError for a text without a type."""
+    if ":" not in text:
+        raise argparse.ArgumentTypeError(f"expected Type:name, such as User:alice, not {text!r}")
+    return text
