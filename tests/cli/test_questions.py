@@ -265,4 +265,4 @@ def test_a_policy_with_a_mistake_is_named_with_its_line(ask, tmp_path):
     path.write_text("version: 1\nacls:\n- principal: User:a\n  rules:\n  - topik: a\n")
     status, _, error = ask("what-can", "User:alice", "--acls", str(path))
     assert status == 2
-    assert f"{path}: line 5:" in error
+    assert f"{path}: line 5, column " in error
