@@ -6,10 +6,11 @@ its controller make the changes. So one connection is enough.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
-from aclbroker.broker.client.blocking import BlockingClient, ConnectionClosed, NoAnswer, connect
+from aclbroker.broker.client.blocking import BlockingClient, NoAnswer, connect
 from aclbroker.broker.client.errors import (
     AuthenticationRefused,
     RequestRefused,
@@ -81,7 +82,10 @@ class Session:
             raise Unreachable(
                 f"{_shown(self.address)} did not answer {key.name} in time"
             ) from error
-        except (ConnectionClosed, OSError) as error:
+        except OSError as error:
+            # With TLS 1.3 a broker refuses a client's certificate after the handshake.
+            if _is_tls_error(error):
+                raise TlsFailed(f"{_shown(self.address)}: {_tls_reason(error)}") from error
             raise Unreachable(
                 f"{_shown(self.address)} closed the connection instead of an answer to {key.name}"
             ) from error
@@ -202,7 +206,7 @@ def _connected(address: Address, settings: ClientSettings, tls: Any) -> Session:
     try:
         connection = connect(*address, settings.connect_timeout, tls)
     except OSError as error:
-        if tls is not None and _is_tls_error(error):
+        if _is_tls_error(error):
             raise TlsFailed(f"{_shown(address)}: {_tls_reason(error)}") from error
         reason = "no answer in time" if isinstance(error, TimeoutError) else error.strerror or error
         raise Unreachable(f"{_shown(address)}: {reason}") from error
@@ -211,9 +215,8 @@ def _connected(address: Address, settings: ClientSettings, tls: Any) -> Session:
 
 
 def _is_tls_error(error: OSError) -> bool:
-    import ssl
-
-    return isinstance(error, ssl.SSLError)
+    # Without an import of ssl, which takes longer than all else where there is no TLS.
+    return "ssl" in sys.modules and isinstance(error, sys.modules["ssl"].SSLError)
 
 
 def _tls_reason(error: Any) -> str:

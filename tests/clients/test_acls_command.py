@@ -12,12 +12,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
+from aclbroker.broker.client.errors import RequestRefused
+from aclbroker.broker.client.session import open_session
+from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
-from tests.clients.acl_command import Commands, command_config, normalised, run_in_terminal
+from tests.clients.acl_command import Commands, Printed, command_config, normalised, run_in_terminal
 from tests.clients.command_lines import LINES
 from tests.support.broker import COMMAND, Broker
 from tests.support.client import ALL_ACLS, Client
@@ -228,3 +239,52 @@ def test_in_a_terminal_the_dialogue_is_that_of_kafkas_tool(
         printed = run_in_terminal(answer, *bootstrap, *removal, command=command)
         told.append((printed, commands.run(*bootstrap, "--list")))
     assert told[0] == told[1]
+
+
+def test_a_controller_says_who_the_active_one_is_and_that_one_is_asked(
+    bare_kafka: Kafka, commands: Commands, capsys: pytest.CaptureFixture[str]
+) -> None:
+    controller = ("--bootstrap-controller", bare_kafka._all_listeners["CONTROLLER"])
+    added = ["--add", "--allow-principal", "User:Bob", "--topic", "by-controller"]
+    assert AclsCommand([*controller, *added]).run() == 0
+    ours = capsys.readouterr().out
+    assert "Adding ACLs for resource" in ours
+    with Client(bare_kafka.listeners["PLAINTEXT"]) as client:
+        _settle(client)
+    theirs = commands.run(*controller, "--list", "--topic", "by-controller")
+    assert AclsCommand([*controller, "--list", "--topic", "by-controller"]).run() == 0
+    assert theirs == Printed(capsys.readouterr().out, 0)
+
+
+def test_a_broker_that_knows_version_zero_alone_is_asked_what_that_can_say(broker: Broker) -> None:
+    oldest = {
+        key: range(1) for key in (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
+    }
+    acl = AclBinding(
+        *(ResourceType.TOPIC, "t", PatternType.LITERAL, "User:a", "*"),
+        *(AclOperation.READ, AclPermission.ALLOW),
+    )
+    addresses = read_addresses(broker.listeners["PLAINTEXT"])
+    with open_session(addresses, read_settings(None)) as session:
+        session._offered = oldest
+        create_acls(session, [acl])
+        assert describe_acls(session) == [acl]
+        prefixed = acl._replace(pattern_type=PatternType.PREFIXED)
+        with pytest.raises(RequestRefused, match=r"literal resource pattern types, not PREFIXED"):
+            create_acls(session, [prefixed])
+        with pytest.raises(RequestRefused, match=r"not PREFIXED"):
+            delete_acls(session, [exactly(prefixed)])
+        assert delete_acls(session, [exactly(acl)]) == [acl]
+        session._offered = {}
+        with pytest.raises(RequestRefused, match=r"offers of DescribeAcls the versions none"):
+            describe_acls(session)
+
+
+def test_very_many_acls_are_listed(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+    bootstrap = ["--bootstrap-server", broker.listeners["PLAINTEXT"]]
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        for start in range(0, 120_000, 20_000):
+            names = (f"t-{number}" for number in range(start, start + 20_000))
+            client.create(*(AclCreation(2, name, 3, "User:a", "*", 3, 3) for name in names))
+    assert AclsCommand([*bootstrap, "--list"]).run() == 0
+    assert capsys.readouterr().out.count("principal=User:a") == 120_000

@@ -178,7 +178,10 @@ def token_endpoint() -> Iterator[str]:
             basic = b64encode(b"the client:the secret").decode()
             known = self.headers["Authorization"] == f"Basic {basic}"
             asked = body == "grant_type=client_credentials&scope=acls"
-            self.send_response(200 if known and asked else 401)
+            moved = self.path == "/moved"
+            self.send_response(302 if moved else 200 if known and asked else 401)
+            if moved:
+                self.send_header("Location", "/token")
             self.end_headers()
             self.wfile.write(json.dumps({"access_token": token(RSA)}).encode())
 
@@ -207,6 +210,9 @@ def test_an_access_token_comes_from_an_endpoint_for_a_client_and_its_secret(
     lists(address, oauth(options, token_endpoint_url=token_endpoint))
     with pytest.raises(AuthenticationRefused, match="answered 401"):
         lists(address, oauth(token_endpoint_url=token_endpoint, **{**client, "scope": "other"}))
+    moved = token_endpoint.replace("/token", "/moved")
+    with pytest.raises(AuthenticationRefused, match=r"answered 302"):
+        lists(address, oauth(token_endpoint_url=moved, **client))
     with pytest.raises(ClientConfigError, match=r"client\.id and .*secret"):
         lists(address, oauth(token_endpoint_url=token_endpoint))
 
@@ -286,7 +292,7 @@ def test_a_client_certificate_logs_in_from_stores_of_each_kind(
     address = tls_broker.listeners["SSL"].replace("127.0.0.1", "localhost")
     lists(address, {"security.protocol": "ssl", **stores})
     without_own = {name: stores[name] for name in stores if "keystore" not in name}
-    with pytest.raises((TlsFailed, Unreachable)):
+    with pytest.raises(TlsFailed, match=r"certificate required"):
         lists(address, {"security.protocol": "SSL", **without_own})
 
 

@@ -85,7 +85,13 @@ class _Endpoint:
         # Imported where there is an endpoint, for it takes long.
         from http.client import HTTPException
         from urllib.error import HTTPError
-        from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+        from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+        class RefuseRedirects(HTTPRedirectHandler):
+            """Another place must not get the client's secret, which urllib would send there."""
+
+            def redirect_request(self, *_: object) -> None:
+                return None
 
         request = Request(  # noqa: S310 # the scheme was looked at
             self._url,
@@ -97,7 +103,7 @@ class _Endpoint:
                 "Content-Type": "application/x-www-form-urlencoded",
             },
         )
-        opener = build_opener(HTTPSHandler(context=self._tls), ProxyHandler())
+        opener = build_opener(HTTPSHandler(context=self._tls), RefuseRedirects())
         try:
             with opener.open(request, timeout=self._timeout) as response:
                 return _token_in(response.read(_LARGEST_ANSWER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ def main() -> None:
         # Nothing but this is imported: it is a tool that people and scripts wait for.
         from aclbroker.cli.acls.command import AclsCommand
 
+        # It ends before there is garbage worth a look.
+        gc.disable()
         sys.exit(AclsCommand(sys.argv[2:]).run())
     from aclbroker.cli.arguments import ServeCommand, parse_arguments
 
