@@ -134,6 +134,17 @@ class YamlReader:
             self.fail(f"{_quoted(key)} has no value", at)
         return str(text)
 
+    def text_at(self, key: str) -> tuple[str, Position, Position | None]:
+        """Take one text; return it, where it stands, and where its first character does.
+
+        The latter is None for a text that goes over several lines.
+        """
+        event, begin = self._next, self.position
+        text = self.text(key)
+        is_one_line = event.end_mark.line == event.start_mark.line
+        quotes = bool(event.style)
+        return text, begin, begin._replace(column=begin.column + quotes) if is_one_line else None
+
     def _take(self, kind: type[Any], otherwise: str = "") -> Any:
         event = self._next
         if not isinstance(event, kind):

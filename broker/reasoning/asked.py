@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Callable
 from typing import NamedTuple
 
-from aclbroker.broker.reasoning.by_host import Rights, joined
+from aclbroker.broker.acl.operations import ALLOWED_BITS
+from aclbroker.broker.reasoning.by_host import Rights, by_host, joined
 from aclbroker.broker.reasoning.difference import Comparison
-from aclbroker.broker.reasoning.names import LITERAL, PREFIX, Key, NameRegion
+from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
 from aclbroker.broker.reasoning.rules import EFFECTIVE, Own, Table, named_principals
 from aclbroker.broker.reasoning.trees import tree_of
 
@@ -29,13 +31,28 @@ class OfType:
         self._by_pattern = by_pattern
         self._keys = sorted(by_pattern)
         self._lengths = sorted({len(name) for name, kind in by_pattern if kind == PREFIX})
+        self._ever: dict[str, int] = {}
         self._members: dict[str, list[str]] = {}
         for member, groups in table.rules.groups.items():
             for group in groups:
                 self._members.setdefault(group, []).append(member)
 
+    def ever(self, principal: str) -> int:
+        """Return all bits of the ACLs of somebody, and of everyone's."""
+        found = self._ever.get(principal)
+        if found is None:
+            found = 0
+            for own in (self.table.own(principal), self.table.everyone):
+                for rights in (*own.prefixes.values(), *own.literals.values()):
+                    for _, bits in by_host(rights, -1):
+                        found |= bits
+            self._ever[principal] = found
+        return found
+
     def related(self, key: Key) -> set[str]:
         """Return the principals with patterns that have a name in common with one, super users."""
+        if key == ROOT:
+            return set(self.named)
         name, kind = key
         found: set[str] = set(self.table.rules.super_users)
         for length in self._lengths[: bisect_right(self._lengths, len(name))]:
@@ -68,9 +85,12 @@ class Asked:
 
     def __init__(self, of_type: OfType, key: Key, bits: int, hosts: int) -> None:
         self._of_type = of_type
+        self._candidates: list[str] | None = None
         self._key = key
         self._bits = bits
-        self._hosts = hosts
+        self.hosts = hosts
+        """The hosts that it is about."""
+
         everyone = of_type.comparison.everyone
         keys = [key] if key[1] == LITERAL else sorted({key, *everyone.within(key[0])})
         self._of_everyone = {
@@ -87,20 +107,29 @@ class Asked:
         """Return the hosts, of those asked about, at which rights allow all that is asked for."""
         effective, bits = self._of_type.effective, self._bits
         if isinstance(rights, int):
-            return self._hosts if effective[rights] & bits == bits else 0
+            return self.hosts if effective[rights] & bits == bits else 0
         found = 0
         for mask, number in rights:
             if effective[number] & bits == bits:
                 found |= mask
-        return found & self._hosts
+        return found & self.hosts
 
     def candidates(self) -> list[str]:
         """Return, in order, those who may have other rights on the names than everyone else."""
-        return sorted(self._of_type.related(self._key))
+        if self._candidates is None:
+            self._candidates = sorted(self._of_type.related(self._key))
+        return self._candidates
+
+    def may_ever(self, principal: str) -> bool:
+        """Tell whether somebody may do it anywhere, denials aside; quick, and never no in vain."""
+        if self._some or self._of_type.table.rules.is_super_user(principal):
+            return True
+        allowed = self._of_type.ever(principal) & ALLOWED_BITS
+        return bool(self._of_type.effective[allowed] & self._bits)
 
     def of_everyone(self) -> Found:
         """Return what was found out of who is nobody's principal in an ACL."""
-        on_all = self._hosts
+        on_all = self.hosts
         for mask in self._of_everyone.values():
             on_all &= mask
         return Found(on_all, self._some, {}, ())
@@ -109,7 +138,7 @@ class Asked:
         """Return what was found out of a principal."""
         table = self._of_type.table
         if table.rules.is_super_user(principal):
-            return Found(self._hosts, self._hosts, {self._key: self._hosts}, (self._key[0],))
+            return Found(self.hosts, self.hosts, {self._key: self.hosts}, (self._key[0],))
         own = _restricted(table.own(principal), self._key)
         tree = tree_of(self._of_type.comparison.everyone, [own], [False], [self._key])
         by_key = {
@@ -117,7 +146,7 @@ class Asked:
             for each, totals in zip(tree.keys, tree.totals, strict=True)
         }
         inside = tuple(own.prefixes)
-        on_all, on_some = self._hosts, 0
+        on_all, on_some = self.hosts, 0
         for mask in by_key.values():
             on_all &= mask
             on_some |= mask
@@ -149,17 +178,27 @@ class Asked:
 
         There must be some.
         """
+        return self._first(found, lambda mask: mask)
+
+    def where_not(self, found: Found, hosts: int) -> tuple[int, NameRegion]:
+        """Return names on which it may not be done from some of the hosts, and which of them.
+
+        There must be some.
+        """
+        return self._first(found, lambda mask: hosts & ~mask)
+
+    def _first(self, found: Found, wanted: Callable[[int], int]) -> tuple[int, NameRegion]:
         by_key = dict(found.by_key)
         for each, mask in self._of_everyone.items():
             if each not in by_key and not each[0].startswith(found.inside):
                 by_key[each] = mask
         for key, mask in by_key.items():
-            if mask:
+            if shown := wanted(mask):
                 inner = (each for each in by_key if each != key and each[0].startswith(key[0]))
                 excepted = () if key[1] == LITERAL else tuple(sorted(inner))
                 region = NameRegion(self._of_type.table.resource_type, key, excepted)
                 if region.example() is not None:
-                    return mask, region
+                    return shown, region
         raise AssertionError(f"more than a million patterns leave no name in {self._key}")
 
 

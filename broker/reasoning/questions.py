@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.broker.reasoning.asked import Asked, Found, OfType
 from aclbroker.broker.reasoning.by_host import by_host
 from aclbroker.broker.reasoning.hosts import HostCut
@@ -14,9 +14,13 @@ from aclbroker.broker.reasoning.regions import Principals, Region, Request
 from aclbroker.broker.reasoning.rules import (
     TYPES,
     Rules,
+    named_principals,
     operations_of,
     tables,
 )
+
+_MOST_ASKED: Final = 64
+"""How many questions are remembered; each may have a word for each pattern."""
 
 
 class Holder(NamedTuple):
@@ -44,6 +48,9 @@ class Reasoner:
         self.cut = HostCut(rules.hosts(), rules.cidr)
         self.tables = tables(rules, self.cut)
         self._of_type: dict[ResourceType, OfType] = {}
+        self._asked: dict[tuple[AclOperation, ResourceType, Key, int], Asked] = {}
+        self._allows: dict[str, list[AclBinding]] | None = None
+        self._named: frozenset[str] | None = None
 
     def of_type(self, resource_type: ResourceType) -> OfType:
         """Return what is known of a resource type. Raises ValueError."""
@@ -66,12 +73,7 @@ class Reasoner:
         ``host`` is an address, by default any. The last holder is everyone else, if they may.
         Who may on some names only differs in ``on_all``.
         """
-        if operation not in operations_of(resource_type):
-            raise ValueError(f"no {resource_type.name} has the operation {operation.name}")
-        hosts = self.cut.everywhere if host is None else self._at(host)
-        if resource_type is ResourceType.CLUSTER:
-            key = ROOT
-        asked = Asked(self.of_type(resource_type), key, 1 << operation, hosts)
+        asked = self.asked(operation, resource_type, key, host)
         of_everyone = asked.of_everyone()
         others: list[str] = []
         for principal in asked.candidates():
@@ -84,6 +86,39 @@ class Reasoner:
         if of_everyone.on_some:
             holding = Principals(tuple(others), is_everyone=True)
             yield self._holder(holding, of_everyone, asked.where(of_everyone), operation)
+
+    def asked(
+        self, operation: AclOperation, resource_type: ResourceType, key: Key, host: str | None
+    ) -> Asked:
+        """Return a question about an operation on a name or prefix. Raises ValueError."""
+        of_type = self.of_type(resource_type)
+        if operation not in operations_of(resource_type):
+            raise ValueError(f"no {resource_type.name} has the operation {operation.name}")
+        hosts = self.cut.everywhere if host is None else self._at(host)
+        if resource_type is ResourceType.CLUSTER:
+            key = ROOT
+        question = operation, resource_type, key, hosts
+        found = self._asked.get(question)
+        if found is None:
+            if len(self._asked) >= _MOST_ASKED:
+                self._asked.clear()
+            found = self._asked[question] = Asked(of_type, key, 1 << operation, hosts)
+        return found
+
+    def allows_of(self, principal: str) -> list[AclBinding]:
+        """Return the ALLOWs that name a principal."""
+        if self._allows is None:
+            self._allows = {}
+            for acl in self.rules.acls:
+                if acl.permission == AclPermission.ALLOW:
+                    self._allows.setdefault(acl.principal, []).append(acl)
+        return self._allows.get(principal, [])
+
+    def named(self) -> frozenset[str]:
+        """Return all principals who are not just anybody."""
+        if self._named is None:
+            self._named = frozenset(named_principals(list(self.tables.values())))
+        return self._named
 
     def _holder(
         self,

@@ -257,7 +257,7 @@ def test_a_controller_says_who_the_active_one_is_and_that_one_is_asked(
 
 
 def test_a_broker_that_knows_version_zero_alone_is_asked_what_that_can_say(broker: Broker) -> None:
-    oldest = {
+    oldest: dict[int, range] = {
         key: range(1) for key in (ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS)
     }
     acl = AclBinding(

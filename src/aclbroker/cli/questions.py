@@ -1,4 +1,4 @@
-"""The arguments of `aclbroker who-can|what-can|explain|can|diff`, and what these commands do.
+"""The arguments of `aclbroker who-can|what-can|explain|can|diff|prove`, and what these commands do.
 
 Their imports take place only when a command runs, so that the server starts fast.
 """
@@ -16,6 +16,7 @@ from aclbroker.cli.rules_source import SourceError, add_source, principal, sourc
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclOperation, ResourceType
     from aclbroker.cli.answers import Answer
+    from aclbroker.cli.proofs import Proof
 
 _ANY_ADDRESS: Final = "192.0.2.1"
 """An address of no network, for questions about one request that name none."""
@@ -119,12 +120,54 @@ def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
     return int(bool(compared.differences)), differences(compared)
 
 
+def _prove(options: argparse.Namespace) -> tuple[int, Answer]:
+    from pathlib import Path
+
+    from aclbroker.broker.invariants import read_invariants
+    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.cli.proofs import proofs, write_junit, write_sarif
+
+    try:
+        statements = read_invariants(Path(options.file))
+        found = proofs(Reasoner(source_of(options).rules()), statements)
+        if options.junit is not None:
+            write_junit(found, options.file, Path(options.junit))
+        if options.sarif is not None:
+            write_sarif(found, options.file, Path(options.sarif))
+    except OSError as error:
+        raise SourceError(f"{error.filename}: {error.strerror or error}") from error
+    return int(not all(proof.holds for proof in found)), _proven(found)
+
+
+def _proven(found: Sequence[Proof]) -> Answer:
+    from aclbroker.cli.answers import Answer
+
+    rows = [
+        {
+            "line": proof.statement.line,
+            "statement": proof.statement.text,
+            "holds": proof.holds,
+            "counterexample": proof.shown,
+        }
+        for proof in found
+    ]
+    lines = []
+    for proof in found:
+        lines.append(f"{'holds' if proof.holds else 'FAILS'}: {proof.statement.text}")
+        if proof.shown is not None:
+            lines.append(f"    {proof.shown}")
+    failed = sum(not proof.holds for proof in found)
+    lines.append(f"{len(found) - failed} hold, {failed} do not")
+    return Answer(rows, lines)
+
+
 _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], tuple[int, Answer]]]] = {
     "who-can": _who_can,
     "what-can": _what_can,
     "explain": _explain,
     "can": _can,
     "diff": _diff,
+    "prove": _prove,
 }
 NAMES: Final = frozenset(_COMMANDS)
 """The commands of this module."""
@@ -159,6 +202,13 @@ def add_questions(commands: Any) -> None:
     for parser in (who, what, why, can):
         parser.add_argument("--host", metavar="ADDRESS", help="the address of the client")
         add_source(parser)
+    prove = _command(commands, "prove", "check statements that must be true of all requests")
+    prove.add_argument(
+        "-f", "--file", metavar="FILE", required=True, help="the statements, as YAML"
+    )
+    prove.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML, too")
+    prove.add_argument("--sarif", metavar="FILE", help="write what does not hold as SARIF 2.1.0")
+    add_source(prove)
     diff = _command(commands, "diff", "list every right that one set of ACLs has and not another")
     add_source(diff, positional=("OLD", "NEW"))
 

@@ -1,0 +1,112 @@
+"""Statements that were checked, and what CI systems read of that: JUnit XML and SARIF 2.1.0."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
+from aclbroker.broker.invariants import Statement
+from aclbroker.broker.reasoning.invariants import Counterexample, counterexample
+from aclbroker.broker.reasoning.questions import Reasoner
+from aclbroker.pipeline.acls.acl_text import acl_text
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class Proof(NamedTuple):
+    """A statement, whether it holds, and the sentence that shows that it does not."""
+
+    statement: Statement
+    holds: bool
+    shown: str | None
+
+
+def proofs(reasoner: Reasoner, statements: Iterable[Statement]) -> list[Proof]:
+    """Check statements; the authorizer confirms each counterexample. Raises ValueError."""
+    authorizer: StandardAuthorizerData | None = None
+    found: list[Proof] = []
+    for statement in statements:
+        against = counterexample(reasoner, statement.invariant)
+        if against is not None and authorizer is None:
+            authorizer = reasoner.rules.authorizer()
+        shown = None if against is None else _shown(reasoner, authorizer, against)
+        found.append(Proof(statement, against is None, shown))
+    return found
+
+
+def _shown(
+    reasoner: Reasoner, authorizer: StandardAuthorizerData | None, against: Counterexample
+) -> str:
+    if against.acl is not None:
+        return f"there is: {acl_text(against.acl)}"
+    request = against.request
+    if request is None or request.is_allowed(reasoner.rules, authorizer) != against.is_allowed:
+        raise AssertionError(f"the authorizer does not confirm {against}")
+    return f"{request}: {'allowed' if against.is_allowed else 'denied'}"
+
+
+def write_junit(found: Sequence[Proof], source: str, path: Path) -> None:
+    """Write a test case for each statement. Raises OSError."""
+    failed = sum(not proof.holds for proof in found)
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuite name="aclbroker prove" tests="{len(found)}" failures="{failed}" errors="0">',
+    ]
+    for proof in found:
+        case = (
+            f"  <testcase classname={_attribute(source)} name={_attribute(proof.statement.text)} "
+            f'line="{proof.statement.line}"'
+        )
+        if proof.shown is None:
+            lines.append(f"{case}/>")
+        else:
+            lines.append(f"{case}><failure message={_attribute(proof.shown)}/></testcase>")
+    path.write_text("\n".join([*lines, "</testsuite>", ""]), encoding="utf-8")
+
+
+def _attribute(text: str) -> str:
+    """Return a quoted attribute; XML has no control characters, not even escaped ones."""
+    known = (
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
+    return quoteattr("".join(known))
+
+
+def write_sarif(found: Sequence[Proof], source: str, path: Path) -> None:
+    """Write a result for each statement that does not hold. Raises OSError."""
+    results = [
+        {
+            "ruleId": "invariant",
+            "level": "error",
+            "message": {"text": f"{proof.statement.text}: does not hold: {proof.shown}"},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": Path(source).as_posix()},
+                        "region": {
+                            "startLine": proof.statement.line,
+                            "startColumn": proof.statement.column,
+                        },
+                    }
+                }
+            ],
+        }
+        for proof in found
+        if not proof.holds
+    ]
+    driver = {
+        "name": "aclbroker prove",
+        "version": metadata.version("aclbroker"),
+        "rules": [{"id": "invariant", "shortDescription": {"text": "A statement about access"}}],
+    }
+    report = {
+        "$schema": _SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")

@@ -1,0 +1,199 @@
+"""Statements hold, or a request shows that they do not: what the model says of many requests."""
+
+from itertools import product
+from random import Random
+
+import pytest
+
+from aclbroker.broker.acl.bindings import AclPermission, ResourceType
+from aclbroker.broker.reasoning.invariants import (
+    May,
+    NoAllow,
+    NobodyBut,
+    Resources,
+    WhoeverMay,
+    counterexample,
+)
+from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT
+from aclbroker.broker.reasoning.questions import Reasoner
+from aclbroker.broker.reasoning.regions import Request
+from aclbroker.broker.reasoning.rules import Rules, operations_of
+from aclbroker.broker.reasoning.sentences import SentenceError, parse_sentence
+from tests.acl.examples import ALTER, CLUSTER, DESCRIBE, GROUP, READ, TOPIC, WRITE, allow
+from tests.reasoning.random_rules import PEERS, SUBJECTS, by_model, random_rules
+from tests.reasoning.test_exact import edge_names
+
+KINDS = [ResourceType.TOPIC, ResourceType.GROUP]
+
+
+def random_what(random):
+    kind = random.choice(KINDS)
+    key = random.choice([("a", LITERAL), ("abc", LITERAL), ("a", PREFIX), ("ab", PREFIX), ROOT])
+    return (random.choice(operations_of(kind)),), Resources(kind, key)
+
+
+def random_invariant(random):
+    operations, resources = random_what(random)
+    host = random.choice((None, None, "10.0.0.1", "fe80::1%eth0"))
+    kind = random.randrange(4)
+    principal = random.choice(SUBJECTS)
+    if kind == 0:
+        but = tuple(random.sample(SUBJECTS, random.randrange(6)))
+        return NobodyBut(but, operations, resources, host)
+    may = May(principal, operations, resources, random.random() < 0.5, host)
+    if kind == 1:
+        return may
+    if kind == 2:
+        return NoAllow(principal, random.choice((None, resources)))
+    first = random_what(random)
+    return WhoeverMay(first[0], first[1], may, host)
+
+
+def names_of(rules, resources):
+    name, is_literal = resources.key
+    return [name] if is_literal else sorted(edge_names(rules, name))
+
+
+def allowed(rules, principal, host, operations, resources, on_every):
+    """Whether somebody may do all of the operations, each on every name or on some."""
+    kind = resources.resource_type
+    quantified = all if on_every else any
+    return all(
+        quantified(
+            by_model(rules, Request(principal, host, operation, kind, name))
+            for name in names_of(rules, resources)
+        )
+        for operation in operations
+    )
+
+
+def is_true(rules, reasoner, invariant):
+    if isinstance(invariant, NoAllow):
+        return not any(
+            acl.permission is AclPermission.ALLOW
+            and acl.principal == invariant.principal
+            and _meets(rules, acl, invariant.resources)
+            for acl in rules.acls
+        )
+    hosts = [invariant.host] if invariant.host else [*PEERS, *every_host(reasoner)]
+    people = [*SUBJECTS, *rules.super_users]
+    if isinstance(invariant, May):
+        what = invariant.operations, invariant.resources, invariant.on_every
+        return all(allowed(rules, invariant.principal, host, *what) for host in hosts)
+    if isinstance(invariant, NobodyBut):
+        others = [
+            each
+            for each in people
+            if not rules.is_super_user(each)
+            and not set(rules.principals_of(each)) & set(invariant.principals)
+            # Who is called like an ACL for everyone is anybody to the authorizer.
+            and each != "User:*"
+        ]
+        what = invariant.operations, invariant.resources, False
+        others.append("User:who-has-no-name")
+        return not any(allowed(rules, *each, *what) for each in product(others, hosts))
+    implied = invariant.implied
+    first = invariant.operations, invariant.resources, False
+    then = implied.operations, implied.resources, implied.on_every
+    return all(
+        allowed(rules, *each, *then)
+        for each in product([*people, "User:who-has-no-name"], hosts)
+        if allowed(rules, *each, *first)
+    )
+
+
+def every_host(reasoner):
+    return reasoner.cut.examples(reasoner.cut.everywhere)
+
+
+def _meets(rules, acl, resources):
+    if resources is None:
+        return True
+    names = names_of(rules, resources)
+    matching = (name for name in names if name.startswith(acl.resource_name))
+    if acl.resource_type != resources.resource_type:
+        return False
+    if acl.pattern_type.name == "PREFIXED":
+        return any(matching)
+    return acl.resource_name == "*" or acl.resource_name in names
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_statement_holds_if_no_request_is_against_it(seed):
+    random = Random(f"invariants {seed}")
+    held = 0
+    for _ in range(60):
+        rules = random_rules(random)
+        reasoner = Reasoner(rules)
+        invariant = random_invariant(random)
+        found = counterexample(reasoner, invariant)
+        assert (found is None) == is_true(rules, reasoner, invariant), (rules, invariant)
+        held += found is None
+        if found is not None and found.request is not None:
+            assert by_model(rules, found.request) is found.is_allowed
+    assert 5 < held < 55
+
+
+@pytest.mark.parametrize(
+    ("sentence", "invariant"),
+    [
+        (
+            "nobody but User:payments may WRITE topics pii-*",
+            NobodyBut(("User:payments",), (WRITE,), Resources(TOPIC, ("pii-", PREFIX))),
+        ),
+        (
+            "User:etl may READ every topic landing-*",
+            May("User:etl", (READ,), Resources(TOPIC, ("landing-", PREFIX))),
+        ),
+        ("no ALLOW for User:* on the cluster", NoAllow("User:*", Resources(CLUSTER, ROOT))),
+        (
+            "whoever may READ group g may DESCRIBE every topic g-*",
+            WhoeverMay(
+                (READ,),
+                Resources(GROUP, ("g", LITERAL)),
+                May("", (DESCRIBE,), Resources(TOPIC, ("g-", PREFIX))),
+            ),
+        ),
+        (
+            "nobody but User:a, User:b and User:c may ALTER the cluster from 10.0.0.1",
+            NobodyBut(
+                ("User:a", "User:b", "User:c"), (ALTER,), Resources(CLUSTER, ROOT), "10.0.0.1"
+            ),
+        ),
+        ("nobody may alter cluster", NobodyBut((), (ALTER,), Resources(CLUSTER, ROOT))),
+        ("no ALLOW for User:a on anything", NoAllow("User:a", None)),
+        (
+            '"User:CN=a, O=b" may READ, WRITE some topic "a*"',
+            May("User:CN=a, O=b", (READ, WRITE), Resources(TOPIC, ("a*", LITERAL)), False),
+        ),
+    ],
+)
+def test_a_sentence_says_what_it_reads_like(sentence, invariant):
+    assert parse_sentence(sentence) == invariant
+
+
+@pytest.mark.parametrize(
+    ("sentence", "offset", "problem"),
+    [
+        ("nobody but User:a can WRITE topic a", 18, "expected 'may' here"),
+        ("User:a may REED topic a", 11, "'REED' is no operation; there are READ, WRITE"),
+        ("User:a may READ topik a", 16, "'topik' is no resource type; there are topic, group"),
+        ("User:a may WRITE group a", 11, "a GROUP has no operation WRITE, only READ, DELETE"),
+        ("alice may READ topic a", 0, "'alice' is no principal; write Type:name"),
+        ("User:a may READ topic", 21, "expected a name here"),
+        ("User:a may READ topic a b", 24, "'b' is too much"),
+        ('User:a may READ topic "a', 22, "a quotation mark is not closed"),
+        ("no DENY for User:a on anything", 3, "expected 'ALLOW' here"),
+        ("nobody but , may READ topic a", 11, "expected a principal here"),
+    ],
+)
+def test_a_sentence_with_a_mistake_says_where(sentence, offset, problem):
+    with pytest.raises(SentenceError, match=problem) as raised:
+        parse_sentence(sentence)
+    assert raised.value.offset == offset
+
+
+def test_a_statement_from_a_host_that_is_no_address_is_refused():
+    reasoner = Reasoner(Rules([allow()]))
+    with pytest.raises(ValueError, match="'laptop' is no address"):
+        counterexample(reasoner, parse_sentence("User:a may READ topic a from laptop"))
