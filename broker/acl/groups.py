@@ -7,7 +7,8 @@ adds principals to a session, and no rule to the authorizer.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD
@@ -52,6 +53,10 @@ class Groups:
     def __len__(self) -> int:
         """Return how many principals are in some group."""
         return len(self._of)
+
+    def by_principal(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the groups of each principal that is in some, not to be changed."""
+        return MappingProxyType(self._of)
 
     def of(self, principal: str) -> tuple[str, ...]:
         """Return the groups that a principal is in, as principals ``Group:name``, sorted."""

@@ -48,6 +48,11 @@ OURS = acl("User:alice")
 DENIED = acl("User:bob", WRITE, DENY)
 OTHER = acl("User:carol", WRITE)
 
+GAINED = (
+    "Rights gained (+) and lost (-):\n"
+    "  + User:alice: READ, DESCRIBE on TOPIC LITERAL orders from any host\n"
+)
+
 Apply = Callable[..., int]
 
 
@@ -80,6 +85,7 @@ def test_what_the_cluster_lacks_is_shown_and_created_and_the_rest_stays(
     assert capsys.readouterr().out == (
         "+ DENY User:bob WRITE topic orders\n"
         "+ ALLOW User:alice READ topic orders\n"
+        f"{GAINED}"
         "2 ACLs created, 0 removed.\n"
     )
     assert set(describe_acls(session)) == {OURS, DENIED, OTHER}
@@ -96,16 +102,31 @@ def test_with_prune_what_the_file_has_not_is_removed(
         "+ ALLOW User:alice READ topic orders\n"
         "- ALLOW User:carol WRITE topic orders\n"
         "- DENY User:bob WRITE topic orders\n"
+        f"{GAINED}"
+        "  - User:carol: WRITE, DESCRIBE on TOPIC LITERAL orders from any host\n"
         "1 ACLs created, 2 removed.\n"
     )
     assert describe_acls(session) == [OURS]
+
+
+def test_what_changes_no_right_says_so_and_of_many_rights_some_are_shown(
+    session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create_acls(session, [acl("User:alice", AclOperation.ALL)])
+    assert apply([OURS], "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["This changes no right of anybody."]
+    many = [acl("User:bob", name=f"topic-{number}") for number in range(30)]
+    assert apply(many, "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 30 + 1 + 20 + 1
+    assert lines[-1] == "  and 10 more, which aclbroker diff shows"
 
 
 def test_a_dry_run_changes_nothing(
     session: Session, apply: Apply, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert apply([OURS], "--dry-run") == 0
-    assert capsys.readouterr().out == "+ ALLOW User:alice READ topic orders\n"
+    assert capsys.readouterr().out == f"+ ALLOW User:alice READ topic orders\n{GAINED}"
     assert describe_acls(session) == []
 
 

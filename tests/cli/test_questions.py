@@ -266,3 +266,46 @@ def test_a_policy_with_a_mistake_is_named_with_its_line(ask, tmp_path):
     status, _, error = ask("what-can", "User:alice", "--acls", str(path))
     assert status == 2
     assert f"{path}: line 5, column " in error
+
+
+GROUPS = "version: 1\ngroups:\n  staff: [User:zoe]\n"
+
+
+@pytest.fixture
+def of_staff(tmp_path):
+    """A policy that allows a group to read orders, and a file that says who is in it."""
+    path, groups = tmp_path / "of-staff.yaml", tmp_path / "groups.yaml"
+    write_policy(Policy([allow("Group:staff", READ, "orders")]), path)
+    groups.write_text(GROUPS)
+    return str(path), str(groups)
+
+
+def test_members_of_a_group_have_the_rights_of_the_group(ask, of_staff, tmp_path):
+    acls, groups = of_staff
+    zoe = ("explain", "User:zoe", "READ", "topic", "orders", "--acls", acls)
+    assert "denied" in ask(*zoe)[1]
+    assert "allowed" in ask(*zoe, "--groups-file", groups)[1]
+    settings = tmp_path / "server.properties"
+    settings.write_text(f"aclbroker.groups.file={groups}\n")
+    assert "allowed" in ask(*zoe, "--broker-properties", str(settings))[1]
+    status, out, _ = ask(
+        "who-can", "READ", "topic", "orders", "--acls", acls, "--groups-file", groups
+    )
+    assert status == 0
+    assert "User:zoe" in out
+    assert "Group:staff" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [(None, "No such file"), ("version: 1\ngroups: [a]\n", "line 2, column 9")],
+)
+def test_a_groups_file_that_cannot_be_read_is_named(ask, of_staff, tmp_path, text, problem):
+    path = tmp_path / "other.yaml"
+    if text is not None:
+        path.write_text(text)
+    question = ("what-can", "User:zoe", "--acls", of_staff[0], "--groups-file", str(path))
+    status, _, error = ask(*question)
+    assert status == 2
+    assert str(path) in error
+    assert problem in error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 KAFKA: Final = "kafka://"
 _PROPERTIES: Final = ".properties"
+_GROUPS_FILE: Final = "aclbroker.groups.file"
 
 
 class SourceError(Exception):
@@ -36,6 +37,8 @@ class Source:
     super_users: Sequence[str] = ()
     allow_everyone: bool = False
     cidr: bool = False
+    groups_file: str | None = None
+    """A groups file; by default that of the settings."""
 
     def rules(self) -> Rules:
         """Read all of it. Raises SourceError."""
@@ -52,6 +55,7 @@ class Source:
                 rules.allow_everyone_if_no_acl_found or self.allow_everyone
             ),
             cidr=rules.cidr or self.cidr,
+            groups=rules.groups if self.groups_file is None else _groups(self.groups_file),
         )
 
     def _acls(self) -> tuple[list[AclBinding], Rules | None]:
@@ -98,17 +102,41 @@ def _of_store(config_file: str | None) -> tuple[list[AclBinding], Rules]:
         raise SourceError(str(error)) from error
     found = authorizer_settings(config.properties)
     return acls, Rules(
-        (), found.super_users, found.broker_users, found.allow_everyone_if_no_acl_found, found.cidr
+        (),
+        found.super_users,
+        found.broker_users,
+        found.allow_everyone_if_no_acl_found,
+        found.cidr,
+        _groups(config.groups_file),
     )
+
+
+def _groups(path: str | None) -> Mapping[str, tuple[str, ...]]:
+    """Read a groups file: the groups of each principal; of nobody without one."""
+    from aclbroker.broker.groups_file import GroupsError, read_groups
+
+    if not path:
+        return {}
+    try:
+        return read_groups(path).by_principal()
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+    except GroupsError as error:
+        raise SourceError(str(error)) from error
 
 
 def _settings(file: str) -> Rules:
     from aclbroker.broker.acl.decisions import BrokerUsers
     from aclbroker.broker.reasoning.rules import Rules
-    from aclbroker.pipeline.acls.broker_properties import PropertiesError, read_broker_properties
+    from aclbroker.pipeline.acls.broker_properties import (
+        PropertiesError,
+        client_properties,
+        read_broker_properties,
+    )
 
     try:
         found = read_broker_properties(file)
+        groups_file = client_properties(file).get(_GROUPS_FILE)
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror or error}") from error
     except PropertiesError as error:
@@ -119,6 +147,7 @@ def _settings(file: str) -> Rules:
         BrokerUsers(found.broker_users, found.broker_listener),
         found.allow_everyone_if_no_acl_found,
         found.cidr,
+        _groups(groups_file),
     )
 
 
@@ -170,6 +199,11 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
         help="as if that setting were true",
     )
     parser.add_argument(
+        "--groups-file",
+        metavar="FILE",
+        help="who is in which group, instead of the file that the settings name",
+    )
+    parser.add_argument(
         "--cidr", action="store_true", help="hosts of ACLs may be subnets (aclbroker.acl.host.cidr)"
     )
 
@@ -191,6 +225,7 @@ def source_of(options: argparse.Namespace, place: str | None = None) -> Source:
         options.super_users,
         options.allow_everyone_if_no_acl_found,
         options.cidr,
+        options.groups_file,
     )
 
 

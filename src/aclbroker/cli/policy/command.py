@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from aclbroker.broker.policy import Policy
     from aclbroker.cli.policy.plan import Plan
 
+_RIGHTS_SHOWN: Final = 20
+"""How many regions of rights are shown that are gained or lost, a line each."""
+
 _AT_ONCE: Final = 1000
 """How many ACLs one request creates or removes."""
 
@@ -89,10 +92,20 @@ class PolicyCommand:
 def _rights(there: Sequence[AclBinding], changes: Plan) -> Iterable[str]:
     """Return lines that say which rights are gained and lost, shown below the plan.
 
-    The place for the difference of two sets of ACLs as rights: ``there`` and what
-    ``changes.outcome(there)`` is.
+    Super users, and settings that decide where no ACL does, are not known here.
     """
-    return ()
+    from aclbroker.broker.reasoning.difference import compare
+    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.cli.answers import differences
+
+    compared = compare(Rules(there), Rules(list(changes.outcome(there))))
+    if not compared.differences:
+        return ["This changes no right of anybody."]
+    regions = differences(compared).lines[::2]  # an example stands behind each
+    lines = [f"  {line}" for line in regions[:_RIGHTS_SHOWN]]
+    left_out = len(regions) - len(lines)
+    more = [f"  and {left_out} more, which aclbroker diff shows"] if left_out else []
+    return ["Rights gained (+) and lost (-):", *lines, *more]
 
 
 def _make(changes: Plan, session: Session) -> None:
