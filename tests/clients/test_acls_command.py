@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -280,7 +281,9 @@ def test_a_broker_that_knows_version_zero_alone_is_asked_what_that_can_say(broke
             describe_acls(session)
 
 
-def test_very_many_acls_are_listed(broker: Broker, capsys: pytest.CaptureFixture[str]) -> None:
+def test_very_many_acls_are_listed_to_whoever_reads_them(
+    broker: Broker, capsys: pytest.CaptureFixture[str]
+) -> None:
     bootstrap = ["--bootstrap-server", broker.listeners["PLAINTEXT"]]
     with Client(broker.listeners["PLAINTEXT"]) as client:
         for start in range(0, 120_000, 20_000):
@@ -288,3 +291,14 @@ def test_very_many_acls_are_listed(broker: Broker, capsys: pytest.CaptureFixture
             client.create(*(AclCreation(2, name, 3, "User:a", "*", 3, 3) for name in names))
     assert AclsCommand([*bootstrap, "--list"]).run() == 0
     assert capsys.readouterr().out.count("principal=User:a") == 120_000
+
+    # As `aclbroker acls ... --list | head -1`.
+    with subprocess.Popen(
+        [COMMAND, "acls", *bootstrap, "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"Current ACLs for resource")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1

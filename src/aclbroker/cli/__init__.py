@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,23 @@ def main() -> None:
 
         # It ends before there is garbage worth a look.
         gc.disable()
-        sys.exit(AclsCommand(sys.argv[2:]).run())
+        sys.exit(_unless_nobody_reads(AclsCommand(sys.argv[2:]).run))
     from aclbroker.cli.arguments import ServeCommand, parse_arguments
 
     command = parse_arguments()
     sys.exit(_serve(command) if isinstance(command, ServeCommand) else command.run())
+
+
+def _unless_nobody_reads(run: Callable[[], int]) -> int:
+    """Run a command; return 1 if who reads its output went away, as `head` does."""
+    try:
+        status = run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would write what is left when it ends, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
 
 
 def _serve(command: ServeCommand) -> int:
