@@ -192,14 +192,10 @@ class Asked:
         for each, mask in self._of_everyone.items():
             if each not in by_key and not each[0].startswith(found.inside):
                 by_key[each] = mask
-        for key, mask in by_key.items():
-            if shown := wanted(mask):
-                inner = (each for each in by_key if each != key and each[0].startswith(key[0]))
-                excepted = () if key[1] == LITERAL else tuple(sorted(inner))
-                region = NameRegion(self._of_type.table.resource_type, key, excepted)
-                if region.example() is not None:
-                    return shown, region
-        raise AssertionError(f"more than a million patterns leave no name in {self._key}")
+        key, shown = next((key, wanted(mask)) for key, mask in by_key.items() if wanted(mask))
+        inner = (each for each in by_key if each != key and each[0].startswith(key[0]))
+        excepted = () if key[1] == LITERAL else tuple(sorted(inner))
+        return shown, NameRegion(self._of_type.table.resource_type, key, excepted)
 
 
 def _restricted(own: Own, key: Key) -> Own:

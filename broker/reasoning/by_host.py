@@ -55,14 +55,3 @@ def by_host(rights: Rights, everywhere: int) -> Iterator[tuple[int, int]]:
         yield everywhere, rights
     else:
         yield from rights
-
-
-def hosts_with(rights: Rights, bits: int, everywhere: int) -> int:
-    """Return the hosts at which all of some bits are set."""
-    if isinstance(rights, int):
-        return everywhere if rights & bits == bits else 0
-    found = 0
-    for mask, number in rights:
-        if number & bits == bits:
-            found |= mask
-    return found

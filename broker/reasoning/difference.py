@@ -180,10 +180,8 @@ class Comparison:
             if self._of_all[outer] and value != self._of_all[outer]
         }
 
-    def full(self, principal: str | None) -> list[Component]:
-        """Return all that a principal has, or everyone else if it is None, region by region."""
-        if principal is None:
-            return [each for each in self._components if each.value]
+    def full(self, principal: str) -> list[Component]:
+        """Return all that a principal has, region by region."""
         owns = [side.own(principal) for side in self._sides]
         supers = [side.rules.is_super_user(principal) for side in self._sides]
         tree = tree_of(self.everyone, owns, supers, self.everyone.keys)

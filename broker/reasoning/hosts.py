@@ -146,10 +146,10 @@ class HostCut:
         exceptions: dict[int, list[str]] = {}
         for number, parent in enumerate(self._parents):
             inherited = shown[parent] if number else False
-            is_empty = self._examples[number] is None
-            is_shown = inherited if is_empty and number else bool(mask >> self._places[number] & 1)
-            if is_empty and not number:
-                is_shown = mask == self.everywhere
+            is_shown = bool(mask >> self._places[number] & 1)
+            if self._examples[number] is None:
+                # What lies in it is all there is of it.
+                is_shown = not self._cover(number) & ~mask
             shown.append(is_shown)
             if is_shown == inherited:
                 tops.append(tops[parent] if number else 0)

@@ -189,7 +189,5 @@ def _region(
 def _shown(
     reasoner: Reasoner, region: Region, host: str | None, *, is_allowed: bool
 ) -> Counterexample:
-    example = region.example(reasoner.named())
-    if example is None:
-        raise AssertionError(f"no name is left in {region.names}")
+    example = region.request(reasoner.named())
     return Counterexample(example if host is None else example._replace(host=host), is_allowed)

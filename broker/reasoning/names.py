@@ -104,7 +104,7 @@ class NameRegion:
         for end in ends:
             if len(name + end) <= _LONGEST and _is_free(name + end, len(name), taken):
                 return name + end
-        return next(_free_names(name, sorted(self.excepted)), None)
+        return _free_name(name, sorted(self.excepted))
 
     def __str__(self) -> str:
         without = ", ".join(map(str, self.exceptions))
@@ -123,25 +123,27 @@ def _is_free(name: str, above: int, taken: set[Key]) -> bool:
     return all((name[:size], PREFIX) not in taken for size in range(above + 1, len(name) + 1))
 
 
-def _free_names(prefix: str, taken: Sequence[Key]) -> Iterator[str]:
-    """Return names that begin so and that no pattern has; ``taken`` are in order, all in it."""
+def _free_name(prefix: str, taken: Sequence[Key]) -> str | None:
+    """Return a name that begins so and that no pattern has; ``taken`` are in order, all in it."""
     if prefix and (prefix, LITERAL) not in taken[:2]:
-        yield prefix
+        return prefix
     below = [key for key in taken if len(key[0]) > len(prefix)]
     size = len(prefix)
     used = {first: list(keys) for first, keys in groupby(below, key=lambda key: key[0][size])}
     for first in _characters():
         if first not in used:
-            yield prefix + first
-            return
-    for first, keys in used.items():
-        if (prefix + first, PREFIX) not in keys:
-            yield from _free_names(prefix + first, keys)
+            return prefix + first
+    inner = (
+        _free_name(prefix + first, keys)
+        for first, keys in used.items()
+        if (prefix + first, PREFIX) not in keys
+    )
+    return next((name for name in inner if name is not None), None)
 
 
 def _characters() -> Iterator[str]:
     yield from _ALPHABET
-    for code in range(0x20, _LAST_CHARACTER + 1):
+    for code in range(1, _LAST_CHARACTER + 1):
         if code not in _SURROGATES:
             yield chr(code)
 

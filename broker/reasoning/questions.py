@@ -129,9 +129,7 @@ class Reasoner:
     ) -> Holder:
         mask, names = where
         region = Region(principals, self.cut, mask, 1 << operation, names)
-        example = region.example(self.of_type(names.resource_type).named)
-        if example is None:
-            raise AssertionError(f"no name is left in {names}")
+        example = region.request(self.of_type(names.resource_type).named)
         return Holder(principals, found.on_all, found.on_some, example)
 
     def _at(self, host: str) -> int:

@@ -99,13 +99,21 @@ class Region:
         )
 
     def example(self, named: Collection[str] = ()) -> Request | None:
-        """Return a request of the region, None if no name is left for one.
+        """Return a request of the region, None if no name is left for one: see `request`."""
+        try:
+            return self.request(named)
+        except LookupError:
+            return None
 
-        ``named`` are the principals that must not be taken for anybody else.
+    def request(self, named: Collection[str] = ()) -> Request:
+        """Return a request of the region.
+
+        ``named`` are the principals that must not be taken for anybody else. Raises LookupError if
+        no name is left, as more than a million patterns can bring about.
         """
         name = self.names.example()
         if name is None:
-            return None
+            raise LookupError(f"the patterns leave no name in {self.names.pattern}")
         principal = self.principals.names[0] if not self.principals.is_everyone else _other(named)
         return Request(
             principal,

@@ -197,3 +197,13 @@ def test_a_statement_from_a_host_that_is_no_address_is_refused():
     reasoner = Reasoner(Rules([allow()]))
     with pytest.raises(ValueError, match="'laptop' is no address"):
         counterexample(reasoner, parse_sentence("User:a may READ topic a from laptop"))
+
+
+def test_statements_are_checked_one_after_the_other():
+    reasoner = Reasoner(Rules([allow(), allow(operation=WRITE, name="a")]))
+    for sentence in ("nobody but User:alice may WRITE topic a", "nobody may WRITE topics o*"):
+        for _ in range(2):
+            assert counterexample(reasoner, parse_sentence(sentence)) is None
+    for _ in range(2):
+        assert counterexample(reasoner, parse_sentence("no ALLOW for User:bob on anything")) is None
+        assert counterexample(reasoner, parse_sentence("nobody may READ topic orders")) is not None
