@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from difflib import SequenceMatcher
 from itertools import islice
@@ -13,6 +13,7 @@ from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
+    AclOperation,
     AclPermission,
     PatternType,
 )
@@ -65,8 +66,12 @@ class Explanation(NamedTuple):
     change: Change | None
 
 
-def explain(rules: Rules, request: Request) -> Explanation:
-    """Explain the decision on a request. Raises ValueError for a host that is no address."""
+def explain(rules: Rules, request: Request, *, from_anywhere: bool = False) -> Explanation:
+    """Explain the decision on a request. Raises ValueError for a host that is no address.
+
+    With ``from_anywhere`` an ACL that would turn the decision is one for all hosts, else one for
+    the request's own.
+    """
     if not HostCut((), rules.cidr).at(request.host):
         raise ValueError(f"{request.host!r} is no address, and so no peer's")
     here = rules.on(request.resource_type, request.name)
@@ -75,12 +80,14 @@ def explain(rules: Rules, request: Request) -> Explanation:
     decision = authorizer.decide(session, Action(*request[2:]))
     kind, acl = decision.rule
     about = session.peer, request.resource_type, request.name
-    matching = tuple(authorizer.index.bindings_for(*about))
+    found = authorizer.index.bindings_for(*about)
+    matching = tuple(acl for acl in found if _decides(acl, request.operation))
+    host = WILDCARD if from_anywhere else request.host
     near = () if decision.allowed else tuple(_near_misses(rules, request))
     change = next(
         (
             each
-            for each in _changes(here, request, matching, decision.allowed)
+            for each in _changes(here, request, matching, host)
             if request.is_allowed(each.applied(here)) is not decision.allowed
         ),
         None,
@@ -89,10 +96,10 @@ def explain(rules: Rules, request: Request) -> Explanation:
 
 
 def _changes(
-    rules: Rules, request: Request, matching: Iterable[AclBinding], is_allowed: bool
+    rules: Rules, request: Request, matching: Collection[AclBinding], host: str
 ) -> Iterator[Change]:
     """Yield changes that may turn the decision, smaller ones first."""
-    operation = request.operation
+    operation, is_allowed = request.operation, request.is_allowed(rules)
     supers = rules.super_users.intersection(rules.principals_of(request.principal))
     for principal in sorted(supers):
         yield Change(super_user=principal)
@@ -103,7 +110,7 @@ def _changes(
         request.name or WILDCARD,
         PatternType.LITERAL,
         request.principal,
-        request.host,
+        host,
         operation,
         AclPermission.DENY if is_allowed else AclPermission.ALLOW,
     )
@@ -117,6 +124,12 @@ def _changes(
         if denials:
             yield Change(remove=denials)
         yield Change(add=(own,), remove=denials)
+
+
+def _decides(acl: AclBinding, operation: AclOperation) -> bool:
+    """Tell whether an ACL of the resource says anything about an operation."""
+    named = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
+    return bool(named[operation] >> acl.operation & 1)
 
 
 def _says(acl: AclBinding, permission: AclPermission, operations: int) -> bool:

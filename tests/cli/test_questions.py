@@ -309,3 +309,18 @@ def test_a_groups_file_that_cannot_be_read_is_named(ask, of_staff, tmp_path, tex
     assert status == 2
     assert str(path) in error
     assert problem in error
+
+
+def test_a_change_is_for_all_hosts_unless_a_host_is_asked_about(ask, policy):
+    question = ("explain", "User:bob", "WRITE", "topic", "orders", "--acls", policy)
+    _, anywhere, _ = ask(*question)
+    assert "add ALLOW WRITE on TOPIC LITERAL orders to User:bob from *" in anywhere
+    _, here, _ = ask(*question, "--host", "10.0.0.8")
+    assert "add ALLOW WRITE on TOPIC LITERAL orders to User:bob from 10.0.0.8" in here
+
+
+def test_acls_that_say_nothing_of_the_operation_do_not_match(ask, policy):
+    bob = ("explain", "User:bob", "WRITE", "topic", "orders", "--host", "10.0.0.8")
+    _, out, _ = ask(*bob, "--acls", policy)
+    assert "matches:" not in out
+    assert "nearly allows: ALLOW READ on TOPIC LITERAL orders to User:bob" in out

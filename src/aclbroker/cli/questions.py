@@ -76,7 +76,8 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
     kind, operation = _type(options.type), _operation(options.operation)
     name, host = _name(kind, options.name), options.host or _ANY_ADDRESS
     request = Request(options.principal, host, operation, kind, name)
-    return 0, explanation(explain(source_of(options).rules(), request))
+    found = explain(source_of(options).rules(), request, from_anywhere=options.host is None)
+    return 0, explanation(found)
 
 
 def _can(options: argparse.Namespace) -> tuple[int, Answer]:
