@@ -68,6 +68,10 @@ def test_store_takes_the_settings_or_the_file(arguments: list[str], expected: St
         (["serve", "--overrid", "a=b"], "unrecognized arguments"),
         (["serve", "--overide", "a=secret", "f"], "--overide f; did you mean --override?"),
         (["serve", "f", "--overide=a=secret"], "--overide=...; did you mean --override?"),
+        (
+            ["can", "User:a", "produce", "topic", "t", "--principal=x"],
+            "arguments: --principal=...\n",
+        ),
         (["serve", "f", "--x", "ssl.key.password=secret"], "--x ssl.key.password=..."),
         (
             [

@@ -134,8 +134,10 @@ def _without_values(words: Sequence[str]) -> str:
 def _suggested(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     known = sorted(options_of(parser))
     for word in words:
-        close = difflib.get_close_matches(word.partition("=")[0], known, n=1, cutoff=0.7)
-        if word.startswith("-") and close:
+        name = word.partition("=")[0]
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
+        # An option of another command is no mistake of spelling.
+        if word.startswith("-") and close and close[0] != name:
             return f"; did you mean {close[0]}?"
     return ""
 
