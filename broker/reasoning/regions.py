@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from aclbroker.broker.acl.authorizer import Action
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.reasoning.hosts import HostArea, HostCut
 from aclbroker.broker.reasoning.names import NameRegion
 from aclbroker.broker.reasoning.rules import Rules
@@ -46,11 +47,11 @@ class Request(NamedTuple):
     resource_type: ResourceType
     name: str
 
-    def is_allowed(self, rules: Rules, authorizer: object = None) -> bool:
-        """Ask an authorizer of the rules, by default a new one that has only what matters here."""
+    def is_allowed(self, rules: Rules, authorizer: StandardAuthorizerData | None = None) -> bool:
+        """Ask an authorizer of the rules, by default a new one."""
         core = authorizer or rules.authorizer()
         session = rules.session(self.principal, self.host)
-        return core.decide(session, Action(*self[2:])).allowed  # type: ignore[attr-defined, no-any-return]
+        return core.decide(session, Action(*self[2:])).allowed
 
     def __str__(self) -> str:
         return (
