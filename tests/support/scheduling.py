@@ -59,6 +59,7 @@ FIRST = (
 """The groups that take longest, in the order in which they start."""
 
 OF_PEERS = (
+    "tests/cli/test_tutorials.py",
     "tests/clients",
     "tests/conformance",
     "tests/conformance_tool/test_broker.py",
