@@ -87,6 +87,8 @@ def delete_acls(
     response = DeleteAclsResponse(
         filter_results=[_filter_result(result) for result in in_turns(results)]
     )
+    if sum(len(result.bindings) for result in in_turns(results)) <= _FREED_AT_ONCE:
+        return response
     encoded = encoder(DeleteAclsResponse, rights.context.api_version)(response)
     for result in in_turns(results):
         _let_go(result.bindings)
