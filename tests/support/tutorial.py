@@ -50,7 +50,8 @@ def blocks(page: str) -> Iterator[Block]:
     end = 0
     for found in FENCED.finditer(page):
         directly = not page[end : found.start()].strip()
-        yield Block(found["kind"], found["text"], found["file"], before == "sh" and directly)
+        of_command = before == "sh" and directly and not found["file"]
+        yield Block(found["kind"], found["text"], found["file"], of_command)
         before, end = found["kind"], found.end()
 
 
