@@ -324,3 +324,13 @@ def test_acls_that_say_nothing_of_the_operation_do_not_match(ask, policy):
     _, out, _ = ask(*bob, "--acls", policy)
     assert "matches:" not in out
     assert "nearly allows: ALLOW READ on TOPIC LITERAL orders to User:bob" in out
+
+
+def test_it_is_said_where_the_members_of_groups_would_matter_and_are_not_known(ask, of_staff):
+    acls, groups = of_staff
+    note = "--groups-file tells who is in them"
+    for question in (("explain", "User:zoe", "READ", "topic", "orders"), ("what-can", "User:zoe")):
+        assert note in ask(*question, "--acls", acls)[2]
+        assert ask(*question, "--acls", acls, "--groups-file", groups)[2] == ""
+    assert ask("explain", "User:zoe", "READ", "topic", "other", "--acls", acls)[2] == ""
+    assert note in ask("diff", acls, acls)[2]

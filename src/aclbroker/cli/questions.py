@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from aclbroker.cli.rules_source import SourceError, add_source, principal, source_of
+from aclbroker.cli.rules_source import KAFKA, SourceError, add_source, principal, source_of
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+    from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.answers import Answer
     from aclbroker.cli.proofs import Proof
 
@@ -54,7 +55,7 @@ def _who_can(options: argparse.Namespace) -> tuple[int, Answer]:
     name = _name(kind, options.name)
     is_prefix = name.endswith("*")
     key = (name[:-1], PREFIX) if is_prefix else (name, LITERAL)
-    rules = source_of(options).rules().related(kind, ROOT if name == "*" else key)
+    rules = _rules(options).related(kind, ROOT if name == "*" else key)
     reasoner = Reasoner(rules)
     found = list(reasoner.who_can(operation, kind, key, options.host))
     return 0, holders(reasoner, found, is_prefix=is_prefix)
@@ -64,7 +65,9 @@ def _what_can(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.questions import Reasoner
     from aclbroker.cli.answers import regions
 
-    reasoner = Reasoner(source_of(options).rules())
+    rules = _rules(options)
+    _tell_of_groups(rules)
+    reasoner = Reasoner(rules)
     return 0, regions(reasoner.what_can(options.principal, options.host))
 
 
@@ -76,7 +79,9 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
     kind, operation = _type(options.type), _operation(options.operation)
     name, host = _name(kind, options.name), options.host or _ANY_ADDRESS
     request = Request(options.principal, host, operation, kind, name)
-    found = explain(source_of(options).rules(), request, from_anywhere=options.host is None)
+    rules = _rules(options)
+    _tell_of_groups(rules.on(kind, name))
+    found = explain(rules, request, from_anywhere=options.host is None)
     return 0, explanation(found)
 
 
@@ -96,9 +101,36 @@ def _can(options: argparse.Namespace) -> tuple[int, Answer]:
         if need.resource_type not in names and need.resource_type is not _type("cluster"):
             word = need.resource_type.name.lower().replace("_", "-")
             raise ValueError(f"{options.activity} needs to know its {word}: add '{word} NAME'")
-    rules, host = source_of(options).rules(), options.host or _ANY_ADDRESS
+    rules, host = _rules(options), options.host or _ANY_ADDRESS
     found = list(parts(rules, options.principal, host, needs, names))
     return int(not all(part.is_allowed for part in found)), activity(found)
+
+
+def _rules(options: argparse.Namespace) -> Rules:
+    """Read the ACLs and settings of the options; say if nobody has told the super users."""
+    source = source_of(options)
+    rules = source.rules()
+    if source.place is not None and source.place.startswith(KAFKA) and not rules.super_users:
+        _note(
+            "a cluster does not tell its super users, who may do everything; "
+            "--super-user and --broker-properties do"
+        )
+    return rules
+
+
+def _tell_of_groups(*sets: Rules) -> None:
+    """Say so if there are ACLs for groups, and nobody has told who is in them."""
+    from aclbroker.broker.acl.groups import GROUP
+
+    if any(
+        not rules.groups and any(acl.principal.startswith(GROUP) for acl in rules.acls)
+        for rules in sets
+    ):
+        _note("some of these ACLs are for groups; --groups-file tells who is in them")
+
+
+def _note(text: str) -> None:
+    sys.stderr.write(f"aclbroker: {text}\n")
 
 
 def _resources(words: Sequence[str]) -> dict[ResourceType, str]:
@@ -115,9 +147,9 @@ def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.difference import compare
     from aclbroker.cli.answers import differences
 
-    compared = compare(
-        source_of(options, options.old).rules(), source_of(options, options.new).rules()
-    )
+    old, new = (source_of(options, place).rules() for place in (options.old, options.new))
+    _tell_of_groups(old, new)
+    compared = compare(old, new)
     return int(bool(compared.differences)), differences(compared)
 
 
@@ -130,7 +162,7 @@ def _prove(options: argparse.Namespace) -> tuple[int, Answer]:
 
     try:
         statements = read_invariants(Path(options.file))
-        found = proofs(Reasoner(source_of(options).rules()), statements)
+        found = proofs(Reasoner(_rules(options)), statements)
         if options.junit is not None:
             write_junit(found, options.file, Path(options.junit))
         if options.sarif is not None:

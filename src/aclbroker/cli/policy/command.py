@@ -92,20 +92,24 @@ class PolicyCommand:
 def _rights(there: Sequence[AclBinding], changes: Plan) -> Iterable[str]:
     """Return lines that say which rights are gained and lost, shown below the plan.
 
-    Super users, and settings that decide where no ACL does, are not known here.
+    Super users, groups, and settings that decide where no ACL does, are not known here.
     """
+    from aclbroker.broker.acl.groups import GROUP
     from aclbroker.broker.reasoning.difference import compare
     from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.answers import differences
 
-    compared = compare(Rules(there), Rules(list(changes.outcome(there))))
+    after = list(changes.outcome(there))
+    compared = compare(Rules(there), Rules(after))
+    names_groups = any(acl.principal.startswith(GROUP) for acl in (*there, *after))
+    but = ["Who is in a group is not known here: members may gain or lose more."] * names_groups
     if not compared.differences:
-        return ["This changes no right of anybody."]
+        return ["This changes no right of anybody.", *but]
     regions = differences(compared).lines[::2]  # an example stands behind each
     lines = [f"  {line}" for line in regions[:_RIGHTS_SHOWN]]
     left_out = len(regions) - len(lines)
     more = [f"  and {left_out} more, which aclbroker diff shows"] if left_out else []
-    return ["Rights gained (+) and lost (-):", *lines, *more]
+    return ["Rights gained (+) and lost (-):", *lines, *more, *but]
 
 
 def _make(changes: Plan, session: Session) -> None:
