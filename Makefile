@@ -58,7 +58,7 @@ check: setup-dev
 
 # Processes among which the tests are divided, by tests/support/scheduling.py.
 # They wait for other programs half of the time, so that two would leave two cores idle.
-WORKERS ?= 4
+WORKERS ?= 3
 
 # Branch coverage is measured in CI, and with `make test MEASURE=1`; it is printed above pytest's last
 # line.
