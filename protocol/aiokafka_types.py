@@ -72,5 +72,4 @@ def _empty_packages() -> Iterator[None]:
             del sys.modules[name]
 
 
-if not TYPE_CHECKING:
-    globals().update((name, getattr(_types(), name)) for name in __all__)
+globals().update((name, getattr(_types(), name)) for name in __all__)

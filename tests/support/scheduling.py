@@ -43,7 +43,6 @@ FIRST = (
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
     "tests/protocol/test_kafka.py",
-    "tests/server/test_turns.py",
     "tests/conformance_tool/test_comparison.py",
     "tests/conformance_tool/test_broker.py",
     "tests/benchmarks/test_attacks.py",
