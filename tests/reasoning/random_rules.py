@@ -1,5 +1,8 @@
 """Random rules, from so few words that their ACLs often meet, and requests at their edges."""
 
+import os
+from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 from aclbroker.broker.acl.authorizer import Action
@@ -34,6 +37,9 @@ OPERATIONS = [
     AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.ALTER_CONFIGS,
 ]  # fmt: skip
 ASKED_NAMES = ["", "a", "aa", "ab", "abc", "abcd", "abcde", "ac", "b", "ba", "bé", "*", "**", "Z"]
+MORE = 10 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
+"""How many times as many random sets there are at night."""
+
 SUPER_USERS = [(), (), ("User:bob",), ("User:dave", "Group:staff"), ("User:*",)]
 
 
@@ -70,6 +76,22 @@ def random_rules(random: Random, like: Rules | None = None) -> Rules:
         cidr=random.random() < 0.6,
         groups=random.choice(({}, {"User:carol": ("Group:staff",), "User:dave": ("Group:ops",)})),
     )
+
+
+def written_otherwise(rules: Rules) -> Rules:
+    """Rules that decide the same by other ACLs: each operation by itself in place of ALL."""
+
+    def acls() -> Iterator[AclBinding]:
+        for acl in rules.acls:
+            if acl.operation is not AclOperation.ALL:
+                yield acl
+                if acl.permission is AclPermission.ALLOW and acl.operation is AclOperation.READ:
+                    yield acl._replace(operation=AclOperation.DESCRIBE)
+                continue
+            for operation in operations_of(acl.resource_type):
+                yield acl._replace(operation=operation)
+
+    return replace(rules, acls=sorted(set(acls())))
 
 
 def random_request(random: Random) -> Request:

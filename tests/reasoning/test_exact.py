@@ -4,25 +4,37 @@ Sets of rules are random. The authorizer, and the independent model of tests/mod
 about the example of each region and about requests that are drawn to lie at the edges of regions.
 """
 
+from dataclasses import replace
+from itertools import product
 from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import CLUSTER_NAME, PatternType, ResourceType
+from aclbroker.broker.acl.bindings import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AclOperation,
+    PatternType,
+    ResourceType,
+)
 from aclbroker.broker.reasoning.difference import compare
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT
 from aclbroker.broker.reasoning.questions import Reasoner
-from aclbroker.broker.reasoning.rules import operations_of
+from aclbroker.broker.reasoning.regions import Request
+from aclbroker.broker.reasoning.rules import Rules, operations_of
 from tests.reasoning.random_rules import (
     ASKED_NAMES,
+    MORE,
     PEERS,
     SUBJECTS,
     decided,
+    random_acl,
     random_request,
     random_rules,
+    written_otherwise,
 )
 
-ROUNDS = range(20)
+ROUNDS = range(20 * MORE)
 """Each is a random number's seed; a round has a few dozen sets."""
 
 SETS = 25
@@ -123,6 +135,74 @@ def test_who_can_on_all_names_and_on_some_is_so_on_names_that_begin_so(seed):
                 }
                 assert (answers == {True}) == any(each.on_all & at for each in mine), rules
                 assert (True in answers) == any(each.on_some & at for each in mine), rules
+
+
+AB = ["".join(letters) for size in range(9) for letters in product("ab", repeat=size)]
+MANY_NAMES = [*AB, *(name + "x" for name in AB)]
+"""1,022 names. Of patterns of up to eight a and b, each region has one of these or no name."""
+
+
+def rules_of_many_names(random: Random) -> Rules:
+    """Rules with prefixes in prefixes in prefixes, and literals all over them."""
+    acls = []
+    for _ in range(200):
+        name = "".join(random.choices("ab", k=random.choice((1, 2, 3, 4, 5, 6, 8))))
+        acl = random_acl(random)._replace(
+            resource_type=ResourceType.TOPIC,
+            operation=random.choice((AclOperation.READ, AclOperation.ALL)),
+            resource_name=name,
+        )
+        if random.random() < 0.02:
+            acl = acl._replace(resource_name=WILDCARD, pattern_type=PatternType.LITERAL)
+        acls.append(acl._replace(host=WILDCARD) if random.random() < 0.8 else acl)
+    return replace(random_rules(random), acls=sorted(set(acls)))
+
+
+@pytest.mark.parametrize("seed", range(4 * MORE))
+def test_answers_about_all_names_are_so_on_a_thousand_names_at_edges(seed):
+    random = Random(f"a thousand names {seed}")
+    rules = rules_of_many_names(random)
+    authorizer, reasoner = rules.authorizer(), Reasoner(rules)
+    read = AclOperation.READ, ResourceType.TOPIC
+    regions = {each: list(reasoner.what_can(each)) for each in SUBJECTS}
+    questions = {
+        prefix: list(reasoner.who_can(*read, (prefix, PREFIX))) for prefix in ("", "a", "ab", "bab")
+    }
+    for principal, host in product(SUBJECTS, ("10.0.0.1", "10.1.0.0")):
+        at = reasoner.cut.at(host)
+        request = Request(principal, host, *read, "")
+        allowed = set()
+        for name in MANY_NAMES:
+            asked = request._replace(name=name)
+            if asked.is_allowed(rules, authorizer):
+                allowed.add(name)
+            found = sum(asked in region for region in regions[principal])
+            assert found == (name in allowed), (rules, asked)
+        for prefix, holders in questions.items():
+            mine = [each for each in holders if principal in each.principals]
+            of_prefix = {name for name in MANY_NAMES if name.startswith(prefix)}
+            assert any(each.on_all & at for each in mine) == (of_prefix <= allowed)
+            assert any(each.on_some & at for each in mine) == bool(of_prefix & allowed)
+
+
+@pytest.mark.parametrize("seed", range(4 * MORE))
+def test_sets_that_differ_in_nothing_decide_alike_on_ten_thousand_requests(seed):
+    random = Random(f"written otherwise {seed}")
+    rewritten = 0
+    for _ in range(SETS):
+        old = random_rules(random)
+        new = written_otherwise(old)
+        rewritten += old.acls != new.acls
+        assert compare(old, new).differences == []
+        authorizers = old.authorizer(), new.authorizer()
+        for _ in range(10_000 // SETS):
+            request = random_request(random)
+            before, after = (
+                request.is_allowed(rules, authorizer)
+                for rules, authorizer in zip((old, new), authorizers, strict=True)
+            )
+            assert before is after, (old, request)
+    assert rewritten
 
 
 def edge_names(rules, prefix):

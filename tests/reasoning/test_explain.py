@@ -6,6 +6,7 @@ import pytest
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.gate.need import Broader, Profile
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.reasoning.compound import (
     ACTIVITIES,
@@ -35,7 +36,7 @@ from tests.acl.examples import (
     allow,
     deny,
 )
-from tests.reasoning.random_rules import by_model, random_request, random_rules
+from tests.reasoning.random_rules import MORE, by_model, random_request, random_rules
 
 TXN_ID = ResourceType.TRANSACTIONAL_ID
 ORDERS = Request("User:alice", "10.0.0.7", READ, TOPIC, "orders")
@@ -45,7 +46,7 @@ def explained(*acls, request=ORDERS, **settings):
     return explain(Rules(acls, **settings), request)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(10 * MORE))
 def test_the_change_that_is_told_turns_the_decision(seed):
     random = Random(f"explain {seed}")
     turned = 0
@@ -163,6 +164,24 @@ def test_what_activities_need_is_what_the_gate_asks_for():
         row = GATE[ApiKey[need.api]]
         asked = {(each.operation, kind) for each in row.needs for kind in each.types}
         assert (need.operation, need.resource_type) in asked, need
+
+
+def test_what_does_in_place_of_a_need_is_what_the_gate_takes_for_it():
+    found = set()
+    for need in (need for needs in activities() for need in needs):
+        taken = {
+            each.unless
+            for each in GATE[ApiKey[need.api]].needs
+            if each.operation == need.operation
+            and need.resource_type in each.types
+            and each.profile is not Profile.DOCUMENTED
+        }
+        instead = Broader(WRITE, TOPIC) if need.unless_write_anywhere else None
+        if need.unless_on_cluster is not None:
+            instead = Broader(need.unless_on_cluster)
+        assert taken == {instead}, need
+        found |= taken
+    assert len(found) == 4
 
 
 def test_whatever_the_gate_asks_for_is_an_operation_that_is_reasoned_about():

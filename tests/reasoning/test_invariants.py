@@ -20,7 +20,7 @@ from aclbroker.broker.reasoning.regions import Request
 from aclbroker.broker.reasoning.rules import Rules, operations_of
 from aclbroker.broker.reasoning.sentences import SentenceError, parse_sentence
 from tests.acl.examples import ALTER, CLUSTER, DESCRIBE, GROUP, READ, TOPIC, WRITE, allow
-from tests.reasoning.random_rules import PEERS, SUBJECTS, by_model, random_rules
+from tests.reasoning.random_rules import MORE, PEERS, SUBJECTS, by_model, random_rules
 from tests.reasoning.test_exact import edge_names
 
 KINDS = [ResourceType.TOPIC, ResourceType.GROUP]
@@ -118,7 +118,7 @@ def _meets(rules, acl, resources):
     return acl.resource_name == "*" or acl.resource_name in names
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(12 * MORE))
 def test_a_statement_holds_if_no_request_is_against_it(seed):
     random = Random(f"invariants {seed}")
     held = 0

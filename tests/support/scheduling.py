@@ -70,6 +70,7 @@ OF_PEERS = (
     "tests/pipeline/ingest/test_dialects.py",
     "tests/pipeline/replay/test_oracles.py",
     "tests/protocol/test_kafka.py",
+    "tests/reasoning/test_kafka.py",
     "tests/server",
 )
 """Modules and folders whose tests wait for other programs."""
