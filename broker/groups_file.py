@@ -16,7 +16,7 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL
 from aclbroker.broker.acl.groups import GROUP, Groups, invalid_group
-from aclbroker.broker.yaml_events import Position, YamlError, YamlReader
+from aclbroker.broker.yaml_events import Mark, YamlError, YamlReader
 
 VERSION: Final = "1"
 
@@ -75,7 +75,7 @@ def _with_pauses(
 class _GroupsReader(YamlReader):
     """Reads one document; ``member_at`` is where the last member stands."""
 
-    member_at: Position | None = None
+    member_at: Mark | None = None
 
     def memberships(self) -> Iterator[tuple[str, str]]:
         """Yield the name of a group and the principal of a member, for each of both."""

@@ -39,7 +39,7 @@ def parse_invariants(text: str | bytes, source: str = _STATEMENTS) -> list[State
 class _Parser(YamlReader):
     def statements(self) -> list[Statement]:
         """Return the statements of the whole text."""
-        begin, found = self.position, list[Statement]()
+        begin, found = self.mark, list[Statement]()
         for key in self.document(_VERSION, (_STATEMENTS,), needed=_STATEMENTS):
             found += [self._statement() for _ in self.sequence(key)]
         if not found:

@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
-from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
+from aclbroker.broker import policy_lines
 from aclbroker.broker.acl.bindings import (
     WILDCARD,
     AclBinding,
@@ -20,23 +19,10 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.broker.yaml_events import Position, YamlError, YamlReader
+from aclbroker.broker.policy_lines import OPERATIONS, PATTERNS, PERMISSIONS, TYPES, VERSION
+from aclbroker.broker.yaml_events import Mark, YamlError, YamlReader
 
-VERSION: Final = "1"
-
-_TYPES: Final = {
-    each.name.lower().replace("_", "-"): each for each in ResourceType if each > ResourceType.ANY
-}
-_TYPE_KEYS: Final = {each: key for key, each in _TYPES.items()}
-_PATTERNS: Final = {"literal": PatternType.LITERAL, "prefixed": PatternType.PREFIXED}
-_PERMISSIONS: Final = {"allow": AclPermission.ALLOW, "deny": AclPermission.DENY}
-_OPERATIONS: Final = {each.name: each for each in AclOperation if each > AclOperation.ANY}
-_RULE_KEYS: Final = (*_TYPES, "pattern", "host", "allow", "deny")
-
-# What YAML reads as text in every version, and as nothing else.
-_PLAIN: Final = re.compile(r"[A-Za-z][\w./-]*(?:[:@+=][\w./-]+)*|\d+\.\d+\.\d+\.\d+", re.ASCII)
-_WORDS: Final = frozenset(["y", "n", "yes", "no", "on", "off", "true", "false", "null"])
-_ESCAPES: Final = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+_RULE_KEYS: Final = (*TYPES, "pattern", "host", "allow", "deny")
 
 
 class PolicyError(YamlError):
@@ -61,7 +47,8 @@ def read_policy(path: Path) -> Policy:
 
 def parse_policy(text: str | bytes, source: str = "policy") -> Policy:
     """Return the policy of a text. Raises PolicyError, which names ``source`` as the file."""
-    return _PolicyParser(text, source).policy()
+    plain = policy_lines.read(text)
+    return _PolicyParser(text, source).policy() if plain is None else Policy(*plain)
 
 
 def write_policy(policy: Policy, path: Path) -> None:
@@ -72,58 +59,17 @@ def write_policy(policy: Policy, path: Path) -> None:
 
 def dump_policy(policy: Policy, file: IO[str]) -> None:
     """Write a policy as text. Raises ValueError for an ACL that no broker would create."""
-    file.write(f"version: {VERSION}\n")
-    if policy.cluster is not None:
-        file.write(f"cluster: {_scalar(policy.cluster)}\n")
-    acls = sorted(set(policy.acls), key=_order)
-    file.write("acls:\n" if acls else "acls: []\n")
-    for principal, theirs in groupby(acls, key=lambda acl: acl.principal):
-        file.write(f"- principal: {_scalar(principal)}\n  rules:\n")
-        for _, rule in groupby(theirs, key=_rule_of):
-            file.writelines(_rule_lines(list(rule)))
+    file.writelines(policy_lines.written(*policy))
 
 
-def _order(acl: AclBinding) -> tuple[Any, ...]:
-    reason = invalid_reason(acl)
-    if reason is not None:
-        raise ValueError(reason)
-    return acl.principal, *_rule_of(acl), -acl.permission, acl.operation
+class _Rule(NamedTuple):
+    """The ACLs of a rule, without their principal, and where it begins."""
 
-
-def _rule_of(acl: AclBinding) -> tuple[Any, ...]:
-    return acl.resource_type, acl.resource_name, acl.pattern_type, acl.host
-
-
-def _rule_lines(acls: list[AclBinding]) -> Iterator[str]:
-    """The lines of ACLs that differ in operation and permission alone."""
-    first = acls[0]
-    yield f"  - {_TYPE_KEYS[first.resource_type]}: {_scalar(first.resource_name)}\n"
-    if first.pattern_type is not PatternType.LITERAL:
-        yield "    pattern: prefixed\n"
-    if first.host != WILDCARD:
-        yield f"    host: {_scalar(first.host)}\n"
-    for key, permission in _PERMISSIONS.items():
-        operations = [acl.operation.name for acl in acls if acl.permission is permission]
-        if operations:
-            yield f"    {key}: [{', '.join(operations)}]\n"
-
-
-def _scalar(text: str) -> str:
-    """The text as YAML: as it stands if nothing could read it otherwise, else quoted."""
-    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
-        return text
-    return f'"{"".join(_escaped(char) for char in text)}"'
-
-
-def _escaped(char: str) -> str:
-    if char in _ESCAPES:
-        return _ESCAPES[char]
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    begin: Mark
+    resource: tuple[ResourceType, str]
+    pattern: PatternType
+    host: str
+    operations: list[tuple[AclOperation, AclPermission]]
 
 
 class _PolicyParser(YamlReader):
@@ -145,54 +91,53 @@ class _PolicyParser(YamlReader):
 
     def _principals(self) -> Iterator[AclBinding]:
         for _ in self.sequence("acls"):
-            begin = self.position
+            begin = self.mark
             principal = None
-            rules: list[tuple[Position, AclBinding]] | None = None
+            rules: list[_Rule] | None = None
             for key in self.mapping("an entry of 'acls'", ("principal", "rules")):
                 if key == "principal":
                     principal = self.text(key)
                 else:
-                    rules = [rule for _ in self.sequence(key) for rule in self._rule()]
+                    rules = [self._rule() for _ in self.sequence(key)]
             if principal is None or rules is None:
                 self.fail("an entry of 'acls' needs 'principal' and 'rules'", begin)
-            for at, acl in rules:
-                acl = acl._replace(principal=principal)
-                reason = invalid_reason(acl)
-                if reason is not None:
-                    self.fail(reason, at)
-                yield acl
+            for begin, (kind, name), pattern, host, operations in rules:
+                for operation, permission in operations:
+                    acl = AclBinding(kind, name, pattern, principal, host, operation, permission)
+                    reason = invalid_reason(acl)
+                    if reason is not None:
+                        self.fail(reason, begin)
+                    yield acl
 
-    def _rule(self) -> list[tuple[Position, AclBinding]]:
-        """Return the ACLs of a rule, without their principal, and where it begins."""
-        begin = self.position
+    def _rule(self) -> _Rule:
+        begin = self.mark
         resource: tuple[ResourceType, str] | None = None
         pattern, host = PatternType.LITERAL, WILDCARD
         operations: list[tuple[AclOperation, AclPermission]] = []
         for key in self.mapping("a rule", _RULE_KEYS):
-            if key in _PERMISSIONS:
-                operations += [(each, _PERMISSIONS[key]) for each in self._operations(key)]
+            if key in PERMISSIONS:
+                permission = PERMISSIONS[key]
+                operations += [(each, permission) for each in self._operations(key)]
             elif key == "pattern":
-                at = self.position
-                pattern = self._one_of(key, _PATTERNS, self.text(key), str.lower, at)
+                at = self.mark
+                pattern = self._one_of(key, PATTERNS, self.text(key), str.lower, at)
             elif key == "host":
                 host = self.text(key)
             elif resource is None:
-                resource = _TYPES[key], self.text(key)
+                resource = TYPES[key], self.text(key)
             else:
                 self.fail(f"a rule is about one resource; '{key}' is a second")
         if resource is None:
-            self.fail(f"a rule names its resource by one of {', '.join(_TYPES)}", begin)
+            self.fail(f"a rule names its resource by one of {', '.join(TYPES)}", begin)
         if not operations:
             self.fail("a rule needs operations: 'allow', 'deny' or both", begin)
-        return [
-            (begin, AclBinding(*resource, pattern, "", host, operation, permission))
-            for operation, permission in operations
-        ]
+        return _Rule(begin, resource, pattern, host, operations)
 
     def _operations(self, key: str) -> list[AclOperation]:
-        begin = self.position
+        begin = self.mark
         found = [
-            self._one_of(key, _OPERATIONS, text, str.upper, at) for text, at in self.texts(key)
+            OPERATIONS.get(text) or self._one_of(key, OPERATIONS, text, str.upper, at)
+            for text, at in self.texts(key)
         ]
         if not found:
             self.fail(f"'{key}' names no operation", begin)
@@ -204,7 +149,7 @@ class _PolicyParser(YamlReader):
         values: dict[str, Any],
         text: str,
         form: Callable[[str], str],
-        at: Position,
+        at: Mark,
     ) -> Any:
         value = values.get(form(text))
         if value is None:

@@ -2,11 +2,13 @@
 
 from contextlib import suppress
 from io import StringIO
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aclbroker.broker import policy_lines
 from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
@@ -256,6 +258,94 @@ def test_bytes_that_are_no_text_are_an_error_of_the_file(text):
 def test_any_text_is_a_policy_or_a_policy_error(text):
     with suppress(PolicyError):
         parse_policy(text)
+
+
+PLAIN = """\
+# Reviewed in June
+version: 1
+cluster: c1
+acls:
+- principal: "User:*"
+  rules:
+  - topic: "*"
+    allow: [DESCRIBE]
+
+- principal: User:alice
+  rules:
+  # hers
+  - topic: orders.eu
+    allow: [READ, DESCRIBE]
+    deny: [DELETE]
+  - transactional-id: "é #a: [b], 'c'"
+    pattern: prefixed
+    host: 10.0.0.1
+    deny: [WRITE]
+  - cluster: kafka-cluster
+    host: "::1"
+    allow: [ALL]
+"""
+
+
+def as_yaml(text: str) -> Policy:
+    """What the reader of YAML makes of a text: the other one knows no mark of a document."""
+    assert policy_lines.read(f"---\n{text}") is None
+    return parse_policy(f"---\n{text}")
+
+
+@given(st.lists(_valid_bindings, max_size=8), st.none() | _texts)
+def test_what_is_read_line_by_line_is_what_yaml_says(acls, cluster):
+    text = _dumped(acls, cluster)
+    assert parse_policy(text) == parse_policy(text.encode()) == as_yaml(text)
+
+
+def test_files_of_plain_names_are_read_line_by_line():
+    acls = as_yaml(PLAIN).acls
+    assert len(acls) == 6
+    assert policy_lines.read(PLAIN) == policy_lines.read(PLAIN.encode()) == (acls, "c1")
+    written = _dumped(acls)
+    assert policy_lines.read(written) == tuple(as_yaml(written))
+
+
+_INSERTED = [
+    *" \t\n\r:#-[]{},\"'\\&*!|>%@`?~=a1é",
+    "\x00", "\x85", "\xa0", "\u2028", "\ufeff", "\ud800", "𝄞", "  ", ": ", " #", "---\n", "...\n",
+    "\n    ", "READ", "null", "~", '""', "prefixed",
+]  # fmt: skip
+
+
+def changed(random: Random, text: str) -> str:
+    """A text after some small change: of lines, or of characters."""
+    lines = text.splitlines(keepends=True)
+    place = random.randrange(len(lines))
+    kind = random.randrange(6)
+    if kind == 0:
+        del lines[place]
+    elif kind == 1:
+        lines.insert(place, random.choice(lines))
+    elif kind == 2:
+        other = random.randrange(len(lines))
+        lines[place], lines[other] = lines[other], lines[place]
+    elif kind == 3:
+        lines[place] = random.choice(("", " ", "  ")) + lines[place].lstrip()
+    else:
+        line, at = lines[place], random.randrange(len(lines[place]))
+        lines[place] = line[:at] + random.choice(_INSERTED) + line[at + kind - 4 :]
+    return "".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_text_that_is_nearly_plain_is_read_as_yaml_reads_it_or_left_to_yaml(seed):
+    random = Random(f"nearly plain {seed}")
+    taken = 0
+    for _ in range(1000):
+        text = PLAIN
+        for _ in range(random.choice((1, 1, 1, 2, 3))):
+            text = changed(random, text)
+        found = policy_lines.read(text)
+        if found is not None:
+            taken += 1
+            assert Policy(*found) == as_yaml(text), text
+    assert 100 < taken < 900
 
 
 def test_what_no_broker_would_create_is_not_written():

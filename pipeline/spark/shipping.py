@@ -52,7 +52,7 @@ def write_archive(path: Path) -> None:
 
 def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
-    policies = ((broker, "policy.py"), (broker, "yaml_events.py"))
+    policies = (broker, "policy*.py"), (broker, "yaml_events.py")
     packages = ((broker, alone), *policies, (acl, whole), (pipeline, whole))
     for package, files in ((aclbroker, alone), (aclbroker, "turns.py"), *packages):
         home = _home(package)
