@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from aclbroker.broker.acl.operations import ALLOWED_BITS
@@ -11,7 +11,7 @@ from aclbroker.broker.reasoning.by_host import Rights, by_host, joined
 from aclbroker.broker.reasoning.difference import Comparison
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
 from aclbroker.broker.reasoning.rules import EFFECTIVE, Own, Table, named_principals
-from aclbroker.broker.reasoning.trees import tree_of
+from aclbroker.broker.reasoning.trees import Everyone, tree_of, within
 
 
 class OfType:
@@ -32,6 +32,7 @@ class OfType:
         self._keys = sorted(by_pattern)
         self._lengths = sorted({len(name) for name, kind in by_pattern if kind == PREFIX})
         self._ever: dict[str, int] = {}
+        self._held: dict[str, Held] = {}
         self._members: dict[str, list[str]] = {}
         for member, groups in table.rules.groups.items():
             for group in groups:
@@ -49,35 +50,94 @@ class OfType:
             self._ever[principal] = found
         return found
 
+    def held(self, principal: str) -> Held:
+        """Return the rights of somebody who is no super user."""
+        found = self._held.get(principal)
+        if found is None:
+            found = Held(self.comparison.everyone, self.table.own(principal))
+            self._held[principal] = found
+        return found
+
     def related(self, key: Key) -> set[str]:
         """Return the principals with patterns that have a name in common with one, super users."""
         if key == ROOT:
             return set(self.named)
-        name, kind = key
+        name = key[0]
         found: set[str] = set(self.table.rules.super_users)
         for length in self._lengths[: bisect_right(self._lengths, len(name))]:
             found.update(self._by_pattern.get((name[:length], PREFIX), ()))
-        first = bisect_left(self._keys, key)
-        for each in self._keys[first:]:
-            if not each[0].startswith(name) or (kind == LITERAL and each != key):
-                break
-            found.update(self._by_pattern[each])
+        numbers = within(self._keys, key)
+        found.update(*map(self._by_pattern.__getitem__, self._keys[numbers.start : numbers.stop]))
         for group in found & self._members.keys():
             found.update(self._members[group])
         return found.intersection(self.named)
 
 
+class Held:
+    """The rights of one principal by names, whatever may be asked about them.
+
+    They are known at its own patterns and at everyone's inside of its prefixes. Elsewhere it has
+    the rights of everyone else.
+    """
+
+    __slots__ = ("_everyone", "_own", "_prefixes", "keys", "rights")
+
+    def __init__(self, everyone: Everyone, own: Own) -> None:
+        self._everyone = everyone
+        self._own = own
+        self._prefixes = tuple(own.prefixes)
+        tree = tree_of(everyone, [own], [False])
+        self.keys = tree.keys
+        """These patterns, in order."""
+
+        self.rights = [totals[0] for totals in tree.totals]
+        """What all ACLs say together, at each of them."""
+
+    def is_own(self, name: str) -> bool:
+        """Tell whether all names that begin so are in a prefix of its own."""
+        return name.startswith(self._prefixes)
+
+    def has(self, key: Key) -> bool:
+        """Tell whether a pattern of everyone's is one of the keys."""
+        return self.is_own(key[0]) or (key[1] == LITERAL and len(within(self.keys, key)) > 0)
+
+    def at(self, key: Key) -> Rights:
+        """Return the rights at a pattern that is none of the keys."""
+        everyone = self._everyone
+        found = everyone.totals[everyone.innermost(key)][0]
+        for prefix, rights in self._own.prefixes.items():
+            if key[0].startswith(prefix):
+                found = joined(found, rights)
+        return found
+
+
 class Found(NamedTuple):
     """Hosts from which it may be done on all the names, and from which on some.
 
-    ``by_key`` has the hosts for patterns among the names. On any other pattern that lies in one of
-    ``inside`` it is as around it, and elsewhere as for everyone else.
+    ``held`` is what is known of the principal, None of everyone else. Super users may do it from
+    everywhere on every name.
     """
 
     on_all: int
     on_some: int
-    by_key: dict[Key, int]
-    inside: tuple[str, ...]
+    held: Held | None = None
+    is_super_user: bool = False
+
+
+class _Masks(dict[Rights, int]):
+    """For rights, the hosts of those asked about at which they allow all that is asked for."""
+
+    def __init__(self, effective: dict[int, int], bits: int, hosts: int) -> None:
+        super().__init__()
+        self._effective, self._bits, self._hosts = effective, bits, hosts
+
+    def __missing__(self, rights: Rights) -> int:
+        allowed = 0
+        for mask, number in by_host(rights, self._hosts):
+            if self._effective[number] & self._bits == self._bits:
+                allowed |= mask
+        found = self[rights] = allowed & self._hosts
+        return found
 
 
 class Asked:
@@ -91,28 +151,26 @@ class Asked:
         self.hosts = hosts
         """The hosts that it is about."""
 
+        self._masks = masks = _Masks(of_type.effective, bits, hosts)
         everyone = of_type.comparison.everyone
-        keys = [key] if key[1] == LITERAL else sorted({key, *everyone.within(key[0])})
-        self._of_everyone = {
-            each: self._allowed(everyone.totals[everyone.innermost(each)][0]) for each in keys
-        }
-        # For quick answers, since most principals are as everyone else on most names.
-        self._may_not = [each for each, mask in self._of_everyone.items() if mask != hosts]
-        self._may = [each for each, mask in self._of_everyone.items() if mask]
-        self._some = 0
-        for each in self._may:
-            self._some |= self._of_everyone[each]
+        self._patterns, self._rights = everyone.keys, everyone.by_side[0]
+        self._numbers = everyone.within(key)
+        self._around = self._rights[everyone.innermost(key)]
+        rights = self._rights[self._numbers.start : self._numbers.stop]
+        self._of_everyone = Found(*self._on({self._around, *rights}))
+        # Most principals are as everyone else on most names: few of these are looked at.
+        shown = [masks[each] for each in rights]
+        self._may = [n for n, mask in zip(self._numbers, shown, strict=True) if mask]
+        self._may_not = [n for n, mask in zip(self._numbers, shown, strict=True) if mask != hosts]
 
-    def _allowed(self, rights: Rights) -> int:
-        """Return the hosts, of those asked about, at which rights allow all that is asked for."""
-        effective, bits = self._of_type.effective, self._bits
-        if isinstance(rights, int):
-            return self.hosts if effective[rights] & bits == bits else 0
-        found = 0
-        for mask, number in rights:
-            if effective[number] & bits == bits:
-                found |= mask
-        return found & self.hosts
+    def _on(self, distinct: Iterable[Rights]) -> tuple[int, int]:
+        """Return the hosts at which all of some rights allow it, and those at which any do."""
+        on_all, on_some = self.hosts, 0
+        for each in distinct:
+            mask = self._masks[each]
+            on_all &= mask
+            on_some |= mask
+        return on_all, on_some
 
     def candidates(self) -> list[str]:
         """Return, in order, those who may have other rights on the names than everyone else."""
@@ -122,55 +180,46 @@ class Asked:
 
     def may_ever(self, principal: str) -> bool:
         """Tell whether somebody may do it anywhere, denials aside; quick, and never no in vain."""
-        if self._some or self._of_type.table.rules.is_super_user(principal):
+        if self._of_everyone.on_some or self._of_type.table.rules.is_super_user(principal):
             return True
         allowed = self._of_type.ever(principal) & ALLOWED_BITS
         return bool(self._of_type.effective[allowed] & self._bits)
 
     def of_everyone(self) -> Found:
         """Return what was found out of who is nobody's principal in an ACL."""
-        on_all = self.hosts
-        for mask in self._of_everyone.values():
-            on_all &= mask
-        return Found(on_all, self._some, {}, ())
+        return self._of_everyone
 
     def of_principal(self, principal: str) -> Found:
         """Return what was found out of a principal."""
-        table = self._of_type.table
-        if table.rules.is_super_user(principal):
-            return Found(self.hosts, self.hosts, {self._key: self.hosts}, (self._key[0],))
-        own = _restricted(table.own(principal), self._key)
-        tree = tree_of(self._of_type.comparison.everyone, [own], [False], [self._key])
-        by_key = {
-            each: self._allowed(totals[0])
-            for each, totals in zip(tree.keys, tree.totals, strict=True)
-        }
-        inside = tuple(own.prefixes)
-        on_all, on_some = self.hosts, 0
-        for mask in by_key.values():
-            on_all &= mask
-            on_some |= mask
-        return Found(
-            self._on_all(on_all, by_key, inside),
-            self._on_some(on_some, by_key, inside),
-            by_key,
-            inside,
-        )
+        if self._of_type.table.rules.is_super_user(principal):
+            return Found(self.hosts, self.hosts, is_super_user=True)
+        held = self._of_type.held(principal)
+        numbers = within(held.keys, self._key)
+        distinct = set(held.rights[numbers.start : numbers.stop])
+        if not numbers or held.keys[numbers.start] != self._key:
+            distinct.add(held.at(self._key))
+        on_all, on_some = self._on(distinct)
+        if not held.is_own(self._key[0]):
+            on_all = self._on_all(on_all, held)
+            on_some = self._on_some(on_some, held)
+        return Found(on_all, on_some, held)
 
-    def _on_all(self, on_all: int, by_key: dict[Key, int], inside: tuple[str, ...]) -> int:
-        for each in self._may_not:
-            if not on_all:
+    def _on_all(self, on_all: int, held: Held) -> int:
+        """Take away hosts at which it is denied on patterns that a principal does not hold."""
+        for number in self._may_not:
+            if not on_all & ~self._of_everyone.on_all:
                 break
-            if each not in by_key and not each[0].startswith(inside):
-                on_all &= self._of_everyone[each]
+            if not held.has(self._patterns[number]):
+                on_all &= self._masks[self._rights[number]]
         return on_all
 
-    def _on_some(self, on_some: int, by_key: dict[Key, int], inside: tuple[str, ...]) -> int:
-        for each in self._may:
-            if not self._some & ~on_some:
+    def _on_some(self, on_some: int, held: Held) -> int:
+        """Add to hosts those at which it is allowed on patterns that a principal does not hold."""
+        for number in self._may:
+            if not self._of_everyone.on_some & ~on_some:
                 break
-            if each not in by_key and not each[0].startswith(inside):
-                on_some |= self._of_everyone[each]
+            if not held.has(self._patterns[number]):
+                on_some |= self._masks[self._rights[number]]
         return on_some
 
     def where(self, found: Found) -> tuple[int, NameRegion]:
@@ -188,35 +237,40 @@ class Asked:
         return self._first(found, lambda mask: hosts & ~mask)
 
     def _first(self, found: Found, wanted: Callable[[int], int]) -> tuple[int, NameRegion]:
-        by_key = dict(found.by_key)
-        for each, mask in self._of_everyone.items():
-            if each not in by_key and not each[0].startswith(found.inside):
-                by_key[each] = mask
-        key, shown = next((key, wanted(mask)) for key, mask in by_key.items() if wanted(mask))
-        inner = (each for each in by_key if each != key and each[0].startswith(key[0]))
-        excepted = () if key[1] == LITERAL else tuple(sorted(inner))
-        return shown, NameRegion(self._of_type.table.resource_type, key, excepted)
+        if found.is_super_user:
+            return wanted(self.hosts), self._region(self._key)
+        held = found.held
+        if held is not None:
+            for number in _literals_first(held.keys, within(held.keys, self._key)):
+                shown = wanted(self._masks[held.rights[number]])
+                if shown:
+                    return shown, self._region(held.keys[number], held.keys)
+        keys = [] if held is None else held.keys
+        places = ((wanted(self._masks[rights]), key) for rights, key in self._elsewhere(held))
+        shown, key = next(place for place in places if place[0])
+        return shown, self._region(key, keys, self._patterns)
+
+    def _elsewhere(self, held: Held | None) -> Iterator[tuple[Rights, Key]]:
+        """Yield the rights at patterns that are not held: everyone's, and the one asked about."""
+        if held is None or not held.is_own(self._key[0]):
+            for number in _literals_first(self._patterns, self._numbers):
+                if held is None or not held.has(self._patterns[number]):
+                    yield self._rights[number], self._patterns[number]
+        yield self._around if held is None else held.at(self._key), self._key
+
+    def _region(self, key: Key, *patterns: Sequence[Key]) -> NameRegion:
+        """Return the names of a pattern without those of others that lie in it."""
+        inner: set[Key] = set()
+        for keys in patterns if key[1] == PREFIX else ():
+            numbers = within(keys, key)
+            inner.update(keys[numbers.start : numbers.stop])
+        inner.discard(key)
+        return NameRegion(self._of_type.table.resource_type, key, tuple(sorted(inner)))
 
 
-def _restricted(own: Own, key: Key) -> Own:
-    """Return the rights within a pattern alone; those around it are its own."""
-    found = Own()
-    name, kind = key
-    around: Rights = 0
-    is_around = False
-    for prefix, rights in own.prefixes.items():
-        if name.startswith(prefix):
-            around, is_around = joined(around, rights), True
-        elif kind == PREFIX and prefix.startswith(name):
-            found.prefixes[prefix] = rights
-    if kind == LITERAL:
-        literal = own.literals.get(name)
-        if is_around or literal is not None:
-            found.literals[name] = around if literal is None else joined(around, literal)
-        return found
-    if is_around:
-        found.prefixes[name] = around
-    found.literals.update(
-        (literal, rights) for literal, rights in own.literals.items() if literal.startswith(name)
-    )
-    return found
+def _literals_first(keys: Sequence[Key], numbers: range) -> Iterator[int]:
+    """Yield numbers of keys: a literal is an example at once, whatever lies in prefixes."""
+    for kind in (LITERAL, PREFIX):
+        for number in numbers:
+            if keys[number][1] == kind:
+                yield number

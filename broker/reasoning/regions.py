@@ -119,7 +119,8 @@ class Region:
         return Request(
             principal,
             self.cut.example(self.mask),
-            self.operations[0],
+            # The lowest bit is the first operation.
+            AclOperation((self.bits & -self.bits).bit_length() - 1),
             self.names.resource_type,
             name,
         )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from aclbroker.broker.reasoning.by_host import Rights, joined
-from aclbroker.broker.reasoning.names import PREFIX, ROOT, Key, parents_of
+from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, parents_of
 from aclbroker.broker.reasoning.rules import EVERYTHING, Own, Table
 
 OPEN: Final = EVERYTHING | 1
@@ -41,15 +41,13 @@ class Everyone:
                 named |= side.patterns()
         self.keys: list[Key] = sorted(named)
         self.parents = parents_of(self.keys)
-        self.totals: list[Totals] = []
-        for key, parent in zip(self.keys, self.parents, strict=True):
-            above = self.totals[parent] if parent >= 0 else None
-            self.totals.append(
-                tuple(
-                    _total(side, known, key, above[number] if above else None)
-                    for number, (side, known) in enumerate(zip(sides, patterns, strict=True))
-                )
-            )
+        self.by_side = [
+            _totals_of_everyone(self.keys, self.parents, side, known)
+            for side, known in zip(sides, patterns, strict=True)
+        ]
+        """For each side, what holds at each key."""
+
+        self.totals: list[Totals] = list(zip(*self.by_side, strict=True))
         self._numbers = {key: number for number, key in enumerate(self.keys)}
         prefixes = [(key, number) for number, key in enumerate(self.keys) if key[1] == PREFIX]
         self._prefixes = [key[0] for key, _ in prefixes]
@@ -73,32 +71,41 @@ class Everyone:
         """Return the keys in a prefix at which the rights of everyone else may change."""
         totals = self.totals[self.innermost((prefix, PREFIX))]
         keys = self.keys if OPEN in totals else self._of_everyone
-        return _within(keys, prefix)
+        numbers = within(keys, (prefix, PREFIX))
+        return keys[numbers.start : numbers.stop]
 
-    def within(self, prefix: str) -> Iterable[Key]:
-        """Return all keys in a prefix."""
-        return _within(self.keys, prefix)
-
-
-def _within(keys: Sequence[Key], prefix: str) -> Iterable[Key]:
-    first = bisect_left(keys, (prefix, PREFIX))
-    if not prefix:
-        return keys
-    last = first
-    while last < len(keys) and keys[last][0].startswith(prefix):
-        last += 1
-    return keys[first:last]
+    def within(self, key: Key) -> range:
+        """Return the numbers of all keys in a pattern."""
+        return within(self.keys, key)
 
 
-def _total(side: Table, patterns: set[Key], key: Key, above: Rights | None) -> Rights:
-    """Return what holds at a key; ``above`` is what holds around it, None for the root."""
-    own = side.everyone
-    rights = (own.literals if key[1] else own.prefixes).get(key[0], 0)
-    if not side.is_open:
-        return rights if above is None else joined(above, rights)
-    if key in patterns:
-        return rights if above is None or above == OPEN else joined(above, rights)
-    return OPEN if above is None else above
+def within(keys: Sequence[Key], key: Key) -> range:
+    """Return the numbers of the keys, which are in order, that lie in a pattern."""
+    name, kind = key
+    first = bisect_left(keys, key)
+    if kind == LITERAL:
+        return range(first, first + (first < len(keys) and keys[first] == key))
+    size = len(name)
+    if not size:
+        return range(len(keys))
+    return range(first, bisect_right(keys, name, first, key=lambda each: each[0][:size]))
+
+
+def _totals_of_everyone(
+    keys: Sequence[Key], parents: Sequence[int], side: Table, patterns: set[Key]
+) -> list[Rights]:
+    """Return what holds at each key for everyone; ``patterns`` has those of ACLs of anybody."""
+    own, is_open = side.everyone, side.is_open
+    named = own.prefixes, own.literals
+    totals: list[Rights] = []
+    for key, parent in zip(keys, parents, strict=True):
+        above = totals[parent] if parent >= 0 else None
+        if is_open and key not in patterns:
+            totals.append(OPEN if above is None else above)
+            continue
+        rights = named[key[1]].get(key[0], 0)
+        totals.append(rights if above is None or above == OPEN else joined(above, rights))
+    return totals
 
 
 class Tree(NamedTuple):
@@ -132,27 +139,29 @@ def tree_of(
             named.update(everyone.inside(prefix))
     keys = sorted(named)
     parents = parents_of(keys)
-    chains: list[list[Rights]] = []
-    totals: list[Totals] = []
-    outers: list[int] = []
-    sides = [(own.prefixes, own.literals) for own in owns]
-    numbers = range(len(sides))
-    for key, parent in zip(keys, parents, strict=True):
-        name, kind = key
-        chain: list[Rights] = []
-        at = everyone.innermost(key)
-        known = everyone.totals[at]
-        for number in numbers:
-            rights = sides[number][kind].get(name, 0)
-            if parent >= 0:
-                rights = joined(chains[parent][number], rights)
-            chain.append(rights)
-        chains.append(chain)
-        outers.append(at)
-        totals.append(
-            tuple(
-                EVERYTHING if supers[number] else joined(chain[number], known[number])
-                for number in numbers
-            )
-        )
-    return Tree(keys, parents, totals, outers)
+    outer_numbers = [everyone.innermost(key) for key in keys]
+    by_side: list[list[Rights]] = []
+    for own, is_super, known in zip(owns, supers, everyone.by_side, strict=True):
+        if is_super:
+            by_side.append([EVERYTHING] * len(keys))
+        else:
+            by_side.append(_totals(own, keys, parents, [known[at] for at in outer_numbers]))
+    return Tree(keys, parents, list(zip(*by_side, strict=True)), outer_numbers)
+
+
+def _totals(
+    own: Own, keys: Sequence[Key], parents: Sequence[int], around: list[Rights]
+) -> list[Rights]:
+    """Return what holds at each key of a principal; ``around`` is what everyone has there."""
+    if not own.prefixes and not own.literals:
+        return around
+    named = own.prefixes, own.literals
+    chains: list[Rights] = []
+    totals: list[Rights] = []
+    for (name, kind), parent, known in zip(keys, parents, around, strict=True):
+        rights = named[kind].get(name, 0)
+        if parent >= 0 and chains[parent]:
+            rights = joined(chains[parent], rights)
+        chains.append(rights)
+        totals.append(joined(rights, known))
+    return totals
