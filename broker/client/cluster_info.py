@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from aclbroker.broker.client.session import Session
+from collections.abc import Iterator
+
+from aclbroker.broker.client.errors import RequestRefused
+from aclbroker.broker.client.session import Session, open_session
+from aclbroker.broker.client.settings import ClientSettings
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest
 
@@ -12,3 +16,32 @@ def cluster_id(session: Session) -> str | None:
     answer = session.ask(ApiKey.METADATA, MetadataRequest(topics=[]))
     found: str | None = answer.cluster_id
     return found
+
+
+def topic_names(session: Session) -> list[str]:
+    """Return the topics that the client may describe; others are not told. Raises `ClientError`."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    answer = session.ask(ApiKey.METADATA, request)
+    return [each.name for each in answer.topics if each.name is not None]
+
+
+def group_names(session: Session, settings: ClientSettings) -> list[str]:
+    """Return the groups that the client may describe, of all brokers: each knows its own.
+
+    Raises `ClientError`, also if one of the brokers cannot be reached.
+    """
+    brokers = session.ask(ApiKey.METADATA, MetadataRequest(topics=[])).brokers
+    found: list[str] = []
+    for each in brokers:
+        with open_session([(each.host, each.port)], settings) as one:
+            found.extend(_groups_of(one))
+    return found
+
+
+def _groups_of(session: Session) -> Iterator[str]:
+    from aclbroker.protocol.messages.list_groups import ListGroupsRequest
+
+    answer = session.ask(ApiKey.LIST_GROUPS, ListGroupsRequest([], []))
+    if answer.error_code:
+        raise RequestRefused(answer.error_code, "The groups cannot be listed.")
+    return (each.group_id for each in answer.groups)

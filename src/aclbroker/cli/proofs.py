@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
@@ -13,9 +11,8 @@ from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.invariants import Statement
 from aclbroker.broker.reasoning.invariants import Counterexample, counterexample
 from aclbroker.broker.reasoning.questions import Reasoner
+from aclbroker.cli.sarif import write_results
 from aclbroker.pipeline.acls.acl_text import acl_text
-
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Proof(NamedTuple):
@@ -99,14 +96,5 @@ def write_sarif(found: Sequence[Proof], source: str, path: Path) -> None:
         for proof in found
         if not proof.holds
     ]
-    driver = {
-        "name": "aclbroker prove",
-        "version": metadata.version("aclbroker"),
-        "rules": [{"id": "invariant", "shortDescription": {"text": "A statement about access"}}],
-    }
-    report = {
-        "$schema": _SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    rules = {"invariant": "A statement about access"}
+    write_results(path, "aclbroker prove", rules, results)

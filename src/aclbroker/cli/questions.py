@@ -1,4 +1,4 @@
-"""The arguments of `aclbroker who-can|what-can|explain|can|diff|prove`, and what these commands do.
+"""The arguments of `aclbroker who-can|what-can|explain|can|diff|prove|lint`, and what these do.
 
 Their imports take place only when a command runs, so that the server starts fast.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from aclbroker.cli.lint import add_lint, linted
 from aclbroker.cli.rules_source import KAFKA, SourceError, add_source, principal, source_of
 
 if TYPE_CHECKING:
@@ -201,6 +202,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], tuple[int, Answer]]]] 
     "can": _can,
     "diff": _diff,
     "prove": _prove,
+    "lint": linted,
 }
 NAMES: Final = frozenset(_COMMANDS)
 """The commands of this module."""
@@ -242,6 +244,7 @@ def add_questions(commands: Any) -> None:
     prove.add_argument("--junit", metavar="FILE", help="write the outcome as JUnit XML, too")
     prove.add_argument("--sarif", metavar="FILE", help="write what does not hold as SARIF 2.1.0")
     add_source(prove)
+    add_lint(_command(commands, "lint", "list the ACLs that are useless, mistaken or dangerous"))
     diff = _command(commands, "diff", "list every right that one set of ACLs has and not another")
     add_source(diff, positional=("OLD", "NEW"))
 

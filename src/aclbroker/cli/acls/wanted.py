@@ -40,7 +40,7 @@ SUPPORTED: Final = {
 
 _OPERATIONS: Final = {each.name.replace("_", ""): each for each in AclOperation}
 _PATTERNS: Final = {each.name: each for each in PatternType if each is not PatternType.UNKNOWN}
-_NAMED: Final = (
+NAMED: Final = (
     ("topic", ResourceType.TOPIC),
     ("cluster", ResourceType.CLUSTER),
     ("group", ResourceType.GROUP),
@@ -48,6 +48,7 @@ _NAMED: Final = (
     ("delegation-token", ResourceType.DELEGATION_TOKEN),
     ("user-principal", ResourceType.USER),
 )
+"""The options that name resources, and of which type."""
 
 
 class ResourceFilter(NamedTuple):
@@ -216,7 +217,7 @@ def _named_resources(options: Options) -> Iterable[ResourceFilter]:
 def _resources(options: Options) -> dict[ResourceFilter, None]:
     pattern = _pattern_type(options)
     found: dict[ResourceFilter, None] = {}
-    for option, resource_type in _NAMED:
+    for option, resource_type in NAMED:
         if resource_type is ResourceType.CLUSTER:
             # Kafka's tool passes over --cluster beside another type of patterns.
             asked = "cluster" in options or "idempotent" in options

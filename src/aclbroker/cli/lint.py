@@ -1,0 +1,220 @@
+"""The arguments of `aclbroker lint`, and its findings as lines, rows and SARIF."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import shlex
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from aclbroker.cli.rules_source import SourceError, add_source, source_of
+
+if TYPE_CHECKING:
+    from aclbroker.broker.reasoning.lint.findings import Finding
+    from aclbroker.broker.reasoning.lint.orphans import Live
+    from aclbroker.cli.answers import Answer
+
+_STORE: Final = "aclbroker-store"
+"""What SARIF calls the store of the default settings."""
+
+
+def add_lint(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the command."""
+    parser.add_argument(
+        "--ignore",
+        metavar="CODE",
+        action="append",
+        default=[],
+        help="a kind of findings to leave out, such as redundant; may be repeated",
+    )
+    parser.add_argument("--sarif", metavar="FILE", help="write the findings as SARIF 2.1.0, too")
+    parser.add_argument(
+        "--topics", metavar="FILE", help="the topics that there are, one a line, to find orphans"
+    )
+    parser.add_argument(
+        "--consumer-groups", metavar="FILE", help="the groups that there are, one a line"
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="ask --bootstrap-server for topics and groups; the login must be allowed to DESCRIBE "
+        "all of them",
+    )
+    add_source(parser)
+
+
+def linted(options: argparse.Namespace) -> tuple[int, Answer]:
+    """Return the exit status, and the findings. Raises SourceError and ValueError."""
+    from aclbroker.broker.reasoning.lint.findings import CODES, Severity
+    from aclbroker.broker.reasoning.lint.linting import lint
+    from aclbroker.cli.answers import Answer
+
+    for code in options.ignore:
+        if code not in CODES:
+            raise ValueError(f"--ignore {code}: no code of {', '.join(CODES)}")
+    if options.live and options.bootstrap_server is None:
+        raise ValueError("--live asks a cluster: name it with --bootstrap-server")
+    live = _live(options)
+    source = source_of(options)
+    with _no_collector():
+        found = [each for each in lint(source.rules(), live) if each.code not in options.ignore]
+        rows = _rows(found, _server(options))
+    if options.sarif is not None:
+        _write_sarif(rows, source.place or _STORE, Path(options.sarif))
+    lines = [line for row in rows for line in _lines(row)]
+    counts = Counter(each.severity for each in found)
+    told = ", ".join(f"{counts[each]} {each.name.lower()}s" for each in reversed(Severity))
+    summary = f"{len(found)} findings: {told}" if found else "nothing found"
+    is_bad = any(each.severity >= Severity.WARNING for each in found)
+    return int(is_bad), Answer(rows, [*lines, summary])
+
+
+@contextmanager
+def _no_collector() -> Iterator[None]:
+    """Spare Python's collector, which would look through all ACLs again and again for nothing."""
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
+
+
+def _live(options: argparse.Namespace) -> Live:
+    from aclbroker.broker.reasoning.lint.orphans import Live
+
+    topics: Collection[str] | None = None
+    groups: Collection[str] | None = None
+    if options.live:
+        topics, groups = _of_cluster(options)
+    if options.topics is not None:
+        topics = _names(options.topics)
+    if options.consumer_groups is not None:
+        groups = _names(options.consumer_groups)
+    return Live(topics, groups)
+
+
+def _names(file: str) -> list[str]:
+    """Return the names in a file, one a line; blanks may be of a name."""
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise SourceError(f"{file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SourceError(f"{file}: {error}") from error
+    return [line for line in text.split("\n") if line]
+
+
+def _of_cluster(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    from aclbroker.broker.client.cluster_info import group_names, topic_names
+    from aclbroker.broker.client.errors import ClientError
+    from aclbroker.broker.client.session import open_session
+    from aclbroker.broker.client.settings import read_addresses, read_settings
+
+    try:
+        settings = read_settings(options.command_config)
+        with open_session(read_addresses(options.bootstrap_server), settings) as session:
+            return topic_names(session), group_names(session, settings)
+    except ClientError as error:
+        raise SourceError(f"kafka://{options.bootstrap_server}: {error}") from error
+
+
+def _server(options: argparse.Namespace) -> str:
+    """Return the options of the cluster in commands that mend something, quoted."""
+    from aclbroker.cli.acls.lines import ANY_SERVER
+
+    if options.bootstrap_server is None:
+        return ANY_SERVER
+    words = ["--bootstrap-server", options.bootstrap_server]
+    if options.command_config is not None:
+        words += ["--command-config", options.command_config]
+    return shlex.join(words)
+
+
+class Mending(NamedTuple):
+    """Command lines, one after the other, or why there are none."""
+
+    lines: Sequence[str] = ()
+    why_none: str | None = None
+
+
+def mending(finding: Finding, server: str) -> Mending:
+    """Return how `aclbroker acls` mends what was found; ``server`` are its options, quoted."""
+    from aclbroker.cli.acls.lines import add_line, remove_line
+
+    fix = finding.fix
+    if fix is None:
+        return Mending(why_none=finding.no_fix)
+    try:
+        added = [add_line(fix.add, server)] if fix.add else []
+        return Mending([*added, *(remove_line([acl], server) for acl in fix.remove)])
+    except ValueError as error:
+        return Mending(why_none=str(error))
+
+
+def _rows(found: Sequence[Finding], server: str) -> list[dict[str, Any]]:
+    from aclbroker.pipeline.acls.acl_text import acl_text
+
+    rows = []
+    for finding in found:
+        mended = mending(finding, server)
+        rows.append(
+            {
+                "code": finding.code,
+                "severity": finding.severity.name.lower(),
+                "acl": acl_text(finding.acl),
+                "proof": finding.proof,
+                "because": [acl_text(each) for each in finding.because],
+                "fix": list(mended.lines),
+                "fix_changes_decisions": not finding.is_safe if mended.lines else None,
+                "no_fix": mended.why_none,
+            }
+        )
+    return rows
+
+
+def _lines(row: dict[str, Any]) -> list[str]:
+    safely = "" if row["fix_changes_decisions"] else ", which changes no decision"
+    lines = [f"{row['severity']}: {row['code']}: {row['acl']}", f"    {row['proof']}"]
+    lines += [f"    there is: {each}" for each in row["because"]]
+    if row["fix"]:
+        lines += [f"    fix{safely}:", *(f"        {line}" for line in row["fix"])]
+    else:
+        lines.append(f"    no fix by a command: {row['no_fix']}")
+    return lines
+
+
+def _write_sarif(rows: Sequence[dict[str, Any]], place: str, path: Path) -> None:
+    """Write a result for each finding; CI systems know one again by its code and ACL."""
+    from urllib.parse import quote
+
+    from aclbroker.broker.reasoning.lint.findings import CODES
+    from aclbroker.cli.sarif import write_results
+
+    location = {"physicalLocation": {"artifactLocation": {"uri": quote(place, safe="/:")}}}
+    results = [
+        {
+            "ruleId": row["code"],
+            "level": row["severity"],
+            "message": {"text": f"{row['acl']}: {row['proof']}"},
+            "locations": [location],
+            "partialFingerprints": {"acl/v1": _fingerprint(row)},
+            "properties": {name: row[name] for name in ("acl", "because", "fix", "no_fix")},
+        }
+        for row in rows
+    ]
+    try:
+        write_results(path, "aclbroker lint", CODES, results)
+    except OSError as error:
+        raise SourceError(f"{path}: {error.strerror or error}") from error
+
+
+def _fingerprint(row: dict[str, Any]) -> str:
+    import hashlib
+
+    return hashlib.sha256(f"{row['code']} {row['acl']}".encode()).hexdigest()[:16]
