@@ -11,7 +11,7 @@ from aclbroker.broker.reasoning.by_host import Rights, by_host, joined
 from aclbroker.broker.reasoning.difference import Comparison
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
 from aclbroker.broker.reasoning.rules import EFFECTIVE, Own, Table, named_principals
-from aclbroker.broker.reasoning.trees import Everyone, tree_of, within
+from aclbroker.broker.reasoning.trees import Everyone, patterns_of, tree_of, within
 
 
 class OfType:
@@ -86,7 +86,7 @@ class Held:
         self._everyone = everyone
         self._own = own
         self._prefixes = tuple(own.prefixes)
-        tree = tree_of(everyone, [own], [False])
+        tree = tree_of(everyone, [own], [False], patterns_of(everyone, [own]))
         self.keys = tree.keys
         """These patterns, in order."""
 

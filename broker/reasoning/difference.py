@@ -7,7 +7,6 @@ where it differs from everyone else is it told apart. So the cost follows the nu
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
@@ -23,7 +22,7 @@ from aclbroker.broker.reasoning.rules import (
     named_principals,
     tables,
 )
-from aclbroker.broker.reasoning.trees import Everyone, Totals, Tree, tree_of
+from aclbroker.broker.reasoning.trees import Everyone, Totals, Tree, patterns_of, tree_of
 
 _LOST_SHIFT: Final = 16
 _GAINED_BITS: Final = 0xFFFF
@@ -152,19 +151,18 @@ class Comparison:
         is_equal = len(owns) == 2 and supers[0] == supers[1] and owns[0] == owns[1]
         if is_equal and self._is_everyone_equal:
             return []
-        besides = self.everyone.keys if any(supers) else ()
-        tree = tree_of(self.everyone, owns, supers, besides)
+        patterns = patterns_of(self.everyone, owns)
+        if any(supers):
+            patterns.update(self.everyone.keys)
+        tree = tree_of(self.everyone, owns, supers, patterns)
         values = [self._values[totals] for totals in tree.totals]
         touched = self._touched(tree, values)
         if touched:
             for number in touched:
                 self._others[number].append(principal)
-            tops = [
-                key
-                for number in touched
-                for key in (self._components[number].key, *self._inner[number])
-            ]
-            tree = tree_of(self.everyone, owns, supers, chain(tree.keys, tops))
+                patterns.add(self._components[number].key)
+                patterns.update(self._inner[number])
+            tree = tree_of(self.everyone, owns, supers, patterns)
             values = [self._values[totals] for totals in tree.totals]
         told = [
             value if not self._of_all[outer] or self._component_of[outer] in touched else 0
@@ -184,6 +182,7 @@ class Comparison:
         """Return all that a principal has, region by region."""
         owns = [side.own(principal) for side in self._sides]
         supers = [side.rules.is_super_user(principal) for side in self._sides]
-        tree = tree_of(self.everyone, owns, supers, self.everyone.keys)
+        patterns = patterns_of(self.everyone, owns).union(self.everyone.keys)
+        tree = tree_of(self.everyone, owns, supers, patterns)
         values = [self._values[totals] for totals in tree.totals]
         return [each for each in components(tree.keys, tree.parents, values)[0] if each.value]

@@ -184,7 +184,8 @@ def components(
     numbers: list[int] = []
     for key, parent, value in zip(keys, parents, values, strict=True):
         outer = numbers[parent] if parent >= 0 else -1
-        if value == (found[outer].value if outer >= 0 else 0):
+        # A node that has its parent's value is of the parent's component.
+        if value == (values[parent] if parent >= 0 else 0):
             numbers.append(outer)
             continue
         if outer >= 0:

@@ -23,8 +23,12 @@ def main() -> None:
         gc.disable()
         sys.exit(_unless_nobody_reads(AclsCommand(sys.argv[2:]).run))
     from aclbroker.cli.arguments import ServeCommand, parse_arguments
+    from aclbroker.cli.questions import QuestionCommand
 
     command = parse_arguments()
+    if isinstance(command, QuestionCommand):
+        # The answers are large and hold no cycles: looking for some would take a third of the time.
+        gc.disable()
     sys.exit(_serve(command) if isinstance(command, ServeCommand) else command.run())
 
 
