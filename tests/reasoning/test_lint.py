@@ -135,6 +135,13 @@ def test_of_two_acls_that_say_the_same_the_one_that_kafka_reads_stays():
     assert found(prefixed, literal) == [("redundant", WARNING, prefixed)]
 
 
+def test_of_two_acls_that_come_to_the_same_the_one_that_says_what_it_means_stays():
+    writing, describing = (allow(operation=each, resource_type=GROUP) for each in (WRITE, DESCRIBE))
+    assert found(writing, describing) == [("redundant", WARNING, writing)]
+    whole, *halves = (allow(host=each) for each in ("10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25"))
+    assert found(whole, *halves, cidr=True) == [("redundant", WARNING, each) for each in halves]
+
+
 def test_an_acl_that_works_on_this_broker_alone_makes_none_of_kafka_superfluous():
     of_kafka = allow(operation=DESCRIBE, host="0:0:0:0:0:0:0:1")
     assert [code for code, *_ in found(of_kafka, allow(host="::1"))] == ["host-form"]

@@ -18,12 +18,19 @@ from aclbroker.broker.reasoning.lint.findings import CODES, NEVER_MATCHING, REMO
 from aclbroker.broker.reasoning.lint.linting import lint
 from aclbroker.broker.reasoning.lint.orphans import Live
 from aclbroker.broker.reasoning.lint.scopes import is_named_user, kafka_form
-from aclbroker.broker.reasoning.rules import TYPES, Rules
+from aclbroker.broker.reasoning.rules import TYPES, Rules, operations_of
 from aclbroker.cli.acls.checks import check
 from aclbroker.cli.acls.options import parse
 from aclbroker.cli.acls.wanted import to_add, to_remove
 from aclbroker.cli.lint import mending
-from tests.reasoning.random_rules import PEERS, SUBJECTS, decided, random_request, random_rules
+from tests.reasoning.random_rules import (
+    PEERS,
+    SUBJECTS,
+    decided,
+    random_acl,
+    random_request,
+    random_rules,
+)
 
 ROUNDS = range(20)
 SETS = 20
@@ -31,6 +38,40 @@ REQUESTS = 40
 LIVE = Live(["ab", "abcd"], [])
 SERVER = "--bootstrap-server broker:9092"
 ALLOW, DENY = AclPermission.ALLOW, AclPermission.DENY
+
+
+TILES = [
+    "*",
+    "*",
+    "0.0.0.0/0",
+    "::/0",
+    "0.0.0.0/1",
+    "128.0.0.0/1",
+    "::fffe:0:0/95",
+    "::fffe:0:0/96",
+]
+"""Hosts of which some are all of another together."""
+
+
+def rules_to_lint(random: Random) -> Rules:
+    """Random rules; some of ACLs that say alike, so that several together make one superfluous."""
+    rules = random_rules(random)
+    if random.random() < 0.6:
+        return rules
+    kind = random.choice((ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER))
+    acls = [
+        random_acl(random)._replace(
+            resource_type=kind,
+            resource_name=(
+                "kafka-cluster" if kind is ResourceType.CLUSTER else random.choice(("a", "ab", "*"))
+            ),
+            principal=random.choice(("User:carol", "User:carol", "Group:staff", "User:*")),
+            host=random.choice(TILES),
+            operation=random.choice((AclOperation.ALL, *operations_of(kind))),
+        )
+        for _ in range(random.choice((8, 16, 40)))
+    ]
+    return replace(rules, acls=sorted(set(acls)), cidr=True)
 
 
 def applied(rules: Rules, *fixes: Fix | None) -> Rules:
@@ -65,7 +106,7 @@ def produces_anywhere(rules: Rules) -> list[bool]:
 def test_what_can_go_can_go_all_together_or_in_part_without_any_decision_changing(seed):
     random = Random(f"lint {seed}")
     for _ in range(SETS):
-        rules = random_rules(random)
+        rules = rules_to_lint(random)
         found = lint(rules)
         fixes = [each.fix for each in found if each.is_safe]
         some = [each for each in fixes if random.random() < 0.5]
@@ -83,7 +124,7 @@ def test_what_can_go_can_go_all_together_or_in_part_without_any_decision_changin
 def test_an_acl_that_can_go_has_one_finding_and_each_that_stays_is_needed(seed):
     random = Random(f"needed {seed}")
     for _ in range(SETS):
-        rules = random_rules(random)
+        rules = rules_to_lint(random)
         found = lint(rules)
         codes: dict[AclBinding, list[str]] = {}
         for each in found:
@@ -140,7 +181,7 @@ def test_an_acl_that_never_matches_never_decides_whatever_others_say(seed):
         for kind in TYPES
     ]
     for _ in range(SETS):
-        rules = random_rules(random)
+        rules = rules_to_lint(random)
         for finding in lint(rules):
             if finding.code in NEVER_MATCHING:
                 for acls in ([], allowing):
@@ -149,10 +190,23 @@ def test_an_acl_that_never_matches_never_decides_whatever_others_say(seed):
 
 
 @pytest.mark.parametrize("seed", ROUNDS)
+def test_the_acls_that_a_finding_follows_from_are_enough_of_a_proof(seed):
+    random = Random(f"proof {seed}")
+    for _ in range(SETS):
+        rules = rules_to_lint(random)
+        for finding in lint(rules):
+            if finding.code in ("redundant", "shadowed"):
+                proof = replace(rules, acls=finding.because, allow_everyone_if_no_acl_found=False)
+                assert not differ(proof, replace(proof, acls=[*proof.acls, finding.acl])), finding
+                said = {each.permission for each in finding.because}
+                assert finding.code == "redundant" or said == {DENY}, finding
+
+
+@pytest.mark.parametrize("seed", ROUNDS)
 def test_a_fix_removes_its_finding_and_is_what_the_acls_command_reads(seed):
     random = Random(f"fix {seed}")
     for _ in range(SETS):
-        rules = random_rules(random)
+        rules = rules_to_lint(random)
         for finding in lint(rules, LIVE):
             assert finding.code in CODES
             if finding.fix is None:

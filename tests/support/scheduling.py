@@ -89,6 +89,7 @@ EXHAUSTIVE = (
     "tests/protocol/test_kio.py",
     "tests/protocol/test_specifications.py",
     "tests/reasoning/test_exact.py",
+    "tests/reasoning/test_lint_exact.py",
     "tests/server/test_turns.py",
     "tests/stores/test_crash.py",
     "tests/stores/test_flips.py",

@@ -37,7 +37,6 @@ from aclbroker.broker.reasoning.lint.scopes import (
     said_by,
 )
 from aclbroker.broker.reasoning.lint.standing import Standing
-from aclbroker.broker.reasoning.names import LITERAL
 from aclbroker.broker.reasoning.rules import Rules
 
 _ALLOW, _DENY = AclPermission.ALLOW, AclPermission.DENY
@@ -88,14 +87,14 @@ class Removal:
         return None
 
     def _superfluous(self) -> Iterator[Finding]:
-        """Take away what others decide alike, narrow ones first, and yield a finding of each."""
+        """Take away what others decide alike, and yield a finding of each."""
         standing = self.standing
         for acl in sorted(standing.scopes, key=_preference):
             if standing.same(acl) is None:
                 standing.add(acl)
         shadowed: list[AclBinding] = []
         redundant = [acl for acl in standing.scopes if standing.same(acl) != acl]
-        for acl in sorted(standing, key=self._narrowness):
+        for acl in sorted(standing, key=self._order):
             standing.remove(acl)
             is_denied = standing.denied_without(acl)
             if is_denied is None:
@@ -109,14 +108,14 @@ class Removal:
         yield from map(self._shadowed, shadowed)
         yield from map(self._redundant, redundant)
 
-    def _narrowness(self, acl: AclBinding) -> tuple[Any, ...]:
-        """Return a key that sorts an ACL before all that hold for all that it holds for."""
-        (_, key), principal, host = self.standing.scopes[acl]
+    def _order(self, acl: AclBinding) -> tuple[Any, ...]:
+        """Return a key that sorts those first which should go, if they or others can.
+
+        That is so of ACLs of the same names and principals alone: of the hosts that together are
+        all of another, and of the operations that together are ALL.
+        """
         return (
-            -len(key[0]),
-            key[1] != LITERAL,
-            -len(self.standing.principals(principal)),
-            -len(self.standing.hosts.around(host)),
+            -len(self.standing.hosts.around(self.standing.scopes[acl].host)),
             said_by(acl).bit_count(),
             # Of those that say the same, that stays which names what it means.
             is_asked(acl),
