@@ -74,7 +74,8 @@ test-fast: setup-spark
 	$(BIN)/pytest -n $(WORKERS) -m "not peer and not exhaustive" $(ARGS)
 
 # This broker beside Kafka and kfake, in less than an hour; writes benchmarks/RESULTS.md and a plot.
-# `make bench ARGS="--only describe"` measures some rows, and prints alone.
+# `make bench ARGS="--only describe"` measures some rows, and prints alone; `--only ask` those of questions
+# about all requests, which take three minutes.
 bench: setup-dev
 	$(BIN)/python -m benchmarks $(ARGS)
 

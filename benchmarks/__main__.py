@@ -15,7 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import attacks, environment, fuzz, in_process, plot, report, variants, wire
+from benchmarks import (
+    attacks,
+    environment,
+    fuzz,
+    in_process,
+    plot,
+    questions,
+    report,
+    variants,
+    wire,
+)
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE
 from benchmarks.running import Options, progress
@@ -24,7 +34,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
-SCENES = (in_process, wire, variants, attacks, fuzz)
+SCENES = (in_process, questions, wire, variants, attacks, fuzz)
 
 
 def main() -> None:

@@ -1,10 +1,13 @@
 """The benchmarks run, and show what they measured; how fast anything is, is not tested."""
 
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from benchmarks import in_process, plot, report
+from aclbroker.broker.acl.bindings import AclPermission, PatternType
+from aclbroker.pipeline.acls.acl_files import parse_listing
+from benchmarks import in_process, plot, question_sets, questions, report
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE, OURS, RATE, Row
 from benchmarks.running import Options
@@ -43,6 +46,36 @@ def test_only_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     in_process.measure(results, Options(rounds=1, only=("by-type",), peers=()))
 
     assert list(results.figures) == ["by-type-1k", "by-type-changed-1k"]
+
+
+def test_questions_of_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "ACLS", {200: 2, 400: 1})
+    results = Results({})
+
+    questions.measure(results, Options(rounds=2, peers=()))
+
+    assert list(results.figures) == [row.key for row in questions.rows()]
+    rounds = {row.row.acls: len(row.rounds[OURS]) for row in results.figures.values()}
+    assert rounds == {200: 2, 400: 1}
+
+
+def test_the_sets_that_questions_are_asked_about_are_as_they_are_described() -> None:
+    acls = question_sets.acls(20_000, seed=1)
+    assert len(set(acls)) == 20_000
+    assert acls == question_sets.acls(20_000, seed=1)
+    of_everyone = sum(acl.principal == "User:*" for acl in acls)
+    prefixes = sum(acl.pattern_type is PatternType.PREFIXED for acl in acls)
+    denials = sum(acl.permission is AclPermission.DENY for acl in acls)
+    assert len({acl.principal for acl in acls}) == question_sets.PRINCIPALS + 1
+    assert 100 < of_everyone < 300
+    assert 3_500 < prefixes < 4_500
+    assert 800 < denials < 1_200
+
+
+def test_the_listing_is_read_back_as_the_same_acls() -> None:
+    acls, listing = question_sets.acls(500, seed=1), StringIO()
+    question_sets.write_listing(acls, listing)
+    assert set(parse_listing(listing.getvalue(), "listing")) == set(acls)
 
 
 def test_the_ratio_is_that_of_single_rounds(results: Results) -> None:
