@@ -80,7 +80,7 @@ def test_each_finding_is_told_with_its_proof_and_its_fix(lint):
         "    It takes back nothing: no ACL allows any of it.",
         "    fix, which changes no decision:",
         f"        {remove} --deny-principal User:bob --operation Read --topic x",
-        "4 findings: 1 errors, 2 warnings, 1 notes",
+        "4 findings: 1 error, 2 warnings, 1 note",
     ]
 
 
@@ -106,7 +106,7 @@ def test_kinds_of_findings_can_be_left_out(lint):
     status, out, _ = lint(ACLS, "--ignore", "redundant", "--ignore", "host-matches-nobody",
                           "--ignore", "impossible-name")  # fmt: skip
     assert status == 0
-    assert out.splitlines()[-1] == "1 findings: 0 errors, 0 warnings, 1 notes"
+    assert out.splitlines()[-1] == "1 finding: 0 errors, 0 warnings, 1 note"
 
 
 def test_ci_reads_the_findings_as_sarif(lint, tmp_path):

@@ -67,10 +67,14 @@ def linted(options: argparse.Namespace) -> tuple[int, Answer]:
         _write_sarif(rows, source.place or _STORE, Path(options.sarif))
     lines = [line for row in rows for line in _lines(row)]
     counts = Counter(each.severity for each in found)
-    told = ", ".join(f"{counts[each]} {each.name.lower()}s" for each in reversed(Severity))
-    summary = f"{len(found)} findings: {told}" if found else "nothing found"
+    told = ", ".join(_counted(counts[each], each.name.lower()) for each in reversed(Severity))
+    summary = f"{_counted(len(found), 'finding')}: {told}" if found else "nothing found"
     is_bad = any(each.severity >= Severity.WARNING for each in found)
     return int(is_bad), Answer(rows, [*lines, summary])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @contextmanager
