@@ -55,7 +55,7 @@ def measured(count: int, wanted: Set[str]) -> dict[str, float]:
     first = question_sets.acls(count, seed=1)
     if wanted & set(COMMANDS):
         found.update(_commands(first, wanted))
-    diffs = [row for row in DIFFS if row in wanted or MEMORY in wanted]
+    diffs = [row for row in DIFFS if row in wanted] or (list(DIFFS) if MEMORY in wanted else [])
     if diffs:
         second = question_sets.acls(count, seed=2)
         for row in diffs:
