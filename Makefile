@@ -75,7 +75,7 @@ test-fast: setup-spark
 
 # This broker beside Kafka and kfake, in less than an hour; writes benchmarks/RESULTS.md and a plot.
 # `make bench ARGS="--only describe"` measures some rows, and prints alone; `--only ask` those of questions
-# about all requests, which take three minutes.
+# about all requests, which take some minutes.
 bench: setup-dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
