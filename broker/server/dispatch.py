@@ -35,8 +35,6 @@ _LARGE: Final = 16_384
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 
 _FREED_AT_ONCE: Final = 1024
-_OF_MESSAGE_ALONE: Final = 3
-"""How many refer to a list that only a message has: it, a variable, and who counts them."""
 
 
 def answer_versions(request: Request) -> ApiVersionsAnswer:
@@ -106,6 +104,24 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     return answered
 
 
+class _Holder:
+    """Has a list that nobody else has."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[None] = [None]
+
+
+def _references(message: Any, name: str) -> int:
+    entries = getattr(message, name)
+    return getrefcount(entries)
+
+
+_OF_MESSAGE_ALONE: Final = _references(_Holder(), "entries")
+"""How many references there are to a list of a message alone; Python's versions count variously."""
+
+
 def _let_go(message: Any) -> None:
     """Free the entries of a message in turns: all at once would take longer than one.
 
@@ -115,8 +131,10 @@ def _let_go(message: Any) -> None:
         return
     pause()
     for name in message.__slots__:
+        if _references(message, name) != _OF_MESSAGE_ALONE:
+            continue
         entries = getattr(message, name)
-        if type(entries) is list and getrefcount(entries) == _OF_MESSAGE_ALONE:
+        if type(entries) is list:
             while entries:
                 del entries[-_FREED_AT_ONCE:]
                 pause()
