@@ -49,7 +49,8 @@ class JobResult:
 
     ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
     answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
-    each holds.
+    each holds. ``alarms`` are the numbers that a CI run may fail on, by what they count, such as
+    ``newly-denied``; one that is 0 was looked for and not found.
     """
 
     job: str
@@ -60,3 +61,4 @@ class JobResult:
     charts: Sequence[Chart] = ()
     warnings: Sequence[str] = ()
     outputs: dict[str, str] = field(default_factory=dict)
+    alarms: dict[str, int] = field(default_factory=dict)
