@@ -238,7 +238,9 @@ class Server:
         if context is None:
             return connection(bound)
         seconds = self._limits.login_seconds
-        return TlsServer(context, connection, bound, name, seconds, self._login_log)
+        return TlsServer(
+            context, connection, bound, name, seconds, self._login_log, self._turns.is_over
+        )
 
 
 def _seconds(milliseconds: int) -> float:

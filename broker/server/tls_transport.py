@@ -154,7 +154,9 @@ class TlsServer(asyncio.Protocol):
     """Performs the handshake within ``seconds``, then passes decrypted bytes to the protocol above.
 
     ``connect`` makes the protocol above. To the listener's registry this object is the connection,
-    and to the protocol above it is the registry. ``logins`` records failed handshakes.
+    and to the protocol above it is the registry. ``logins`` records failed handshakes. A step of a
+    handshake takes a millisecond or two, and many clients can come at once: when ``is_turn_over``
+    says that the turn of the event loop is over (see `Turns.is_over`), it waits for another one.
     """
 
     def __init__(
@@ -165,12 +167,14 @@ class TlsServer(asyncio.Protocol):
         listener: str,
         seconds: float,
         logins: LoginLog,
+        is_turn_over: Callable[[], bool],
     ) -> None:
         self._above = connect(self)
         self._registry = registry
         self._listener = listener
         self._seconds = seconds
         self._logins = logins
+        self._is_turn_over = is_turn_over
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
@@ -198,22 +202,12 @@ class TlsServer(asyncio.Protocol):
         if self._transport.is_closing():
             return
         self._incoming.write(data)
-        try:
-            if self._shaking_hands:
-                self._tls.do_handshake()
-                self._begin()
-            received, ended = self._decrypted()
-        except ssl.SSLWantReadError:
-            self._transport.flush()
-            return
-        except ssl.SSLError as error:
-            self._fail(_reason(error))
-            return
-        self._transport.flush()
-        if received:
-            self._above.data_received(received)
-        if ended and not self._end():
-            self._transport.close()
+        if self._shaking_hands and self._is_turn_over():
+            # What comes after is left to the kernel, the end of the stream as well.
+            self._transport.pause_reading()
+            asyncio.get_running_loop().call_soon(self._shake_hands_later)
+        else:
+            self._take_in()
 
     def eof_received(self) -> bool:
         """Note that the client will send no more; true keeps the connection."""
@@ -279,6 +273,33 @@ class TlsServer(asyncio.Protocol):
         """Do nothing: the registry is told when the transport is closed."""
 
     # -- the work
+
+    def _shake_hands_later(self) -> None:
+        if self._transport.is_closing():
+            return
+        if self._is_turn_over():
+            asyncio.get_running_loop().call_soon(self._shake_hands_later)
+            return
+        self._transport.resume_reading()
+        self._take_in()
+
+    def _take_in(self) -> None:
+        try:
+            if self._shaking_hands:
+                self._tls.do_handshake()
+                self._begin()
+            received, ended = self._decrypted()
+        except ssl.SSLWantReadError:
+            self._transport.flush()
+            return
+        except ssl.SSLError as error:
+            self._fail(_reason(error))
+            return
+        self._transport.flush()
+        if received:
+            self._above.data_received(received)
+        if ended and not self._end():
+            self._transport.close()
 
     def _begin(self) -> None:
         self._shaking_hands = False

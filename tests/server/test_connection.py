@@ -404,7 +404,7 @@ async def test_a_connection_whose_handshake_fails_leaves_nothing_to_the_garbage_
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with without_collector(), capture_logs():
         wire = Wire()
-        server = TlsServer(context, above, Registry(), "SSL", inf, logins)
+        server = TlsServer(context, above, Registry(), "SSL", inf, logins, Turns().is_over)
         server.connection_made(wire)
         server.data_received(b"GET / HTTP/1.0\r\n\r\n")
         server.connection_lost(None)

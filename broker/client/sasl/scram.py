@@ -6,6 +6,7 @@ password its secret, and the broker looks among its tokens (KIP-48).
 
 from __future__ import annotations
 
+import binascii
 import hmac
 import re
 import secrets
@@ -74,7 +75,8 @@ class ScramClient:
 
     def _proof(self, challenge: bytes) -> bytes:
         match = _CHALLENGE.fullmatch(challenge.decode(errors="replace"))
-        if match is None or not match["nonce"].startswith(self._nonce):
+        salt = _decoded(match["salt"]) if match is not None else None
+        if match is None or salt is None or not match["nonce"].startswith(self._nonce):
             raise AuthenticationRefused("the broker's challenge is no SCRAM challenge")
         iterations = int(match["iterations"])
         # As in Kafka: with fewer, who listened could try out passwords at leisure.
@@ -86,10 +88,16 @@ class ScramClient:
         without_proof = f"c={b64encode(_GS2_HEADER.encode()).decode()},r={match['nonce']}"
         message = ",".join((self._bare, match[0], without_proof)).encode()
         mechanism = self._mechanism
-        salt = b64decode(match["salt"])
         salted = salted_password(mechanism, self._password, salt, iterations)
         client_key = mechanism.hmac(salted, b"Client Key")
         signature = mechanism.hmac(mechanism.hash(client_key), message)
         proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
         self._signature = mechanism.hmac(mechanism.hmac(salted, b"Server Key"), message)
         return f"{without_proof},p={b64encode(proof).decode()}".encode()
+
+
+def _decoded(salt: str) -> bytes | None:
+    try:
+        return b64decode(salt, validate=True)
+    except binascii.Error:
+        return None
