@@ -73,9 +73,9 @@ test: check setup-spark setup-gssapi
 test-fast: setup-spark
 	$(BIN)/pytest -n $(WORKERS) -m "not peer and not exhaustive" $(ARGS)
 
-# This broker beside Kafka and kfake, in less than an hour; writes benchmarks/RESULTS.md and a plot.
-# `make bench ARGS="--only describe"` measures some rows, and prints alone; `--only ask` those of questions
-# about all requests, which take some minutes.
+# This broker beside Kafka and kfake; writes benchmarks/RESULTS.md and a plot. With ARGS="--rounds 3" it takes
+# three quarters of an hour. `make bench ARGS="--only describe"` measures some rows, and prints alone;
+# `--only ask` those of questions about all requests, which take some minutes.
 bench: setup-dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
@@ -84,7 +84,7 @@ bench-quick: setup-dev
 	$(BIN)/python -m benchmarks --quick $(ARGS)
 
 # How long a client waits while others do their worst, and what memory and log that takes, beside Kafka,
-# in 30 to 40 minutes; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.
+# in half an hour; prints alone. `make attack ARGS="--only attacked-by-tags"` measures some rows.
 attack: setup-dev
 	$(BIN)/python -m benchmarks --only attacked $(ARGS)
 

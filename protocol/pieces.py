@@ -47,27 +47,28 @@ class Pieces:
         """
         parts, self._parts = self._parts, []
         parts.reverse()
+        count = _AT_ONCE
         while parts:
-            some, held = [], 0
-            while parts and held < size:
-                some.append(parts.pop())
-                held += len(some[-1])
-            if len(some) > 1 and held > 2 * size:
-                parts.append(some.pop())
-            if len(some) == 1:
+            some = parts[-count:]
+            held = sum(map(len, some))
+            if held > 2 * size and len(some) > 1:
+                count = len(some) // 2
+                continue
+            del parts[-len(some) :]
+            some.reverse()
+            if held > 2 * size:
                 yield from _slices(some[0], size)
             else:
                 yield b"".join(some)
+            if held < size // 2:
+                count = 2 * len(some)
 
 
 Encoded = bytes | Pieces
 """What an encoder makes: `Pieces` of what is large."""
 
 
-def _slices(data: bytes, size: int) -> Iterator[bytes | memoryview]:
-    if len(data) <= size:
-        yield data
-        return
+def _slices(data: bytes, size: int) -> Iterator[memoryview]:
     view = memoryview(data)
     for first in range(0, len(data), size):
         yield view[first : first + size]

@@ -49,18 +49,19 @@ def describe_acls(
         if not isinstance(listing, AclListing):
             # A custom authorizer returns single ACLs, which have no place to cache bytes.
             return _response([_encoded(acls, version) for acls in by_pattern(listing)], version)
-        encoded = _encoded if version < _KEPT_SINCE else _kept
-        resources = [encoded(acls, version) for acls in listing.patterns]
+        if version < _KEPT_SINCE:
+            resources = [_encoded(acls, version) for acls in listing.patterns]
+        else:
+            # Most have been encoded before, which is told without a call.
+            resources = [acls.memo or _kept(acls, version) for acls in listing.patterns]
         if listing.is_current():
             break
     return _response(resources, version)
 
 
 def _kept(acls: PatternAcls, version: int) -> bytes:
-    if acls.memo is None:
-        acls.memo = _encoded(acls, version)
-    memo: bytes = acls.memo
-    return memo
+    encoded = acls.memo = _encoded(acls, version)
+    return encoded
 
 
 def _encoded(acls: PatternAcls, version: int) -> bytes:
