@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import (
     WILDCARD,
@@ -21,6 +21,9 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.operations import pairs
 from aclbroker.broker.acl.permissions import Permissions
 from aclbroker.turns import in_turns
+
+_AT_ONCE: Final = 128
+"""How many patterns are listed before the next pause: nearly all are encoded already."""
 
 Entry = tuple[str, str, AclOperation, AclPermission]
 """An ACL of a pattern that is known: principal, host, operation, permission."""
@@ -132,7 +135,7 @@ class Patterns:
         """
         if name is None:
             return chain.from_iterable(
-                in_turns(list(self.of_type(kind).values()))
+                in_turns(list(self.of_type(kind).values()), _AT_ONCE)
                 for kind in (PatternType.LITERAL, PatternType.PREFIXED)
                 if pattern_type in (PatternType.ANY, PatternType.MATCH, kind)
             )

@@ -39,21 +39,22 @@ def pause() -> None:
     _pause()
 
 
-def in_turns(items: Collection[T]) -> Iterable[T]:
+def in_turns(items: Collection[T], at_once: int = _AT_ONCE) -> Iterable[T]:
     """Return the items, with a `pause` now and then if they are many.
 
-    They must not change as long as the caller goes through them.
+    They must not change as long as the caller goes through them. ``at_once`` is how many are gone
+    through before the next pause; with more of them less time goes to pauses.
     """
-    return items if len(items) <= _FEW else chain.from_iterable(_parts(items))
+    return items if len(items) <= _FEW else chain.from_iterable(_parts(items, at_once))
 
 
-def _parts(items: Collection[T]) -> Iterator[Iterable[T]]:
+def _parts(items: Collection[T], at_once: int) -> Iterator[Iterable[T]]:
     if isinstance(items, Sequence):
-        for first in range(0, len(items), _AT_ONCE):
+        for first in range(0, len(items), at_once):
             _pause()
-            yield items[first : first + _AT_ONCE]
+            yield items[first : first + at_once]
         return
     rest = iter(items)
-    while some := list(islice(rest, _AT_ONCE)):
+    while some := list(islice(rest, at_once)):
         _pause()
         yield some
