@@ -20,10 +20,11 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.acl.listing import AclListing, listed
-from aclbroker.broker.acl.near_misses import near_misses, near_misses_of_any
+from aclbroker.broker.acl.near_misses import Decisive, decisive, near_misses, near_misses_of_any
 from aclbroker.broker.acl.operations import ALLOWED_BITS, DENIED_SHIFT, bit, pairs, shared
 from aclbroker.broker.acl.patterns import Patterns
 from aclbroker.broker.acl.permissions import Principals
+from aclbroker.broker.acl.reasons import NearMiss
 from aclbroker.broker.acl.rights import PeerRights, RightsByPeer
 
 Masks = tuple[int, int, bool]
@@ -152,7 +153,7 @@ class AclIndex:
 
     def near_misses(
         self, peer: Peer, operation: AclOperation, resource_type: ResourceType, name: str | None
-    ) -> list[AclBinding]:
+    ) -> list[NearMiss]:
         """Return the ACLs that nearly allow an operation: see `broker.acl.near_misses`.
 
         A name of None stands for any resource of the type.
@@ -162,6 +163,14 @@ class AclIndex:
             return near_misses_of_any(of_type.principals, peer, operation, resource_type)
         lengths = of_type.patterns.lengths
         return near_misses(of_type.principals, peer, lengths, operation, (resource_type, name))
+
+    def decisive(
+        self, peer: Peer, operation: AclOperation, resource_type: ResourceType, name: str
+    ) -> Decisive | None:
+        """Return what decides an operation, in bounded time: see `broker.acl.near_misses`."""
+        of_type = self._types[resource_type]
+        lengths = of_type.patterns.lengths
+        return decisive(of_type.principals, peer, lengths, operation, (resource_type, name))
 
     def find(self, acl_filter: AclFilter) -> AclListing:
         """Return all bindings that a filter selects, those of one resource pattern together."""

@@ -14,12 +14,14 @@ from aclbroker.broker.acl.authorizer import (
     AclError,
     Decision,
     RequestContext,
+    RuleKind,
 )
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.hosts import matches_nobody, subnet
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
+from aclbroker.broker.acl.why_denied import WhyDenied, why_denied
 from aclbroker.broker.authorizer.seed import SETTING, seed
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.observability.limited_log import LimitedLog
@@ -139,19 +141,18 @@ class StandardAuthorizer:
         data = self._data or _not_started()
         return data.authorized_operations(context.session, resource_type, resource_name)
 
-    def near_misses(
+    def why_denied(
         self,
         context: RequestContext,
+        kind: RuleKind,
         operation: AclOperation,
-        resource_type: ResourceType,
-        name: str | None,
-    ) -> list[AclBinding]:
-        """Return up to three ACLs that allow something near what is denied; see `near_misses`.
+        resource: tuple[ResourceType, str | None],
+    ) -> WhyDenied:
+        """Return what nearly allowed what a rule has just denied, and what would allow it.
 
         A name of None stands for any resource of the type.
         """
-        data = self._data or _not_started()
-        return data.index.near_misses(context.session.peer, operation, resource_type, name)
+        return why_denied(self._data or _not_started(), context.session, kind, operation, resource)
 
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""

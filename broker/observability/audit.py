@@ -18,7 +18,8 @@ from time import time
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import Decision, RequestContext, RuleKind
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.config.model import Config
 from aclbroker.broker.observability.allowance import Allowance
 from aclbroker.broker.observability.audit_changes import (
@@ -45,9 +46,10 @@ from aclbroker.broker.observability.rollups import RollUps, Single
 Decided = tuple[str | None, int, Decision]
 """A resource's name, how often the request names it, and what was decided."""
 
-Nearest = Callable[[RequestContext, AclOperation, ResourceType, str | None], Sequence[AclBinding]]
-"""Returns the ACLs that nearly allow an operation on a resource; a name of None is any of its type.
-"""
+Explain = Callable[
+    [RequestContext, RuleKind, AclOperation, tuple[ResourceType, str | None]], WhyDenied
+]
+"""Returns why a rule denied an operation on a resource; a name of None is any of its type."""
 
 # A request may name a million topics: their records are not all held in memory at once.
 _RECORDS_AT_ONCE: Final = 500
@@ -69,7 +71,7 @@ _LEAST_ROOM: Final = 4096
 
 _NEAREST_A_SECOND: Final = 50
 _NEAREST_AT_ONCE: Final = 20
-"""How many denials are explained by the nearest ACLs; each takes 0.4 ms at most."""
+"""How many denials are explained; each takes 0.4 ms at most."""
 
 _KINDS: Final = ("denied", "allowed", "failed_changes")
 """What is left out, as it is told."""
@@ -81,9 +83,9 @@ class Audit:
     """Records decisions and changes in the form and at the place that the configuration names.
 
     Without `aclbroker.audit.file` records go to the log's output, whatever the log's level.
-    ``nearest`` tells which ACLs nearly allowed what is denied. ``clock`` returns seconds since the
-    epoch. What is not written at once waits for `start`, `reopen` or `close`. Raises OSError if
-    the file cannot be opened.
+    ``explain`` tells why something is denied. ``clock`` returns seconds since the epoch. What is
+    not written at once waits for `start`, `reopen` or `close`. Raises OSError if the file cannot be
+    opened.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Audit:
         config: Config,
         cluster_id: str,
         output: LogOutput,
-        nearest: Nearest | None = None,
+        explain: Explain | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
         self._is_kafka = config.audit_format == "kafka"
@@ -111,7 +113,7 @@ class Audit:
         self._rollups = RollUps(seconds) if seconds else None
         rate = config.audit_max_bytes_per_second
         self._bytes = Allowance(rate, rate * _BURST_SECONDS, clock) if rate else None
-        self._nearest = None if self._is_kafka else nearest
+        self._explain = None if self._is_kafka else explain
         self._explained = Allowance(_NEAREST_A_SECOND, _NEAREST_AT_ONCE, clock)
         # Of the denied (0) and the allowed (1) decisions, from the beginning on, as what was told.
         self._left_out = [0, 0] if self._rollups is None else self._rollups.unfit
@@ -274,7 +276,7 @@ class Audit:
         self, context: RequestContext, records: Sequence[Record], reserve: float = 0.0
     ) -> int:
         """Write as many of the records as the limit leaves room for; return how many."""
-        lines = self._lines([Line(each, self._nearest_to(context, each)) for each in records])
+        lines = self._lines([Line(each, self._why_denied(context, each)) for each in records])
         if self._bytes is not None:
             lines = lines[: _fitting(lines, self._bytes, reserve)]
         self._write(lines)
@@ -284,15 +286,14 @@ class Audit:
         """Tell whether the limit leaves room for lines."""
         return self._bytes is None or self._bytes.left() >= reserve + _LEAST_ROOM
 
-    def _nearest_to(self, context: RequestContext, record: Record) -> Sequence[AclBinding] | None:
-        """Return the ACLs that nearly allowed what was denied; None if that is not looked up."""
-        if self._nearest is None or record.rule.kind is not RuleKind.DEFAULT_DENY:
-            return None
-        if not self._explained.admits():
+    def _why_denied(self, context: RequestContext, record: Record) -> WhyDenied | None:
+        """Return why something was denied; None if that is not looked up."""
+        if self._explain is None or record.allowed or not self._explained.admits():
             return None
         asked = record.asked
         name = None if asked.is_of_any_topic else record.text or ""
-        return self._nearest(context, asked.operation, asked.resource_type, name)
+        resource = asked.resource_type, name
+        return self._explain(context, record.rule.kind, asked.operation, resource)
 
     # -- what waits
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import IntEnum
 from functools import cache, lru_cache
@@ -19,6 +19,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl.reasons import OF_ANY_TOPIC
+from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.observability.audit_record import (
     MOST_CHARACTERS,
     MOST_OF_PRINCIPAL,
@@ -29,9 +31,6 @@ from aclbroker.broker.observability.logs import escape, json_line
 from aclbroker.protocol.messages import APIS
 
 _PRINCIPAL: Final = "principal"
-
-_INSTEAD: Final = "WRITE on any one topic, or IDEMPOTENT_WRITE on the cluster"
-"""What an idempotent producer needs that was denied WRITE on any topic (KIP-679)."""
 
 
 class Level(IntEnum):
@@ -53,11 +52,11 @@ def level_of(allowed: bool, log_if_denied: bool) -> Level:
 class Line(NamedTuple):
     """A record that is written.
 
-    ``nearest`` are the ACLs that nearly allowed what was denied; None if they were not looked up.
+    ``why`` tells why it was denied; None if that was not looked up.
     """
 
     record: Record
-    nearest: Sequence[AclBinding] | None = None
+    why: WhyDenied | None = None
 
 
 class Node(NamedTuple):
@@ -135,28 +134,36 @@ def api_name(api_key: int) -> str:
 
 def acl_keys(binding: AclBinding | AclFilter) -> dict[str, Any]:
     """Return an ACL, or a filter of ACLs, as an object of JSON."""
-    return limited(
-        {
-            "resource_type": binding.resource_type.name,
-            "resource_name": binding.resource_name,
-            "pattern_type": binding.pattern_type.name,
-            _PRINCIPAL: binding.principal,
-            "host": binding.host,
-            "operation": binding.operation.name,
-            "permission_type": binding.permission.name,
-        }
-    )
+    return limited(_acl_keys(binding))
+
+
+def _acl_keys(binding: AclBinding | AclFilter) -> dict[str, Any]:
+    return {
+        "resource_type": binding.resource_type.name,
+        "resource_name": binding.resource_name,
+        "pattern_type": binding.pattern_type.name,
+        _PRINCIPAL: binding.principal,
+        "host": binding.host,
+        "operation": binding.operation.name,
+        "permission_type": binding.permission.name,
+    }
 
 
 def acl_json(binding: AclBinding) -> str:
     """Return `acl_keys` as JSON; "" if a text has to be shortened."""
-    _, name, _, principal, host, _, _ = binding
-    if max(len(name), len(host)) > MOST_CHARACTERS or len(principal) > MOST_OF_PRINCIPAL:
+    if not _is_short(binding):
         return ""
+    _, name, _, principal, host, _, _ = binding
     codes = binding.resource_type, binding.pattern_type, binding.operation, binding.permission
     before, between, after = _acl_words(*codes)
     text = f'{before}{_quoted(name)}{between}{_quoted(principal)},"host":{_quoted(host)}{after}'
     return text.replace("\x7f", "\\u007f")  # as `json_line`
+
+
+def _is_short(acl: AclBinding) -> bool:
+    """Tell whether no text of an ACL has to be shortened."""
+    _, name, _, principal, host, _, _ = acl
+    return max(len(name), len(host)) <= MOST_CHARACTERS and len(principal) <= MOST_OF_PRINCIPAL
 
 
 @cache
@@ -211,15 +218,28 @@ def _more(line: Line) -> dict[str, Any]:
     """The keys that only some lines have."""
     record, more = line.record, dict[str, Any]()
     if record.asked.is_of_any_topic and record.rule.kind is RuleKind.DEFAULT_DENY:
-        more["would_do"] = _INSTEAD
-    if line.nearest is not None:
-        more["nearest"] = [acl_keys(each) for each in line.nearest]
+        more["would_do"] = OF_ANY_TOPIC
+    if line.why is not None:
+        more |= _reasons(record, line.why)
     if record.count:
         more |= {"count": record.count, "last_timestamp": timestamp(record.last)}
         if record.other_client_ids:
             more["other_client_ids"] = True
     lengths = _shortened(record)
     return more | {"shortened": lengths} if lengths else more
+
+
+def _reasons(record: Record, why: WhyDenied) -> dict[str, Any]:
+    """The keys that tell why it was denied, and what would allow it."""
+    reasons = dict[str, Any]()
+    if why.nearest is not None:
+        reasons["nearest"] = [limited(_acl_keys(acl) | {"why": said}) for acl, said in why.nearest]
+    change = why.change
+    # With shortened texts it would be another change.
+    if change is not None and not isinstance(record.name, tuple):
+        is_whole = all(map(_is_short, (*change.add, *change.remove)))
+        reasons |= {"smallest_change": str(change)} if is_whole else {}
+    return reasons
 
 
 def _shortened(record: Record) -> dict[str, int]:

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Action, RuleKind
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, RuleKind
 from aclbroker.broker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -16,21 +16,24 @@ from aclbroker.broker.acl.bindings import (
     AclOperation,
     AclPermission,
     PatternType,
+    ResourceType,
 )
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.broker.acl.reasons import (
+    OF_ANY_TOPIC,
+    AclChange,
+    NearMiss,
+    other_host,
+    other_operation,
+    smallest_acl,
+    to_be_allowed,
+)
 from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.regions import Request
 from aclbroker.broker.reasoning.rules import Rules, matches
 
 _MOST_SHOWN: Final = 5
 _SIMILAR: Final = 0.8
-
-
-class NearMiss(NamedTuple):
-    """An ALLOW that does not allow the request, and in what alone it differs."""
-
-    acl: AclBinding
-    why: str
 
 
 class Change(NamedTuple):
@@ -49,12 +52,19 @@ class Change(NamedTuple):
             super_users=rules.super_users - {self.super_user},
         )
 
+    def __str__(self) -> str:
+        change = str(AclChange(self.add, self.remove))
+        if self.super_user is None:
+            return change
+        return "; ".join(filter(None, (f"no longer a super user: {self.super_user}", change)))
+
 
 class Explanation(NamedTuple):
     """A decision: what decided, the ACLs that match, and what nearly allows what is denied.
 
     ``change`` is the smallest one that turns the decision, as the authorizer confirms; None if
-    nothing but several changes together do.
+    nothing but several changes together do. ``would_do`` says in its place what would be enough for
+    who is denied WRITE on any topic.
     """
 
     request: Request
@@ -64,16 +74,19 @@ class Explanation(NamedTuple):
     matching: tuple[AclBinding, ...]
     near_misses: tuple[NearMiss, ...]
     change: Change | None
+    would_do: str | None = None
 
 
 def explain(rules: Rules, request: Request, *, from_anywhere: bool = False) -> Explanation:
     """Explain the decision on a request. Raises ValueError for a host that is no address.
 
     With ``from_anywhere`` an ACL that would turn the decision is one for all hosts, else one for
-    the request's own.
+    the request's own. A request to WRITE the topic `ANY_RESOURCE` is one for which any topic does.
     """
     if not HostCut((), rules.cidr).at(request.host):
         raise ValueError(f"{request.host!r} is no address, and so no peer's")
+    if request[2:] == _ANY_TOPIC:
+        return _of_any(rules, request)
     here = rules.on(request.resource_type, request.name)
     authorizer = here.authorizer()
     session = here.session(request.principal, request.host)
@@ -81,8 +94,9 @@ def explain(rules: Rules, request: Request, *, from_anywhere: bool = False) -> E
     kind, acl = decision.rule
     about = session.peer, request.resource_type, request.name
     found = authorizer.index.bindings_for(*about)
-    matching = tuple(acl for acl in found if _decides(acl, request.operation))
-    host = WILDCARD if from_anywhere else request.host
+    # Those of a principal that stands twice in a session, as User:* does, are found twice.
+    matching = tuple(dict.fromkeys(acl for acl in found if _decides(acl, request.operation)))
+    host = WILDCARD if from_anywhere else session.address
     near = () if decision.allowed else tuple(_near_misses(rules, request))
     change = next(
         (
@@ -95,6 +109,23 @@ def explain(rules: Rules, request: Request, *, from_anywhere: bool = False) -> E
     return Explanation(request, decision.allowed, kind, acl, matching, near, change)
 
 
+_ANY_TOPIC: Final = (AclOperation.WRITE, ResourceType.TOPIC, ANY_RESOURCE)
+
+
+def _of_any(rules: Rules, request: Request) -> Explanation:
+    """Explain the decision on any topic, which an idempotent producer asks for (KIP-679)."""
+    authorizer = rules.authorizer()
+    session = rules.session(request.principal, request.host)
+    asked = request.operation, request.resource_type
+    decision = authorizer.authorize_by_resource_type(session, *asked)
+    kind, acl = decision.rule
+    is_default = kind is RuleKind.DEFAULT_DENY
+    near = authorizer.index.near_misses(session.peer, *asked, None) if is_default else ()
+    would_do = OF_ANY_TOPIC if is_default else None
+    matching = () if acl is None else (acl,)
+    return Explanation(request, decision.allowed, kind, acl, matching, tuple(near), None, would_do)
+
+
 def _changes(
     rules: Rules, request: Request, matching: Collection[AclBinding], host: str
 ) -> Iterator[Change]:
@@ -105,15 +136,9 @@ def _changes(
         yield Change(super_user=principal)
     denials = tuple(a for a in matching if _says(a, AclPermission.DENY, NAMED_BY[operation]))
     grants = tuple(a for a in matching if _says(a, AclPermission.ALLOW, GRANTED_BY[operation]))
-    own = AclBinding(
-        request.resource_type,
-        request.name or WILDCARD,
-        PatternType.LITERAL,
-        request.principal,
-        host,
-        operation,
-        AclPermission.DENY if is_allowed else AclPermission.ALLOW,
-    )
+    permission = AclPermission.DENY if is_allowed else AclPermission.ALLOW
+    resource = request.resource_type, request.name
+    own = smallest_acl(request.principal, host, operation, resource, permission)
     if is_allowed:
         if len(grants) == 1:
             yield Change(remove=grants)
@@ -123,7 +148,7 @@ def _changes(
     else:
         if denials:
             yield Change(remove=denials)
-        yield Change(add=(own,), remove=denials)
+        yield Change(*to_be_allowed(own, denials, is_granted=False))
 
 
 def _decides(acl: AclBinding, operation: AclOperation) -> bool:
@@ -151,8 +176,8 @@ def _near_misses(rules: Rules, request: Request) -> Iterator[NearMiss]:
             continue
         reasons = [
             (3, None if acl.principal in principals else f"it is for {acl.principal}"),
-            (0, None if cut.mask(acl.host, rules.cidr) & at else f"it is for host {acl.host}"),
-            (1, None if granting >> acl.operation & 1 else f"it allows {acl.operation.name}"),
+            (0, None if cut.mask(acl.host, rules.cidr) & at else other_host(acl)),
+            (1, None if granting >> acl.operation & 1 else other_operation(acl)),
             (2, _other_name(acl, request)),
         ]
         given = [(rank, reason) for rank, reason in reasons if reason is not None]

@@ -240,10 +240,10 @@ async def _started(
 ) -> tuple[Audit, Server, dict[str, str]]:
     """Let clients in; return what serves them, and the address of each listener by its name."""
     authorizer = loaded.authorizer
-    nearest = authorizer.near_misses if isinstance(authorizer, StandardAuthorizer) else None
+    why_denied = authorizer.why_denied if isinstance(authorizer, StandardAuthorizer) else None
     try:
         with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
-            audit = Audit(config, loaded.cluster_id, output, nearest)
+            audit = Audit(config, loaded.cluster_id, output, why_denied)
         _count_missing_records(metrics, audit)
         _record_changes_without_request(audit, loaded)
         server = Server(

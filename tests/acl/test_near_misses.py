@@ -23,7 +23,7 @@ def near(
 ) -> list[AclBinding]:
     """What is near to reading orders from `HOST`; without a name, to reading any topic."""
     peer = (("User:alice", *principals.split()), HOST)
-    return AclIndex(acls).near_misses(peer, operation, TOPIC, name)
+    return [each.acl for each in AclIndex(acls).near_misses(peer, operation, TOPIC, name)]
 
 
 @pytest.mark.parametrize(
@@ -169,3 +169,58 @@ def test_the_work_does_not_grow_with_the_acls(monkeypatch: pytest.MonkeyPatch):
     asked = 0
     assert index.near_misses(peer, READ, TOPIC, "y" * 256) == []
     assert asked == 250
+
+
+@pytest.mark.parametrize(
+    ("acl", "why"),
+    [
+        (allow(host="10.0.0.2"), "it is for host 10.0.0.2"),
+        (allow(operation=WRITE), "it allows WRITE"),
+        (allow(operation=WRITE, host="10.0.0.2"), "it is for host 10.0.0.2 and it allows WRITE"),
+    ],
+)
+def test_what_each_lacks_is_told(acl: AclBinding, why: str):
+    [found] = AclIndex([acl]).near_misses(ALICE, READ, TOPIC, "orders")
+    assert found.why == why
+
+
+def test_where_any_topic_would_do_it_is_told_what_takes_back_and_what_is_taken_back():
+    acls = [allow(), deny(name="o", pattern_type=PREFIXED), allow(operation=DESCRIBE, host="::2")]
+    found = AclIndex(acls).near_misses(ALICE, READ, TOPIC, None)
+    assert [each.why for each in found] == [
+        "a DENY takes it back",
+        "it denies READ",
+        "it is for host ::2 and it allows DESCRIBE",
+    ]
+
+
+ALICE = (("User:alice", "Group:staff"), HOST)
+
+
+def decisive(*acls: AclBinding, name: str = "orders") -> near_misses.Decisive | None:
+    return AclIndex(acls).decisive(ALICE, READ, TOPIC, name)
+
+
+def test_all_denials_of_the_peer_decide_and_whether_anything_allows():
+    denials = (deny(), deny("User:*", ALL, "o", pattern_type=PREFIXED), deny("Group:staff"))
+    others = (deny("User:bob"), deny(operation=WRITE), deny(host="::2"), deny(name="other"))
+    found = decisive(*denials, *others, allow("User:bob"))
+    assert found is not None
+    assert (set(found.denials), found.is_granted) == (set(denials), False)
+    assert decisive(*others, allow(operation=ALL)) == ((), True)
+
+
+def test_a_denial_that_is_met_twice_is_told_once():
+    assert decisive(deny(name="*"), name="*") == ((deny(name="*"),), False)
+
+
+def test_more_denials_than_are_shown_are_not_told():
+    denials = [deny(), deny(operation=ALL), deny("User:*"), deny("Group:staff")]
+    assert decisive(*denials[:3]) is not None
+    assert decisive(*denials) is None
+
+
+def test_of_many_patterns_not_all_are_looked_at():
+    prefixes = [allow(name="x" * size, pattern_type=PREFIXED) for size in range(1, 256)]
+    assert decisive(*prefixes[:240], name="x" * 256) == ((), True)
+    assert decisive(*prefixes, name="x" * 256) is None

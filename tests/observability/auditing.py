@@ -12,7 +12,7 @@ from aclbroker.broker.acl.authorizer import Decision, RequestContext, Rule, Rule
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
-from aclbroker.broker.observability.audit import Audit, Nearest
+from aclbroker.broker.observability.audit import Audit, Explain
 from aclbroker.protocol.messages import ApiKey
 
 DENIED = Decision(False, Rule(RuleKind.DEFAULT_DENY))
@@ -27,7 +27,7 @@ class Audited:
     Settings are those below `aclbroker.audit.`, with underscores for dots.
     """
 
-    def __init__(self, directory: Path, nearest: Nearest | None = None, **settings: object) -> None:
+    def __init__(self, directory: Path, explain: Explain | None = None, **settings: object) -> None:
         self.path = directory / "audit"
         self.now = NOON
         found = {"level": "trace", "file": self.path, **settings}
@@ -37,7 +37,7 @@ class Audited:
         # A log of its own keeps what is logged out of pytest's output.
         output = logs.LogOutput(io.StringIO(), lambda *_: "")
         config = load(None, overrides)
-        self.audit = Audit(config, "cluster-1", output, nearest, lambda: self.now)
+        self.audit = Audit(config, "cluster-1", output, explain, lambda: self.now)
 
     def decide(
         self,

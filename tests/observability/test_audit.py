@@ -28,9 +28,11 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl.reasons import AclChange, NearMiss
+from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
-from aclbroker.broker.observability.audit import Audit, Nearest
+from aclbroker.broker.observability.audit import Audit, Explain
 from aclbroker.broker.observability.audit_file import AuditFile
 from aclbroker.protocol.messages import ApiKey
 
@@ -43,6 +45,7 @@ ACL = AclBinding(
     AclOperation.ALL,
     AclPermission.ALLOW,
 )
+WHY = WhyDenied([NearMiss(ACL, "it is for host 127.0.0.1")], AclChange((ACL,)))
 ALLOWED = Decision(True, Rule(RuleKind.MATCHING_ACL, ACL))
 DENIED = Decision(False, Rule(RuleKind.DEFAULT_DENY))
 SUPER_USER = Decision(True, Rule(RuleKind.SUPER_USER))
@@ -59,7 +62,7 @@ def audit_of(
     stream: io.StringIO,
     log_form: str = "json",
     log_level: str = "info",
-    nearest: Nearest | None = None,
+    explain: Explain | None = None,
     **settings: str,
 ) -> Audit:
     """An audit with `aclbroker.audit.*` settings whose log goes to the stream.
@@ -72,7 +75,7 @@ def audit_of(
         load(None, {"node.id": "7", **overrides}),
         "cluster-1",
         logs.configure(log_level, log_form, stream),
-        nearest,
+        explain,
     )
 
 
@@ -155,7 +158,7 @@ def test_a_json_record_has_the_documented_keys(stream: io.StringIO):
 def test_every_key_is_documented(stream: io.StringIO):
     session = Session(("User:alice", "Group:admins"), "::1", "INTERNAL")
     context = context_of()._replace(session=session)
-    audit = audit_of(stream, nearest=lambda *_: [ACL], level="all", **{"rollup.seconds": "60"})
+    audit = audit_of(stream, explain=lambda *_: WHY, level="all", **{"rollup.seconds": "60"})
     for client_id in ("x" * 257, "a", "b"):
         record(audit, context._replace(client_id=client_id), READ, DENIED)
     producer = context._replace(api_key=ApiKey.INIT_PRODUCER_ID)

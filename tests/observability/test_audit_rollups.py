@@ -17,6 +17,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl.reasons import AclChange, NearMiss, other_host
+from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.observability.allowance import Allowance
 from aclbroker.broker.observability.rollups import RollUps
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
@@ -315,16 +317,17 @@ def test_a_denial_is_explained_by_the_nearest_acls_and_not_too_often(tmp_path: P
     assert near is not None
     questions = []
 
-    def nearest(*question: object) -> list[AclBinding]:
+    def explain(*question: object) -> WhyDenied:
         questions.append(question)
-        return [near]
+        return WhyDenied([NearMiss(near, "it allows WRITE")], AclChange((near,)))
 
-    audited = Audited(tmp_path, nearest)
+    audited = Audited(tmp_path, explain)
     audited.decide("orders", ALLOWED)
     for _ in range(3):
         audited.decide([f"topic-{n}" for n in range(60)])
     assert len(questions) == 20
-    assert questions[0][1:] == (AclOperation.READ, ResourceType.TOPIC, "topic-0")
+    resource = ResourceType.TOPIC, "topic-0"
+    assert questions[0][1:] == (RuleKind.DEFAULT_DENY, AclOperation.READ, resource)
     lines = audited.closed()
     explained = [line for line in lines if "nearest" in line]
     assert len(explained) == 20
@@ -337,9 +340,41 @@ def test_a_denial_is_explained_by_the_nearest_acls_and_not_too_often(tmp_path: P
             "host": "*",
             "operation": "WRITE",
             "permission_type": "ALLOW",
+            "why": "it allows WRITE",
         }
     ]
+    assert explained[0]["smallest_change"] == (
+        "add ALLOW WRITE on TOPIC LITERAL orders to User:alice from *"
+    )
     assert not any(line["allowed"] or "count" in line for line in explained)
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 257])
+def test_a_change_is_told_whole_or_not_at_all(tmp_path: Path, name: str):
+    near = allowed_by(AclOperation.WRITE).rule.binding
+    assert near is not None
+    change = AclChange((near._replace(resource_name=name[:256]),))
+    for_host = near._replace(host=name)
+
+    def explain(*_: object) -> WhyDenied:
+        return WhyDenied([NearMiss(for_host, other_host(for_host))], change)
+
+    audited = Audited(tmp_path, explain)
+    audited.decide(name)
+    [line] = audited.closed()
+    assert ("smallest_change" in line) == (len(name) == 256)
+    assert len(line["nearest"][0]["why"]) == 256
+    assert line["nearest"][0]["shortened"]["why"] == len(f"it is for host {name}")
+
+
+def test_a_change_of_an_acl_with_a_long_host_is_not_told(tmp_path: Path):
+    near = allowed_by(AclOperation.WRITE).rule.binding
+    assert near is not None
+    change = AclChange((), (near._replace(host="x" * 257),))
+    audited = Audited(tmp_path, lambda *_: WhyDenied(None, change))
+    audited.decide("orders")
+    [line] = audited.closed()
+    assert not {"nearest", "smallest_change"} & line.keys()
 
 
 def test_an_allowance_is_saved_up_and_a_clock_set_back_adds_nothing():

@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.acl.why_denied import why_denied
 from aclbroker.broker.gate.need import Broader, Profile
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.reasoning.compound import (
@@ -61,6 +62,54 @@ def test_the_change_that_is_told_turns_the_decision(seed):
             turned += 1
             assert by_model(found.change.applied(rules), request) is not found.is_allowed
     assert turned > 140
+
+
+@pytest.mark.parametrize("seed", range(10 * MORE))
+def test_the_audit_log_says_of_a_denial_what_is_explained_of_it(seed):
+    random = Random(f"words {seed}")
+    told = with_near = 0
+    for _ in range(300):
+        rules, request = random_rules(random), random_request(random)
+        found = explain(rules, request)
+        if found.is_allowed:
+            continue
+        session = rules.session(request.principal, request.host)
+        resource = request.resource_type, request.name
+        why = why_denied(rules.authorizer(), session, found.kind, request.operation, resource)
+        if why.change is not None:
+            told += 1
+            assert str(why.change) == str(found.change)
+        near = [each for each in why.nearest or () if " and " not in each.why]
+        with_near += bool(near)
+        assert set(near) <= set(found.near_misses) or len(found.near_misses) == 5
+    assert told > 50
+    assert with_near > 5
+
+
+def test_what_would_do_on_any_topic_is_told_to_an_idempotent_producer():
+    any_topic = ORDERS._replace(operation=WRITE, name=ANY_RESOURCE)
+    near = allow(operation=WRITE, host="10.0.0.8")
+    found = explained(near, request=any_topic)
+    assert (found.is_allowed, found.kind, found.change) == (False, RuleKind.DEFAULT_DENY, None)
+    assert found.near_misses == ((near, "it is for host 10.0.0.8"),)
+    assert found.would_do == "WRITE on any one topic, or IDEMPOTENT_WRITE on the cluster"
+
+
+def test_an_idempotent_producer_is_told_which_acl_lets_it_write_some_topic_or_none():
+    any_topic = ORDERS._replace(operation=WRITE, name=ANY_RESOURCE)
+    some = allow(operation=WRITE)
+    found = explained(some, request=any_topic)
+    assert (found.is_allowed, found.acl, found.matching) == (True, some, (some,))
+    assert (found.near_misses, found.would_do) == ((), None)
+    none = deny(operation=WRITE, name="*")
+    denied = explained(some, none, request=any_topic)
+    assert (denied.is_allowed, denied.acl, denied.near_misses) == (False, none, ())
+
+
+def test_a_group_named_star_is_not_every_group():
+    found = explained(request=ORDERS._replace(resource_type=GROUP, name="*"))
+    own = allow(name="*", resource_type=GROUP, pattern_type=PREFIXED, host="10.0.0.7")
+    assert found.change == Change(add=(own,))
 
 
 def test_a_request_that_no_acl_is_about_is_denied_and_needs_an_acl():

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.reasoning.compound import Part
 from aclbroker.broker.reasoning.difference import Compared
-from aclbroker.broker.reasoning.explain import Change, Explanation
+from aclbroker.broker.reasoning.explain import Explanation
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.pipeline.acls.acl_text import acl_text
@@ -127,7 +127,7 @@ def explanation(found: Explanation) -> Answer:
     """Return why a request is decided as it is."""
     verdict = "allowed" if found.is_allowed else "denied"
     deciding = None if found.acl is None else acl_text(found.acl)
-    change = None if found.change is None else _change(found.change)
+    change = None if found.change is None else str(found.change)
     row: Row = {
         "request": _request(found.request),
         "decision": verdict,
@@ -136,6 +136,7 @@ def explanation(found: Explanation) -> Answer:
         "matching": [acl_text(acl) for acl in found.matching],
         "near_misses": [f"{acl_text(near.acl)}: {near.why}" for near in found.near_misses],
         "smallest_change": change,
+        "would_do": found.would_do,
     }
     lines = [f"{row['request']}: {verdict} ({found.kind.value})"]
     if deciding is not None:
@@ -144,6 +145,8 @@ def explanation(found: Explanation) -> Answer:
     lines += [f"nearly allows: {text}" for text in row["near_misses"]]
     if change is not None:
         lines.append(f"would be {'denied' if found.is_allowed else 'allowed'} after: {change}")
+    if found.would_do is not None:
+        lines.append(f"would do: {found.would_do}")
     return Answer([row], lines)
 
 
@@ -192,10 +195,3 @@ def _region_line(row: Row, principals: str = "") -> str:
 
 def _request(request: Request) -> str:
     return str(request)
-
-
-def _change(change: Change) -> str:
-    parts = [f"no longer a super user: {change.super_user}"] if change.super_user else []
-    parts += [f"remove {acl_text(acl)}" for acl in sorted(change.remove)]
-    parts += [f"add {acl_text(acl)}" for acl in sorted(change.add)]
-    return "; ".join(parts)
