@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.cli.arguments import parse_arguments
+from aclbroker.cli.questions import QuestionCommand
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -24,6 +27,7 @@ from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsReque
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.acl.examples import CREATE, DESCRIBE, PREFIXED, allow, deny
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
@@ -226,6 +230,41 @@ def test_a_denial_says_which_acl_nearly_allowed_it(log: Log):
     orders, pay = log.events("authorization")
     assert [(acl["host"], acl["operation"]) for acl in orders["nearest"]] == [("10.9.9.9", "READ")]
     assert pay["nearest"] == []
+
+
+def test_a_denial_says_the_same_as_explain_does_of_its_record(
+    log: Log, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    acls = [
+        allow(host="10.9.9.9"),
+        allow("User:*", CREATE),
+        deny("User:*", DESCRIBE, "pay", pattern_type=PREFIXED),
+        allow(name="pay-x"),
+        deny(operation=DESCRIBE, name="pay.eu"),
+    ]
+    with log.client("admin") as client:
+        client.ask(ApiKey.CREATE_ACLS, 3, CreateAclsRequest([AclCreation(*acl) for acl in acls]))
+    with log.client("alice") as client:
+        for name in ("orders", "pay-x", "pay.eu", "other"):
+            client.ask(ApiKey.METADATA, 12, metadata(name))
+    lines = [
+        line for line in log.path.read_text().splitlines() if '"event":"authorization"' in line
+    ]
+    policy = tmp_path / "policy.yaml"
+    write_policy(Policy(acls), policy)
+    near = []
+    for line in lines:
+        record = json.loads(line)
+        words = ("explain", "--line", line, "--acls", str(policy), "--output", "json")
+        command = parse_arguments(words)
+        assert isinstance(command, QuestionCommand)
+        assert command.run() == 0
+        [found] = json.loads(capsys.readouterr().out)
+        assert (found["decision"], found["rule"]) == ("denied", record["rule"])
+        assert found["smallest_change"] == record["smallest_change"]
+        near.append([each["why"] for each in record.get("nearest", [])])
+        assert [each.rpartition(": ")[2] for each in found["near_misses"]] == near[-1]
+    assert near == [["it is for host 10.9.9.9", "it allows CREATE"], [], [], []]
 
 
 def test_an_idempotent_producer_that_may_not_write_is_told_what_would_do_in_two_lines(log: Log):

@@ -123,8 +123,8 @@ def differences(compared: Compared) -> Answer:
     return Answer(rows, lines or ["no difference"])
 
 
-def explanation(found: Explanation) -> Answer:
-    """Return why a request is decided as it is."""
+def explanation(found: Explanation, *, recorded: str | None = None) -> Answer:
+    """Return why a request is decided as it is; ``recorded`` is what an audit log says of it."""
     verdict = "allowed" if found.is_allowed else "denied"
     deciding = None if found.acl is None else acl_text(found.acl)
     change = None if found.change is None else str(found.change)
@@ -137,8 +137,11 @@ def explanation(found: Explanation) -> Answer:
         "near_misses": [f"{acl_text(near.acl)}: {near.why}" for near in found.near_misses],
         "smallest_change": change,
         "would_do": found.would_do,
+        "recorded": recorded,
     }
     lines = [f"{row['request']}: {verdict} ({found.kind.value})"]
+    if recorded is not None:
+        lines.append(f"recorded: {recorded}")
     if deciding is not None:
         lines.append(f"decided by: {deciding}")
     lines += [f"matches: {text}" for text in row["matching"] if text != deciding]

@@ -77,6 +77,10 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.regions import Request
     from aclbroker.cli.answers import explanation
 
+    if options.record is not None or options.line is not None:
+        return _explain_record(options)
+    if options.principal is None or options.operation is None or options.type is None:
+        raise ValueError("explain needs PRINCIPAL OPERATION TYPE [NAME], --record or --line")
     kind, operation = _type(options.type), _operation(options.operation)
     name, host = _name(kind, options.name), options.host or _ANY_ADDRESS
     request = Request(options.principal, host, operation, kind, name)
@@ -84,6 +88,26 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
     _tell_of_groups(rules.on(kind, name))
     found = explain(rules, request, from_anywhere=options.host is None)
     return 0, explanation(found)
+
+
+def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.explain import explain
+    from aclbroker.cli.answers import explanation
+    from aclbroker.cli.records import of_file, of_line
+
+    if options.principal is not None or options.host is not None:
+        raise ValueError("a record says who asked for what from where: nothing can be said besides")
+    recorded = of_line(options.line) if options.record is None else of_file(options.record)
+    request, rules = recorded.request, _rules(options)
+    if recorded.others is None:
+        _tell_of_groups(rules.on(request.resource_type, request.name))
+    for note in recorded.notes:
+        _note(note)
+    found = explain(recorded.session_rules(rules), request)
+    said = recorded.said
+    if found.is_allowed is not recorded.is_allowed:
+        said += "; these ACLs and settings decide otherwise"
+    return 0, explanation(found, recorded=said)
 
 
 def _can(options: argparse.Namespace) -> tuple[int, Answer]:
@@ -219,10 +243,17 @@ def add_questions(commands: Any) -> None:
     what = _command(commands, "what-can", "list all that somebody may do")
     what.add_argument("principal", metavar="PRINCIPAL", type=principal)
     why = _command(commands, "explain", "tell why a request is allowed or denied")
-    why.add_argument("principal", metavar="PRINCIPAL", type=principal)
-    why.add_argument("operation", metavar="OPERATION", help="such as READ")
-    why.add_argument("type", metavar="TYPE", help=_TYPES_HELP)
+    why.add_argument("principal", metavar="PRINCIPAL", type=principal, nargs="?")
+    why.add_argument("operation", metavar="OPERATION", nargs="?", help="such as READ")
+    why.add_argument("type", metavar="TYPE", nargs="?", help=_TYPES_HELP)
     why.add_argument("name", metavar="NAME", nargs="?")
+    record = why.add_mutually_exclusive_group()
+    record.add_argument(
+        "--record",
+        metavar="FILE",
+        help="instead of a request: an audit log, or - for stdin, whose last denial is explained",
+    )
+    record.add_argument("--line", metavar="TEXT", help="instead: a line of an audit log")
     can = _command(commands, "can", "tell whether somebody has all rights that an activity needs")
     can.add_argument("principal", metavar="PRINCIPAL", type=principal)
     can.add_argument("activity", metavar="ACTIVITY", help="such as produce or consume")
