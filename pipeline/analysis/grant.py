@@ -1,9 +1,15 @@
-"""What would allow something that was denied: the smallest ACL, no DENY any more, or nothing."""
+"""What would allow something that was denied: the smallest ACLs, no DENY any more, or nothing.
+
+What is smallest says `broker.reasoning.explain`, of each host from which it was denied. Of ACLs for
+one principal, host and resource none is suggested that another one implies.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
+from itertools import islice
 from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import (
@@ -16,6 +22,11 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
+from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.broker.reasoning.difference import compare
+from aclbroker.broker.reasoning.explain import Change, explain
+from aclbroker.broker.reasoning.regions import Request
+from aclbroker.broker.reasoning.rules import Rules, matches
 
 
 class Denied(NamedTuple):
@@ -28,14 +39,18 @@ class Denied(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What the current rules decide on it, for sessions of one host and set of principals.
+    """What the current rules decide on it, for some hosts and one set of principals.
 
-    ``allowed``: whether it is allowed by now. ``allows``, ``denies``: the ACLs that do so.
+    ``allowed``: whether it is allowed by now. ``allows``, ``denies``: the ACLs that do so, from
+    each of ``hosts``, which are those that were denied, or some of them. ``others``: the further
+    principals of the sessions.
     """
 
     allowed: bool
     allows: Sequence[AclBinding] = ()
     denies: Sequence[AclBinding] = ()
+    hosts: Sequence[str] = ()
+    others: tuple[str, ...] = ()
 
 
 class Kind(Enum):
@@ -43,6 +58,7 @@ class Kind(Enum):
 
     ALLOW = "an ACL would allow it"
     DENY = "a DENY ACL blocks it"
+    HOSTS = "an ACL for all hosts would allow it"
     NOW = "allowed by now"
     NEVER = "no resource was named: nobody can be allowed that"
     NONE = "no ACL can be made"
@@ -52,18 +68,44 @@ class Kind(Enum):
 class Remedy(NamedTuple):
     """What would allow something that was denied.
 
-    ``acl``: the smallest ACL, of ALLOW alone. ``denies``: the DENY ACLs that block it, if only from
-    some hosts; no ALLOW helps against them. ``note``: what else there is to say.
+    ``acls``: the smallest ACLs, of ALLOW alone. ``denies``: the DENY ACLs that block it, if only
+    from some hosts; no ALLOW helps against them. ``note``: what else there is to say.
     """
 
     kind: Kind
-    acl: AclBinding | None = None
+    acls: tuple[AclBinding, ...] = ()
     denies: tuple[AclBinding, ...] = ()
     note: str = ""
 
 
-def remedy(denied: Denied, standings: Sequence[Standing]) -> Remedy:
-    """Return what would allow it. Without ``standings`` the current rules are not known."""
+def remedies(
+    asked: Mapping[Denied, Sequence[Standing]], *, most_hosts: int | None, cidr: bool = False
+) -> dict[Denied, Remedy]:
+    """Return what would allow each of what was denied on one cluster, if all of it were allowed.
+
+    See `remedy`. An ACL that another one for the same principal, resource and host implies is not
+    among them, but that one in its place.
+    """
+    found = {
+        denied: remedy(denied, standings, most_hosts=most_hosts, cidr=cidr)
+        for denied, standings in asked.items()
+    }
+    suggested = {acl for each in found.values() for acl in each.acls}
+    return {denied: _together(each, suggested) for denied, each in found.items()}
+
+
+def remedy(
+    denied: Denied,
+    standings: Sequence[Standing],
+    *,
+    most_hosts: int | None,
+    cidr: bool = False,
+) -> Remedy:
+    """Return what would allow it. Without ``standings`` the current rules are not known.
+
+    The ACLs are for the hosts from which it was denied, if these are no more than ``most_hosts``;
+    with None, for all hosts. ``cidr``: hosts of ACLs may be subnets.
+    """
     if denied.name is None:
         return Remedy(Kind.NEVER)
     if not standings:
@@ -71,29 +113,121 @@ def remedy(denied: Denied, standings: Sequence[Standing]) -> Remedy:
     left = [each for each in standings if not each.allowed]
     if not left:
         return Remedy(Kind.NOW)
-    denies = tuple(sorted({acl for each in left for acl in each.denies}))
-    if all(each.denies for each in left):
-        also = all(each.allows for each in left)
-        return Remedy(Kind.DENY, None, denies, "" if also else "and no ACL allows it besides")
-    return _allowing(denied, denied.name, denies)
-
-
-def _allowing(denied: Denied, name: str, denies: tuple[AclBinding, ...]) -> Remedy:
-    if denied.principal == WILDCARD_PRINCIPAL:
-        note = f"an ACL of {WILDCARD_PRINCIPAL} would hold for everyone"
-        return Remedy(Kind.NONE, None, denies, note)
-    # LITERAL * is every resource, not the one of that name.
-    pattern = PatternType.PREFIXED if name == WILDCARD else PatternType.LITERAL
-    acl = AclBinding(
-        denied.resource_type,
-        name,
-        pattern,
-        denied.principal,
-        WILDCARD,
-        denied.operation,
-        AclPermission.ALLOW,
-    )
-    reason = invalid_reason(acl)
+    blocked = [each for each in left if each.denies]
+    free = [each for each in left if not each.denies]
+    denies = tuple(sorted({acl for each in blocked for acl in each.denies}))
+    if not free:
+        is_more = any(each.add for each in _changes(denied, denied.name, blocked, 1, cidr))
+        return Remedy(Kind.DENY, (), denies, "and no ACL allows it besides" if is_more else "")
+    reason = _why_none(denied, denied.name)
     if reason is not None:
-        return Remedy(Kind.NONE, None, denies, reason)
-    return Remedy(Kind.ALLOW, acl, denies, "from some hosts a DENY blocks it" if denies else "")
+        return Remedy(Kind.NONE, (), denies, reason)
+    note = "from some hosts a DENY blocks it" if denies else ""
+    hosts = {host for each in free for host in each.hosts}
+    if most_hosts is not None and len(hosts) > most_hosts:
+        many = f"denied from more than {most_hosts} hosts"
+        return Remedy(Kind.HOSTS, (), denies, _noted(many, note))
+    acls = {
+        acl for each in _changes(denied, denied.name, free, most_hosts, cidr) for acl in each.add
+    }
+    if not acls:
+        return Remedy(Kind.NONE, (), denies, _noted("it came from no address", note))
+    return Remedy(Kind.ALLOW, tuple(sorted(acls)), denies, note)
+
+
+def _changes(
+    denied: Denied, name: str, standings: Sequence[Standing], most_hosts: int | None, cidr: bool
+) -> list[Change]:
+    """Return what would allow it to sessions from so many hosts of each standing."""
+    found = []
+    for each in standings:
+        rules = Rules(
+            [*each.allows, *each.denies], cidr=cidr, groups={denied.principal: each.others}
+        )
+        for host in islice(each.hosts, most_hosts or 1):
+            request = Request(denied.principal, host, *denied[1:3], name)
+            with suppress(ValueError):  # a host that is no address
+                change = explain(rules, request, from_anywhere=most_hosts is None).change
+                found += [] if change is None else [change]
+    return found
+
+
+def _why_none(denied: Denied, name: str) -> str | None:
+    """Return why no ACL is to allow it, whatever the hosts."""
+    if denied.principal == WILDCARD_PRINCIPAL:
+        return f"an ACL of {WILDCARD_PRINCIPAL} would hold for everyone"
+    literal = PatternType.LITERAL
+    kind, operation = denied.resource_type, denied.operation
+    return invalid_reason(
+        AclBinding(kind, name, literal, denied.principal, WILDCARD, operation, AclPermission.ALLOW)
+    )
+
+
+def _noted(*notes: str) -> str:
+    return "; ".join(filter(None, notes))
+
+
+def _together(found: Remedy, suggested: Collection[AclBinding]) -> Remedy:
+    """Return a remedy without ACLs that others imply, but with these."""
+    acls = {acl: _implying(acl, suggested) for acl in found.acls}
+    implying = sorted({by.operation.name for acl, by in acls.items() if by != acl})
+    note = f"{' and '.join(implying)}, denied as well, imply it" if len(implying) > 1 else ""
+    if len(implying) == 1:
+        note = f"{implying[0]}, denied as well, implies it"
+    return found._replace(acls=tuple(sorted(set(acls.values()))), note=_noted(note, found.note))
+
+
+def _implying(acl: AclBinding, suggested: Collection[AclBinding]) -> AclBinding:
+    """Return one of the suggested ACLs that says at least what an ACL says: else that itself."""
+    for operation in sorted(AclOperation):
+        wider = acl._replace(operation=operation)
+        if wider != acl and GRANTED_BY[acl.operation] >> operation & 1 and wider in suggested:
+            return wider
+    return acl
+
+
+class Opened(NamedTuple):
+    """What an ACL allows that nobody was seen to be denied; ``hosts`` are words."""
+
+    operations: tuple[AclOperation, ...]
+    names: str
+    hosts: str
+
+    def __str__(self) -> str:
+        listed = ", ".join(each.name for each in self.operations)
+        return f"{listed} on {self.names} from {self.hosts}"
+
+
+def opened_besides(
+    acl: AclBinding,
+    acls: Iterable[AclBinding],
+    denied: Collection[tuple[AclOperation, str]],
+    *,
+    cidr: bool = False,
+) -> list[Opened]:
+    """Return what a new ALLOW opens to its principal besides what was denied.
+
+    ``acls`` are those of the principal and of everyone, ``denied`` the operations on the resource
+    that were denied, each with a host. The resource must not be open for lack of ACLs, and is not
+    since something was denied on it. Of an ACL for all hosts all is told.
+    """
+    around = [each for each in acls if _meets(each, acl)]
+    compared = compare(Rules(around, cidr=cidr), Rules([*around, acl], cidr=cidr))
+    found = []
+    for difference in compared.differences:
+        region = difference.region
+        is_one = region.names.pattern.pattern_type is PatternType.LITERAL
+        asked = {operation for operation, host in denied if is_one and host == acl.host}
+        hosts = "; ".join(map(str, region.hosts))
+        rest = tuple(each for each in region.operations if each not in asked)
+        if rest:
+            found.append(Opened(rest, str(region.names), hosts))
+    return found
+
+
+def _meets(other: AclBinding, acl: AclBinding) -> bool:
+    """Tell whether an ACL's pattern has a name in common with that of a new one."""
+    kind, name = acl.resource_type, acl.resource_name
+    if acl.pattern_type is PatternType.LITERAL or other.resource_type != kind:
+        return matches(other, kind, name)
+    return other.resource_name.startswith(name) or matches(other, kind, name)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import aclbroker
 from aclbroker import broker, pipeline
-from aclbroker.broker import acl
+from aclbroker.broker import acl, reasoning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,7 +27,7 @@ _TIME: Final = (2020, 1, 1, 0, 0, 0)
 
 
 def ship(spark: SparkSession) -> None:
-    """Let the workers of a session import `pipeline`, `broker.acl` and `broker.policy`.
+    """Let the workers of a session import `pipeline` and what it needs of `broker`.
 
     Workers on this machine, in the master's own process, have them already. What came from an
     archive itself, as with ``spark-submit --py-files``, is shipped by whoever named the archive.
@@ -53,7 +53,7 @@ def write_archive(path: Path) -> None:
 def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
     policies = (broker, "policy*.py"), (broker, "yaml_events.py")
-    packages = ((broker, alone), *policies, (acl, whole), (pipeline, whole))
+    packages = (broker, alone), *policies, *((each, whole) for each in (acl, reasoning, pipeline))
     for package, files in ((aclbroker, alone), (aclbroker, "turns.py"), *packages):
         home = _home(package)
         folder = package.__name__.replace(".", "/")

@@ -1,8 +1,9 @@
-"""What was denied most, and what would allow it: one ACL each, proven by a replay.
+"""What was denied most, and what would allow it: the smallest ACLs, proven by a replay.
 
 Denials are those that the log records. Left out, and counted, are those that only filtered an
 answer, as when somebody lists the topics, and what was asked less often than an option says. What
-would allow the others is decided under the current rules (`pipeline.analysis.grant`).
+would allow the others is decided under the current rules (`pipeline.analysis.grant`): ACLs for the
+hosts that were denied, and none that another one implies. What these open besides is told.
 
 That something was denied is no reason to allow it: the suggestions are for a person to choose from.
 """
@@ -23,6 +24,8 @@ class DenialsOptions:
 
     - ``min_events``: leave out what was asked less often
     - ``most``: look for what would allow so many, the most frequent ones
+    - ``any_host``: suggest ACLs for all hosts, and not for those that were denied
+    - ``most_hosts``: suggest none for what was denied from more hosts, unless for all
     - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below 1.
@@ -30,10 +33,12 @@ class DenialsOptions:
 
     min_events: int = 2
     most: int = 1000
+    any_host: bool = False
+    most_hosts: int = 10
     top: int = 20
 
     def __post_init__(self) -> None:
-        for name in ("min_events", "most"):
+        for name in ("min_events", "most", "most_hosts"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
@@ -44,13 +49,14 @@ def run(inputs: Inputs, options: DenialsOptions | None = None) -> JobResult:
     from aclbroker.pipeline.jobs.denials.summary import summary
 
     options = options or DenialsOptions()
-    found = find(inputs, min_events=options.min_events, most=options.most)
+    most_hosts = None if options.any_host else options.most_hosts
+    found = find(inputs, min_events=options.min_events, most=options.most, most_hosts=most_hosts)
     return summary(inputs, found, options.top)
 
 
 JOB: Final = Job(
     "denials",
-    "tell what was denied, and the smallest ACL that would allow it",
+    "tell what was denied, and the smallest ACLs that would allow it",
     DenialsOptions,
     run,
     (
@@ -58,6 +64,16 @@ JOB: Final = Job(
             "min-events",
             "min_events",
             "leave out what was denied less often (default: 2)",
+            whole,
+            "N",
+        ),
+        Option(
+            "any-host", "any_host", "suggest ACLs for all hosts, not for those that were denied"
+        ),
+        Option(
+            "most-hosts",
+            "most_hosts",
+            "suggest no ACLs by host for what was denied from more hosts (default: 10)",
             whole,
             "N",
         ),

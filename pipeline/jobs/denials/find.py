@@ -36,10 +36,11 @@ class Denials:
     principals: Sequence[tuple[str, int]]
 
 
-def find(inputs: Inputs, *, min_events: int, most: int) -> Denials:
+def find(inputs: Inputs, *, min_events: int, most: int, most_hosts: int | None) -> Denials:
     """Write the table of what was denied, and look for what would allow the first of it.
 
     Left out is what was asked less than ``min_events`` times; the first are ``most``.
+    ``most_hosts``: see `pipeline.analysis.grant.remedy`.
     """
     denied = grouped(inputs.usage.part(allowed=False).rows).persist()
     try:
@@ -50,6 +51,6 @@ def find(inputs: Inputs, *, min_events: int, most: int) -> Denials:
     finally:
         denied.unpersist()
     first = table.orderBy(F.desc("events"), *KEY).limit(most)
-    suggestions, proof = suggestions_for(inputs, first.toArrow().to_pylist())
+    suggestions, proof = suggestions_for(inputs, first.toArrow().to_pylist(), most_hosts)
     days = by_day(inputs.usage.part(allowed=False).by("day", "quiet"))
     return Denials(counts, suggestions, proof, days, by_principal(table))

@@ -21,8 +21,8 @@ POLICY: Final = "denials/allow-after-review"
 
 _REMEDY_TABLE: Final = pa.schema(
     [
-        *(pa.field(name, pa.string()) for name in (*KEY, "remedy", "acl", "note")),
-        pa.field("denies", pa.list_(pa.string())),
+        *(pa.field(name, pa.string()) for name in (*KEY, "remedy", "note")),
+        *(pa.field(name, pa.list_(pa.string())) for name in ("acls", "denies", "opens")),
         pa.field("proven_events", pa.int64()),
     ]
 )
@@ -55,11 +55,11 @@ def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
 
 
 def _acls(found: Denials) -> dict[str, list[AclBinding]]:
-    acls: dict[str, list[AclBinding]] = {}
+    acls: dict[str, dict[AclBinding, None]] = {}
     for each in found.suggestions:
-        if each.remedy.acl is not None:
-            acls.setdefault(each.row["cluster"], []).append(each.remedy.acl)
-    return acls
+        if each.remedy.acls:
+            acls.setdefault(each.row["cluster"], {}).update(dict.fromkeys(each.remedy.acls))
+    return {cluster: list(of_cluster) for cluster, of_cluster in acls.items()}
 
 
 def _write_remedies(inputs: Inputs, found: Denials) -> None:
@@ -67,9 +67,10 @@ def _write_remedies(inputs: Inputs, found: Denials) -> None:
         (
             *each.key,
             each.remedy.kind.value,
-            None if each.remedy.acl is None else acl_text(each.remedy.acl),
             each.remedy.note or None,
+            [acl_text(acl) for acl in each.remedy.acls],
             [acl_text(acl) for acl in each.remedy.denies],
+            list(map(str, each.opens)),
             found.proof.proven.get(each.key),
         )
         for each in found.suggestions
@@ -108,9 +109,14 @@ def _figures(found: Denials, kinds: Counter[Kind]) -> list[Figure]:
         Figure("denials looked into", len(found.suggestions), "the most frequent ones"),
         *(Figure(kind.value, kinds[kind]) for kind in Kind if kinds[kind]),
         Figure(
-            "suggested ACLs proven",
+            "denials proven to be allowed",
             len(proof.proven),
-            f"a replay allows {sum(proof.proven.values()):,} denied events with them",
+            f"a replay with the suggested ACLs allows {sum(proof.proven.values()):,} denied events",
+        ),
+        Figure(
+            "denials whose ACLs open more",
+            sum(bool(each.opens) for each in found.suggestions),
+            "operations that they imply, or all hosts",
         ),
         Figure("denials allowed besides", len(proof.besides), "by the suggested ACLs"),
     ]
@@ -120,6 +126,7 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
     columns = (
         *("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events", "Days"),
         *("Hosts", "APIs", "First seen", "Last seen", "Allowed events", "Remedy", "By which ACL"),
+        "Opens besides",
     )
     rows = [
         (
@@ -132,11 +139,15 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
             f"{each.row['last_seen']:%Y-%m-%d %H:%M}",
             each.row["allowed_events"],
             "; ".join(filter(None, (each.remedy.kind.value, each.remedy.note))),
-            "; ".join(map(acl_text, filter(None, (each.remedy.acl, *each.remedy.denies)))),
+            "; ".join(map(acl_text, (*each.remedy.acls, *each.remedy.denies))),
+            "; ".join(map(str, each.opens)),
         )
         for each in found.suggestions[:top]
     ]
-    note = "Allowed events: the same principal, operation and resource, allowed at another time."
+    note = (
+        "Allowed events: the same principal, operation and resource, allowed at another time. "
+        "Opens besides: what the ACLs allow that was not denied."
+    )
     yield Table("Top denied", columns, rows, found.counts.told, note)
     besides = sorted(found.proof.besides.items(), key=lambda item: (-item[1], str(item[0])))
     yield Table(
@@ -170,11 +181,11 @@ def _charts(inputs: Inputs, found: Denials) -> list[Chart]:
 
 
 def _warnings(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> Iterator[str]:
-    missing = len({each.key for each in found.suggestions if each.remedy.acl}) - len(
+    missing = len({each.key for each in found.suggestions if each.remedy.acls}) - len(
         found.proof.proven
     )
     if missing:
-        yield f"{missing:,} suggested ACLs do not allow all that they are for: a replay says so"
+        yield f"of {missing:,} denials the suggested ACLs do not allow all: a replay says so"
     if found.proof.besides:
         yield (
             f"the suggested ACLs would allow {len(found.proof.besides):,} other denials besides, "

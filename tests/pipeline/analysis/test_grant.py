@@ -1,4 +1,4 @@
-"""What would allow something that was denied."""
+"""What would allow something that was denied: for the hosts that were denied, and nothing more."""
 
 import pytest
 from hypothesis import given, settings
@@ -7,46 +7,131 @@ from hypothesis import strategies as st
 from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
-from aclbroker.pipeline.analysis.grant import Denied, Kind, Remedy, Standing, remedy
-from tests.pipeline.analysis.test_least_privilege import HOSTS, NAMES, OPERATIONS, acl, rulesets
+from aclbroker.pipeline.analysis.grant import (
+    Denied,
+    Kind,
+    Remedy,
+    Standing,
+    opened_besides,
+    remedies,
+    remedy,
+)
+from tests.pipeline.analysis.test_least_privilege import (
+    HOSTS,
+    NAMES,
+    OPERATIONS,
+    acl,
+    acls,
+    rulesets,
+)
 
-READ, TOPIC = AclOperation.READ, ResourceType.TOPIC
+READ, DESCRIBE, TOPIC = AclOperation.READ, AclOperation.DESCRIBE, ResourceType.TOPIC
 ALICE_READS = Denied("User:alice", READ, TOPIC, "orders")
+ALICE_DESCRIBES = ALICE_READS._replace(operation=DESCRIBE)
 ALLOW = acl("allow READ topic orders literal User:alice")
+FROM_1 = acl("allow READ topic orders literal User:alice 10.0.0.1")
+FROM_2 = acl("allow READ topic orders literal User:alice 10.0.0.2")
 DENY = acl("deny READ topic orders prefixed User:*")
 
-NOTHING = Standing(False)
-BLOCKED = Standing(False, [ALLOW], [DENY])
-BLOCKED_ONLY = Standing(False, [], [DENY])
-ALLOWED = Standing(True, [ALLOW])
+NOTHING = Standing(False, hosts=["10.0.0.1"])
+BLOCKED = Standing(False, [ALLOW], [DENY], ["10.0.0.9"])
+BLOCKED_ONLY = Standing(False, [], [DENY], ["10.0.0.9"])
+ALLOWED = Standing(True, [ALLOW], [], ["10.0.0.8"])
+
+
+def of(*standings, denied=ALICE_READS, most_hosts=2):
+    return remedy(denied, standings, most_hosts=most_hosts)
 
 
 @pytest.mark.parametrize(
     ("standings", "expected"),
     [
-        ([NOTHING], Remedy(Kind.ALLOW, ALLOW)),
-        ([NOTHING, ALLOWED], Remedy(Kind.ALLOW, ALLOW)),
+        ([NOTHING], Remedy(Kind.ALLOW, (FROM_1,))),
+        ([NOTHING, ALLOWED], Remedy(Kind.ALLOW, (FROM_1,))),
         ([ALLOWED], Remedy(Kind.NOW)),
-        ([BLOCKED, ALLOWED], Remedy(Kind.DENY, None, (DENY,))),
-        ([BLOCKED_ONLY], Remedy(Kind.DENY, None, (DENY,), "and no ACL allows it besides")),
+        ([BLOCKED, ALLOWED], Remedy(Kind.DENY, (), (DENY,))),
+        ([BLOCKED_ONLY], Remedy(Kind.DENY, (), (DENY,), "and no ACL allows it besides")),
         (
             [BLOCKED_ONLY, NOTHING],
-            Remedy(Kind.ALLOW, ALLOW, (DENY,), "from some hosts a DENY blocks it"),
+            Remedy(Kind.ALLOW, (FROM_1,), (DENY,), "from some hosts a DENY blocks it"),
         ),
         ([], Remedy(Kind.UNKNOWN)),
     ],
 )
 def test_remedy(standings, expected):
-    assert remedy(ALICE_READS, standings) == expected
+    assert of(*standings) == expected
+
+
+def test_each_host_that_was_denied_gets_its_acl():
+    two = Standing(False, hosts=["10.0.0.1", "10.0.0.2"])
+    assert of(two).acls == (FROM_1, FROM_2)
+    assert of(NOTHING, NOTHING._replace(hosts=["10.0.0.2"])).acls == (FROM_1, FROM_2)
+
+
+def test_what_too_many_hosts_were_denied_gets_no_acls_unless_one_for_all_is_asked_for():
+    three = Standing(False, hosts=["10.0.0.1", "10.0.0.2", "10.0.0.3"])
+    note = "denied from more than 2 hosts"
+    assert of(three) == Remedy(Kind.HOSTS, (), (), note)
+    assert of(three, BLOCKED).note == f"{note}; from some hosts a DENY blocks it"
+    assert of(three, most_hosts=None) == Remedy(Kind.ALLOW, (ALLOW,))
+
+
+def test_what_is_no_address_gets_no_acl():
+    here = Standing(False, hosts=["laptop"])
+    assert of(here) == Remedy(Kind.NONE, (), (), "it came from no address")
+    assert of(here, NOTHING).acls == (FROM_1,)
+
+
+def test_an_acl_that_another_one_implies_is_not_suggested_besides():
+    asked = {
+        ALICE_READS: [NOTHING],
+        ALICE_DESCRIBES: [NOTHING._replace(hosts=["10.0.0.1", "10.0.0.2"])],
+        ALICE_DESCRIBES._replace(name="other"): [NOTHING],
+        ALICE_DESCRIBES._replace(principal="User:bob"): [NOTHING],
+    }
+    found = remedies(asked, most_hosts=2)
+    describes = "allow DESCRIBE topic orders literal User:alice 10.0.0.2"
+    assert found[ALICE_READS].acls == (FROM_1,)
+    assert found[ALICE_DESCRIBES] == Remedy(
+        Kind.ALLOW,
+        tuple(sorted([FROM_1, acl(describes)])),
+        (),
+        "READ, denied as well, implies it",
+    )
+    suggested = {each for one in found.values() for each in one.acls}
+    assert suggested == {
+        FROM_1,
+        *acls(
+            describes,
+            "allow DESCRIBE topic other literal User:alice 10.0.0.1",
+            "allow DESCRIBE topic orders literal User:bob 10.0.0.1",
+        ),
+    }
+
+
+def test_one_of_several_operations_that_imply_it_is_enough():
+    asked = {
+        ALICE_READS._replace(operation=each): [NOTHING]
+        for each in (AclOperation.WRITE, READ, DESCRIBE)
+    }
+    found = remedies(asked, most_hosts=2)
+    assert found[ALICE_DESCRIBES].acls == (FROM_1,)
+
+
+def test_what_a_denial_blocks_is_not_suggested_for_what_it_implies():
+    asked = {ALICE_READS: [BLOCKED], ALICE_DESCRIBES: [NOTHING]}
+    found = remedies(asked, most_hosts=2)
+    assert found[ALICE_READS].acls == ()
+    assert [each.operation for each in found[ALICE_DESCRIBES].acls] == [DESCRIBE]
 
 
 def test_no_resource_is_allowed_to_nobody():
-    assert remedy(ALICE_READS._replace(name=None), [NOTHING]) == Remedy(Kind.NEVER)
+    assert of(NOTHING, denied=ALICE_READS._replace(name=None)) == Remedy(Kind.NEVER)
 
 
 def test_a_group_named_star_is_not_every_group():
-    found = remedy(Denied("User:a", READ, ResourceType.GROUP, "*"), [NOTHING])
-    assert found.acl == acl("allow READ group * prefixed User:a")
+    found = of(NOTHING, denied=Denied("User:a", READ, ResourceType.GROUP, "*"))
+    assert found.acls == (acl("allow READ group * prefixed User:a 10.0.0.1"),)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +145,7 @@ def test_a_group_named_star_is_not_every_group():
     ],
 )
 def test_where_no_acl_can_be_made(denied, note):
-    assert remedy(denied, [NOTHING]) == Remedy(Kind.NONE, None, (), note)
+    assert of(NOTHING, denied=denied) == Remedy(Kind.NONE, (), (), note)
 
 
 @settings(max_examples=200, deadline=None)
@@ -69,25 +154,37 @@ def test_where_no_acl_can_be_made(denied, note):
     st.sampled_from(["User:alice", "User:bob"]),
     st.sampled_from(OPERATIONS),
     st.sampled_from(NAMES),
+    st.sampled_from([None, 1, 4]),
 )
-def test_the_remedy_is_one(rules, principal, operation, name):
-    """An ACL allows it wherever no DENY is told; without the DENYs and with the ACL, always."""
+def test_the_remedy_is_one(rules, principal, operation, name, most_hosts):
+    """The ACLs allow it wherever no DENY is told, and nothing else; without the DENYs, always."""
     denied = Denied(principal, operation, TOPIC, name)
-    sessions = [Session((principal,), host, "PLAINTEXT") for host in HOSTS]
+    sessions = [Session((principal,), host, "PLAINTEXT") for host in ADDRESSES]
     standings = [standing(rules, session, denied) for session in sessions]
-    found = remedy(denied, standings)
+    found = remedy(denied, standings, most_hosts=most_hosts, cidr=rules.cidr)
     action = Action(operation, TOPIC, name)
     if found.kind is Kind.NOW:
         assert all(each.allowed for each in standings)
         return
+    if found.kind is Kind.HOSTS:
+        assert sum(not each.allowed and not each.denies for each in standings) > 1
+        return
     assert found.kind in (Kind.ALLOW, Kind.DENY)
-    added = {*rules.acls, *([found.acl] if found.acl else [])}
+    added = {*rules.acls, *found.acls}
     then = rules.with_acls(added).authorizer()
     for session, before in zip(sessions, standings, strict=True):
         assert then.decide(session, action).allowed == (not before.denies)
     without = rules.with_acls(added - set(found.denies)).authorizer()
-    if found.kind is Kind.ALLOW or not found.note:
+    if not found.note:
         assert all(without.decide(session, action).allowed for session in sessions)
+    if most_hosts is not None:
+        elsewhere = Session((principal,), "192.0.2.77", "PLAINTEXT")
+        assert then.decide(elsewhere, action).allowed == (
+            rules.authorizer().decide(elsewhere, action).allowed
+        )
+
+
+ADDRESSES = [host for host in HOSTS if host != "elsewhere"]
 
 
 def standing(rules, session, denied) -> Standing:
@@ -106,4 +203,41 @@ def standing(rules, session, denied) -> Standing:
         if each.permission is AclPermission.DENY
         and NAMED_BY[denied.operation] >> each.operation & 1
     ]
-    return Standing(allowed, allows, denies)
+    return Standing(allowed, allows, denies, [session.host])
+
+
+def told(new, *others, denied=()):
+    return list(map(str, opened_besides(new, others, denied)))
+
+
+def test_an_acl_opens_what_it_implies_besides_what_was_denied():
+    assert told(FROM_1, denied=[(READ, "10.0.0.1")]) == ["DESCRIBE on TOPIC orders from 10.0.0.1"]
+    both = [(READ, "10.0.0.1"), (DESCRIBE, "10.0.0.1")]
+    assert told(FROM_1, denied=both) == []
+
+
+def test_what_is_allowed_already_is_not_opened():
+    wide = acl("allow DESCRIBE topic ord prefixed User:*")
+    other = acl("allow DESCRIBE topic other literal User:*")
+    of_group = acl("allow DESCRIBE group orders literal User:alice")
+    assert told(FROM_1, wide, denied=[(READ, "10.0.0.1")]) == []
+    assert told(FROM_1, other, of_group, denied=[(READ, "10.0.0.1")]) == [
+        "DESCRIBE on TOPIC orders from 10.0.0.1"
+    ]
+
+
+def test_an_acl_for_all_hosts_opens_the_others():
+    assert told(ALLOW, denied=[(READ, "10.0.0.1"), (DESCRIBE, "10.0.0.1")]) == [
+        "READ, DESCRIBE on TOPIC orders from any host"
+    ]
+    assert told(ALLOW, FROM_1, denied=[(READ, "10.0.0.2")]) == [
+        "READ, DESCRIBE on TOPIC orders from any host but 10.0.0.1"
+    ]
+
+
+def test_an_acl_of_a_group_named_star_opens_all_that_begin_so():
+    new = acl("allow DESCRIBE group * prefixed User:alice 10.0.0.1")
+    known = acl("allow DESCRIBE group *x literal User:alice")
+    assert told(new, known, denied=[(DESCRIBE, "10.0.0.1")]) == [
+        "DESCRIBE on GROUP ** but *x from 10.0.0.1"
+    ]

@@ -49,6 +49,7 @@ ROWS = [
     denied(principal="User:once", resource_name="y"),
     denied(principal="User:gus", resource_type="GROUP", resource_name="*", events=2),
     denied(principal="User:gus", resource_type="GROUP", resource_name="**"),
+    *(denied(principal="User:pod", resource_name="jobs", host=f"10.9.0.{n}") for n in range(12)),
     denied(cluster="c2", events=5, rule="MatchingAcl"),
 ]  # fmt: skip
 
@@ -66,7 +67,7 @@ def result(inputs):
 
 def test_the_most_frequent_come_first_with_what_is_known_of_them(result):
     rows = table_of(result, "Top denied")
-    assert [row["Events"] for row in rows] == [51, 40, 10, 8, 7, 6, 5, 3, 2]
+    assert [row["Events"] for row in rows] == [51, 40, 12, 10, 8, 7, 6, 5, 3, 2]
     assert rows[0] == {
         "Cluster": "c1",
         "Principal": "User:alice",
@@ -81,8 +82,10 @@ def test_the_most_frequent_come_first_with_what_is_known_of_them(result):
         "Last seen": "2026-03-03 12:00",
         "Allowed events": 4,
         "Remedy": "an ACL would allow it; from some hosts a DENY blocks it",
-        "By which ACL": "ALLOW READ on TOPIC LITERAL orders to User:alice from *; "
+        "By which ACL": "ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.1; "
+        "ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.2; "
         "DENY READ on TOPIC LITERAL orders to User:alice from 10.0.0.66",
+        "Opens besides": "DESCRIBE on TOPIC orders from 10.0.0.2",
     }
 
 
@@ -97,6 +100,12 @@ def test_each_has_its_remedy(result):
     assert remedies["User:eve", None, "READ"].startswith("no resource was named")
     assert remedies["User:eve", "(any)", "WRITE"].startswith("no ACL can be made; asked of any")
     assert remedies["User:frank", "vault", "READ"] == "an ACL would allow it"
+    assert remedies["User:alice", "orders", "DESCRIBE"] == (
+        "an ACL would allow it; READ, denied as well, implies it"
+    )
+    assert remedies["User:pod", "jobs", "READ"] == (
+        "an ACL for all hosts would allow it; denied from more than 10 hosts"
+    )
 
 
 def test_the_suggestions_are_a_policy_to_choose_from(inputs, result):
@@ -105,16 +114,17 @@ def test_the_suggestions_are_a_policy_to_choose_from(inputs, result):
     policy = parse_policy(Path(inputs.output.place, file).read_text())
     assert policy.cluster == "c1"
     assert sorted(policy.acls) == acls(
-        "allow READ topic orders literal User:alice",
-        "allow DESCRIBE topic orders literal User:alice",
-        "allow READ topic vault literal User:frank",
-        "allow READ group * prefixed User:gus",
+        "allow READ topic orders literal User:alice 10.0.0.1",
+        "allow READ topic orders literal User:alice 10.0.0.2",
+        "allow READ topic vault literal User:frank 10.0.0.1",
+        "allow READ group * prefixed User:gus 10.0.0.1",
     )
 
 
 def test_each_suggestion_is_proven(inputs, result):
     figures = figures_of(result)
-    assert figures["suggested ACLs proven"] == 4
+    assert figures["denials proven to be allowed"] == 4
+    assert figures["denials whose ACLs open more"] == 3
     assert figures["denials allowed besides"] == 2
     table = inputs.spark.read.parquet(f"{inputs.output.place}/denials/remedies")
     proven = {
@@ -130,12 +140,49 @@ def test_each_suggestion_is_proven(inputs, result):
     }
 
 
+def test_what_the_acls_open_besides_is_in_the_table(inputs, result):
+    assert "denials/remedies" in result.outputs
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/denials/remedies")
+    found = {(row["principal"], row["operation"]): row for row in table.collect()}
+    assert found["User:frank", "READ"]["opens"] == ["DESCRIBE on TOPIC vault from 10.0.0.1"]
+    assert found["User:alice", "DESCRIBE"]["acls"] == [
+        "ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.1"
+    ]
+    assert found["User:gus", "READ"]["opens"] == ["READ, DESCRIBE on GROUP ** from 10.0.0.1"]
+    assert found["User:pod", "READ"]["acls"] == []
+
+
+def test_acls_for_all_hosts_are_suggested_where_these_are_asked_for(spark, tmp_path):
+    inputs = inputs_of(spark, tmp_path, ROWS, days=4, current={"c1": RULES})
+    result = denials.run(inputs, DenialsOptions(any_host=True))
+    (file,) = (name for name in result.outputs if name.endswith(".yaml"))
+    assert sorted(parse_policy((tmp_path / file).read_text()).acls) == acls(
+        "allow READ topic orders literal User:alice",
+        "allow READ topic vault literal User:frank",
+        "allow READ topic jobs literal User:pod",
+        "allow READ group * prefixed User:gus",
+    )
+    [row] = (row for row in table_of(result, "Top denied") if row["Principal"] == "User:pod")
+    assert row["Opens besides"] == "READ, DESCRIBE on TOPIC jobs from any host"
+    assert figures_of(result)["denials proven to be allowed"] == 5
+
+
+def test_an_acl_is_for_the_host_that_was_denied_and_not_for_all(spark, tmp_path):
+    """Allowed from .5 alone, denied from .6: the case of who is allowed by host."""
+    rules = Ruleset(ordered(acls("allow READ topic orders literal User:alice 10.0.0.5")))
+    rows = [used(host="10.0.0.5", events=9), denied(host="10.0.0.6", events=3)]
+    result = denials.run(inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules}))
+    [row] = table_of(result, "Top denied")
+    assert row["By which ACL"] == "ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.6"
+    assert row["Opens besides"] == "DESCRIBE on TOPIC orders from 10.0.0.6"
+
+
 def test_noise_is_counted(result):
     figures = figures_of(result)
-    assert figures["denied events"] == 135
+    assert figures["denied events"] == 147
     assert figures["quiet events left out"] == 108
     assert figures["rare denials left out"] == 3
-    assert figures["denials told"] == 9
+    assert figures["denials told"] == 10
 
 
 def test_what_cannot_be_told_is_said(result):
@@ -147,7 +194,7 @@ def test_what_cannot_be_told_is_said(result):
 def test_days_without_denials_are_drawn_too(result):
     by_day, by_principal = result.charts
     assert by_day.labels == ["2026-03-01", "2026-03-02", "2026-03-03", "2026-03-04"]
-    assert by_day.series == {"denied": [114, 0, 21, 0], "quiet": [108, 0, 0, 0]}
+    assert by_day.series == {"denied": [126, 0, 21, 0], "quiet": [108, 0, 0, 0]}
     assert by_principal.labels[:2] == ["User:alice", "User:carol"]
     assert by_principal.series["denied events"][:2] == [59, 40]
 
@@ -168,6 +215,7 @@ def test_a_log_without_denials_is_no_error(spark, tmp_path):
     assert not any(name.endswith(".yaml") for name in result.outputs)
 
 
-def test_options_are_checked():
-    with pytest.raises(ValueError, match="min_events must be at least 1, not 0"):
-        DenialsOptions(min_events=0)
+@pytest.mark.parametrize("name", ["min_events", "most", "most_hosts"])
+def test_options_are_checked(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+        denials.JOB.options_with({name: 0})

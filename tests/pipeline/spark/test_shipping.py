@@ -13,7 +13,7 @@ from tests.support.spark_cluster import bare_python
 WORKERS_IMPORT = tuple(f"aclbroker/pipeline/{name}" for name in ("ingest/", "jobs/", "replay"))
 
 
-def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: Path):
+def test_the_archive_holds_the_pipeline_the_authorizer_core_and_the_reasoning_alone(tmp_path: Path):
     write_archive(tmp_path / ARCHIVE)
     with ZipFile(tmp_path / ARCHIVE) as archive:
         names = archive.namelist()
@@ -23,7 +23,7 @@ def test_the_archive_holds_the_pipeline_and_the_authorizer_core_alone(tmp_path: 
     modules_of_policies = ("__init__", "policy", "policy_lines", "yaml_events")
     beside = {f"broker/{name}.py" for name in modules_of_policies}
     assert {name for name in modules if name.startswith("broker/")} - beside == {
-        name for name in modules if name.startswith("broker/acl/")
+        name for name in modules if name.startswith(("broker/acl/", "broker/reasoning/"))
     }
 
 
