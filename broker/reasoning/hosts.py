@@ -20,6 +20,9 @@ _MAPPED: Final = (0xFFFF << 32, (0xFFFF << 32) + (1 << 32) - 1)
 
 _EXAMPLES: Final = ("192.0.2.1", "198.51.100.1", "203.0.113.1", "2001:db8::1")
 
+_MOST_KNOWN: Final = 65_536
+"""How many peers' addresses are remembered with their regions."""
+
 
 class HostArea(NamedTuple):
     """A host as ACLs name it, ``*`` for any, without other hosts that lie in it."""
@@ -64,6 +67,7 @@ class HostCut:
 
     def __init__(self, hosts: Iterable[str], cidr: bool) -> None:
         self._masks: dict[tuple[str, bool], int] = {}
+        self._known: dict[str, int] = {}
         self._cidr = cidr
         spans = {span for host in set(hosts) if (span := _span(host, cidr)) is not None}
         self._spans: list[_Span | None] = [None, *sorted(spans)]
@@ -113,6 +117,14 @@ class HostCut:
 
     def at(self, address: str) -> int:
         """Return the region of a peer's address, 0 if the text is no address."""
+        found = self._known.get(address)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            found = self._known[address] = self._place_of(address)
+        return found
+
+    def _place_of(self, address: str) -> int:
         asked = _span(canonical(address), cidr=False)
         if asked is None:
             return 0

@@ -13,6 +13,7 @@ from aclbroker.broker.reasoning.difference import Compared
 from aclbroker.broker.reasoning.explain import Explanation
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
+from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
 from aclbroker.pipeline.acls.acl_text import acl_text
 
 Row = dict[str, Any]
@@ -109,18 +110,33 @@ def regions(found: Iterable[Region]) -> Answer:
     return Answer(rows, lines or ["nothing"])
 
 
-def differences(compared: Compared) -> Answer:
-    """Return what is gained and lost."""
+def differences(compared: Compared, use: LostUse | None = None) -> Answer:
+    """Return what is gained and lost, with ``use`` also how much of what is lost was used."""
     rows: list[Row] = []
     lines: list[str] = []
-    for is_gained, region in compared.differences:
+    for number, (is_gained, region) in enumerate(compared.differences):
         row = _region(region)
         example = region.example(compared.named)
         told = None if example is None else _request(example)
         rows.append({"change": "gained" if is_gained else "lost", **row, "example": told})
         lines.append(f"{'+' if is_gained else '-'} {_region_line(row, row['principals'])}")
         lines.append(f"    such as {told}")
-    return Answer(rows, lines or ["no difference"])
+        if use is not None:
+            _add_use(rows, lines, use.of_differences.get(number))
+    for asked, each in use.besides.items() if use is not None else ():
+        rows.append(besides_row(asked, each))
+        lines.append(f"- {_region_line(rows[-1], rows[-1]['principals'])}")
+        _add_use(rows, lines, each)
+    lines = lines or ["no difference"]
+    if use is not None:
+        lines.append(summary(compared, use))
+    return Answer(rows, lines)
+
+
+def _add_use(rows: list[Row], lines: list[str], use: Use | None) -> None:
+    """Tell of the last row, and below the last line, how much it was used."""
+    rows[-1] |= used_row(use)
+    lines += [] if use is None else [used_line(use)]
 
 
 def explanation(found: Explanation, *, recorded: str | None = None) -> Answer:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 _ANY_ADDRESS: Final = "192.0.2.1"
 """An address of no network, for questions about one request that name none."""
 
+_DAYS: Final = 90
+"""How many days of usage are looked at."""
+
 _TYPES: Final = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 _TYPES_HELP: Final = f"one of {', '.join(_TYPES)}"
 
@@ -171,11 +174,18 @@ def _resources(words: Sequence[str]) -> dict[ResourceType, str]:
 def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.difference import compare
     from aclbroker.cli.answers import differences
+    from aclbroker.cli.lost_use import lost_use
 
+    if options.usage is None and (options.days is not None or options.cluster is not None):
+        raise ValueError("--days and --cluster say which usage to look at: name it with --usage")
     old, new = (source_of(options, place).rules() for place in (options.old, options.new))
     _tell_of_groups(old, new)
     compared = compare(old, new)
-    return int(bool(compared.differences)), differences(compared)
+    if options.usage is None:
+        return int(bool(compared.differences)), differences(compared)
+    days = _DAYS if options.days is None else options.days
+    use = lost_use(old, new, compared, options.usage, days, options.cluster)
+    return int(bool(compared.differences or use.besides)), differences(compared, use)
 
 
 def _prove(options: argparse.Namespace) -> tuple[int, Answer]:
@@ -278,6 +288,18 @@ def add_questions(commands: Any) -> None:
     add_lint(_command(commands, "lint", "list the ACLs that are useless, mistaken or dangerous"))
     diff = _command(commands, "diff", "list every right that one set of ACLs has and not another")
     add_source(diff, positional=("OLD", "NEW"))
+    diff.add_argument(
+        "--usage",
+        metavar="TABLES",
+        help="what `aclbroker audit ingest` wrote: tell which of the lost rights were used by whom",
+    )
+    diff.add_argument(
+        "--days",
+        metavar="N",
+        type=_positive,
+        help=f"how many days of the usage, to its last one (default: {_DAYS})",
+    )
+    diff.add_argument("--cluster", metavar="NAME", help="the cluster, if the usage is of several")
 
 
 def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
@@ -286,6 +308,12 @@ def _command(commands: Any, name: str, does: str) -> argparse.ArgumentParser:
     )
     command.add_argument("--output", choices=("text", "json", "yaml", "csv"), default="text")
     return command
+
+
+def _positive(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 100_000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of days above 0")
+    return int(text)
 
 
 def _operation(text: str) -> AclOperation:
