@@ -141,19 +141,6 @@ class StandardAuthorizer:
         data = self._data or _not_started()
         return data.authorized_operations(context.session, resource_type, resource_name)
 
-    def why_denied(
-        self,
-        context: RequestContext,
-        kind: RuleKind,
-        operation: AclOperation,
-        resource: tuple[ResourceType, str | None],
-    ) -> WhyDenied:
-        """Return what nearly allowed what a rule has just denied, and what would allow it.
-
-        A name of None stands for any resource of the type.
-        """
-        return why_denied(self._data or _not_started(), context.session, kind, operation, resource)
-
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
         # Being an `AclListing`, it also has them by resource pattern, which DescribeAcls uses.
@@ -187,6 +174,21 @@ class StandardAuthorizer:
             self._settings.allow_everyone_if_no_acl_found,
             self._settings.broker_users,
         )
+
+
+def explained(
+    authorizer: StandardAuthorizer,
+    context: RequestContext,
+    kind: RuleKind,
+    operation: AclOperation,
+    resource: tuple[ResourceType, str | None],
+) -> WhyDenied:
+    """Return what nearly allowed what a rule has just denied, and what would allow it.
+
+    A name of None stands for any resource of the type.
+    """
+    data = authorizer._data or _not_started()
+    return why_denied(data, context.session, kind, operation, resource)
 
 
 def _warn_of_hosts(hosts: Collection[str], cidr: bool, warn: Callable[..., None]) -> None:

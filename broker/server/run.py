@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from aclbroker.broker.acl.authorizer import Authorizer
-from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.authorizer.standard import StandardAuthorizer, explained
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
@@ -240,10 +240,10 @@ async def _started(
 ) -> tuple[Audit, Server, dict[str, str]]:
     """Let clients in; return what serves them, and the address of each listener by its name."""
     authorizer = loaded.authorizer
-    why_denied = authorizer.why_denied if isinstance(authorizer, StandardAuthorizer) else None
+    explain = partial(explained, authorizer) if isinstance(authorizer, StandardAuthorizer) else None
     try:
         with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
-            audit = Audit(config, loaded.cluster_id, output, why_denied)
+            audit = Audit(config, loaded.cluster_id, output, explain)
         _count_missing_records(metrics, audit)
         _record_changes_without_request(audit, loaded)
         server = Server(
