@@ -24,7 +24,7 @@ ASKED = {"operation": "READ", "host": "10.0.0.6", "api_name": "Fetch"}
 LINE = json_lines.record(**DENIED, **ASKED)
 EXPLAINED = [
     "User:alice from 10.0.0.6: READ on TOPIC orders: denied (DefaultDeny)",
-    "recorded: denied (DefaultDeny) at 2026-11-21T07:48:42.328104+00:00 for Fetch",
+    "recorded: denied (DefaultDeny) at 2026-11-21T07:48:42.328104Z for Fetch",
     "nearly allows: ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.5: "
     "it is for host 10.0.0.5",
     "would be allowed after: add ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.6",
@@ -166,7 +166,7 @@ def test_a_denial_that_any_topic_would_have_avoided_says_what_would_do(ask):
     )
     assert ask("--line", line)[1] == [
         "User:alice from 10.0.0.6: WRITE on TOPIC (any): denied (DefaultDeny)",
-        "recorded: denied (DefaultDeny) at 2026-11-21T07:48:42.328104+00:00 for InitProducerId",
+        "recorded: denied (DefaultDeny) at 2026-11-21T07:48:42.328104Z for InitProducerId",
         "nearly allows: ALLOW READ on TOPIC PREFIXED secret. to User:alice from *: it allows READ",
         "nearly allows: ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.5: "
         "it is for host 10.0.0.5 and it allows READ",

@@ -151,9 +151,9 @@ def _recorded(line: bytes, *, loud: bool = False) -> Recorded | str:
             return json_line.JsonReason.EVENT.value
         if isinstance(of_json, json_line.JsonReason):
             return of_json.value
-        time, record = of_json.time.isoformat(), of_json.record
+        keys, record = json.loads(line), of_json.record
         others = tuple(json.loads(record.other_principals or "[]"))
-        shortened = json.loads(line).get("shortened")
+        time, shortened = keys["timestamp"], keys.get("shortened")
         cut = [*shortened] if isinstance(shortened, dict) else []
     if loud and record.quiet:
         return "it only filtered an answer"
