@@ -25,7 +25,7 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.operations import GRANTED_BY
 from aclbroker.broker.reasoning.difference import compare
 from aclbroker.broker.reasoning.explain import Change, explain
-from aclbroker.broker.reasoning.regions import Request
+from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.broker.reasoning.rules import Rules, matches
 
 
@@ -187,15 +187,15 @@ def _implying(acl: AclBinding, suggested: Collection[AclBinding]) -> AclBinding:
 
 
 class Opened(NamedTuple):
-    """What an ACL allows that nobody was seen to be denied; ``hosts`` are words."""
+    """What an ACL allows that nobody was seen to be denied: some operations of a region."""
 
     operations: tuple[AclOperation, ...]
-    names: str
-    hosts: str
+    region: Region
 
     def __str__(self) -> str:
         listed = ", ".join(each.name for each in self.operations)
-        return f"{listed} on {self.names} from {self.hosts}"
+        hosts = "; ".join(map(str, self.region.hosts))
+        return f"{listed} on {self.region.names} from {hosts}"
 
 
 def opened_besides(
@@ -218,10 +218,9 @@ def opened_besides(
         region = difference.region
         is_one = region.names.pattern.pattern_type is PatternType.LITERAL
         asked = {operation for operation, host in denied if is_one and host == acl.host}
-        hosts = "; ".join(map(str, region.hosts))
         rest = tuple(each for each in region.operations if each not in asked)
         if rest:
-            found.append(Opened(rest, str(region.names), hosts))
+            found.append(Opened(rest, region))
     return found
 
 

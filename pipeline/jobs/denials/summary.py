@@ -87,10 +87,12 @@ def _sentence(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> str:
     window = f"from {inputs.window.first_day} to {inputs.window.last_day}"
     if not found.counts.events:
         return f"Nothing was denied {window}."
+    many = kinds[Kind.HOSTS]
+    of_hosts = f"{many:,} came from too many hosts for ACLs by host (see --any-host), "
     return (
         f"{found.counts.events:,} events were denied {window}. Of the {len(found.suggestions):,} "
-        f"most frequent denials, an ACL would allow {kinds[Kind.ALLOW]:,}, a DENY blocks "
-        f"{kinds[Kind.DENY]:,}, and {kinds[Kind.NOW]:,} are allowed by now."
+        f"most frequent denials, ACLs would allow {kinds[Kind.ALLOW]:,}, {of_hosts if many else ''}"
+        f"a DENY blocks {kinds[Kind.DENY]:,}, and {kinds[Kind.NOW]:,} are allowed by now."
     )
 
 

@@ -1,5 +1,8 @@
 """What would allow something that was denied: for the hosts that were denied, and nothing more."""
 
+from dataclasses import replace
+from itertools import product
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.broker.reasoning.regions import Request
 from aclbroker.pipeline.analysis.grant import (
     Denied,
     Kind,
@@ -224,6 +228,59 @@ def test_what_is_allowed_already_is_not_opened():
     assert told(FROM_1, other, of_group, denied=[(READ, "10.0.0.1")]) == [
         "DESCRIBE on TOPIC orders from 10.0.0.1"
     ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rulesets,
+    st.lists(
+        st.tuples(st.sampled_from(OPERATIONS), st.sampled_from(NAMES)),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    ),
+    st.sampled_from([None, 1, 4]),
+)
+def test_nothing_is_opened_but_what_was_denied_or_is_told(rules, pairs, most_hosts):
+    """Each request near the case is asked before and after all that is suggested."""
+    rules = replace(rules, allow_everyone_if_no_acl_found=False)
+    before = rules.authorizer()
+    sessions = {host: Session(("User:alice",), host, "PLAINTEXT") for host in ADDRESSES[1:]}
+    asked = {}
+    for operation, name in pairs:
+        denied = Denied("User:alice", operation, TOPIC, name)
+        found = [standing(rules, each, denied) for each in sessions.values()]
+        if any(not each.allowed for each in found):
+            asked[denied] = found
+    suggested = remedies(asked, most_hosts=most_hosts, cidr=rules.cidr)
+    new = {acl for each in suggested.values() for acl in each.acls}
+    told = {
+        acl: opened_besides(
+            acl,
+            rules.acls,
+            [(each.operation, host) for each in asked if each.name == acl.resource_name
+             for host in sessions],
+            cidr=rules.cidr,
+        )
+        for acl in new
+    }  # fmt: skip
+    then = rules.with_acls({*rules.acls, *new}).authorizer()
+    for host, principal, operation, name in product(
+        [*ADDRESSES, "192.0.2.77"], ["User:alice", "User:bob"], OPERATIONS, [*NAMES, "***"]
+    ):
+        session, action = Session((principal,), host, ""), Action(operation, TOPIC, name)
+        was, is_now = before.decide(session, action).allowed, then.decide(session, action).allowed
+        assert is_now or not was
+        if is_now is was:
+            continue
+        request = Request(principal, host, operation, TOPIC, name)
+        is_told = any(
+            operation in each.operations and request in each.region
+            for found in told.values()
+            for each in found
+        )
+        wanted = Denied(principal, operation, TOPIC, name)
+        assert is_told or (wanted in asked and host in sessions), request
 
 
 def test_an_acl_for_all_hosts_opens_the_others():

@@ -108,6 +108,13 @@ def test_each_has_its_remedy(result):
     )
 
 
+def test_the_first_sentence_tells_what_acls_would_do(result):
+    assert result.summary.endswith(
+        "Of the 10 most frequent denials, ACLs would allow 4, 1 came from too many hosts for ACLs "
+        "by host (see --any-host), a DENY blocks 1, and 1 are allowed by now."
+    )
+
+
 def test_the_suggestions_are_a_policy_to_choose_from(inputs, result):
     (file,) = (name for name in result.outputs if name.endswith(".yaml"))
     assert "not to be applied as it is" in result.outputs[file]
