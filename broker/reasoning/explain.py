@@ -60,7 +60,7 @@ class Change(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """A decision: what decided, the ACLs that match, and what nearly allows what is denied.
+    """A decision: what decided, the ACLs that match, and what nearly allows what none allows.
 
     ``change`` is the smallest one that turns the decision, as the authorizer confirms; None if
     nothing but several changes together do. ``would_do`` says in its place what would be enough for
@@ -97,7 +97,8 @@ def explain(rules: Rules, request: Request, *, from_anywhere: bool = False) -> E
     # Those of a principal that stands twice in a session, as User:* does, are found twice.
     matching = tuple(dict.fromkeys(acl for acl in found if _decides(acl, request.operation)))
     host = WILDCARD if from_anywhere else session.address
-    near = () if decision.allowed else tuple(_near_misses(rules, request))
+    # Where a DENY decides, no ALLOW would do, however near it comes.
+    near = tuple(_near_misses(rules, request)) if kind is RuleKind.DEFAULT_DENY else ()
     change = next(
         (
             each

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aclbroker.broker.acl.acl_text import acl_text as acl_text
-from aclbroker.broker.acl.acl_text import word
+from aclbroker.broker.acl.acl_text import word as word
 
 
 def resource_text(resource_type: str, name: str | None) -> str:

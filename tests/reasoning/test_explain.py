@@ -57,7 +57,7 @@ def test_the_change_that_is_told_turns_the_decision(seed):
         assert found.is_allowed is by_model(rules, request)
         for near in found.near_misses:
             assert near.acl in rules.acls
-            assert not found.is_allowed
+            assert found.kind is RuleKind.DEFAULT_DENY
         if found.change is not None:
             turned += 1
             assert by_model(found.change.applied(rules), request) is not found.is_allowed

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.reasoning.compound import Part
 from aclbroker.broker.reasoning.difference import Compared
-from aclbroker.broker.reasoning.explain import Explanation
+from aclbroker.broker.reasoning.explain import Change, Explanation
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
@@ -143,7 +143,7 @@ def explanation(found: Explanation, *, recorded: str | None = None) -> Answer:
     """Return why a request is decided as it is; ``recorded`` is what an audit log says of it."""
     verdict = "allowed" if found.is_allowed else "denied"
     deciding = None if found.acl is None else acl_text(found.acl)
-    change = None if found.change is None else str(found.change)
+    change = None if found.change is None else _change(found.change)
     row: Row = {
         "request": _request(found.request),
         "decision": verdict,
@@ -214,3 +214,7 @@ def _region_line(row: Row, principals: str = "") -> str:
 
 def _request(request: Request) -> str:
     return str(request)
+
+
+def _change(change: Change) -> str:
+    return str(change)
