@@ -2,6 +2,5 @@
 
 `blocking` sends requests on one connection. `settings` reads a Kafka client's properties file,
 which says how a user reaches the cluster; `session` connects by them, `sasl` logs in, and `acls`
-asks. What goes wrong has the words of `errors`. `command_config` is the conformance suite's reader
-of such a file, with two users.
+asks. What goes wrong has the words of `errors`.
 """

@@ -37,7 +37,9 @@ class Session:
     """
 
     def __init__(self, client: BlockingClient, address: Address) -> None:
-        self._client = client
+        self.client = client
+        """The connection, for requests of a chosen version, or that have no answer."""
+
         self.address = address
         self._offered: dict[int, range] | None = None
 
@@ -49,12 +51,12 @@ class Session:
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.close()
+        self.client.close()
 
     @property
     def own_host(self) -> str:
         """The address of this end, which is what the broker sees if nothing rewrites it."""
-        return str(self._client.socket.getsockname()[0])
+        return str(self.client.socket.getsockname()[0])
 
     def version(self, key: ApiKey) -> int:
         """Return the version at which requests of a key are sent."""
@@ -77,7 +79,7 @@ class Session:
 
     def _ask(self, key: ApiKey, version: int, message: Any) -> Any:
         try:
-            return self._client.ask(key, version, message)
+            return self.client.ask(key, version, message)
         except NoAnswer as error:
             raise Unreachable(
                 f"{_shown(self.address)} did not answer {key.name} in time"

@@ -65,8 +65,14 @@ def read_settings(file: str | None) -> ClientSettings:
 
     Raises `ClientConfigError` with every problem that the file has.
     """
-    if file is None:
-        return ClientSettings()
+    return ClientSettings() if file is None else settings_of(*read_given(file))
+
+
+def read_given(file: str) -> tuple[Mapping[str, Setting], tuple[str, ...]]:
+    """Return what stands in a properties file by name, and warnings about it.
+
+    Values that stand elsewhere (`config.providers`) are in their place. Raises `ClientConfigError`.
+    """
     # Imported where there is a file: the parser of properties takes time to load.
     from aclbroker.broker.config.model import ConfigError
     from aclbroker.broker.config.properties import read_properties
@@ -80,7 +86,7 @@ def read_settings(file: str | None) -> ClientSettings:
         raise ClientConfigError(*error.problems) from None
     if problems:
         raise ClientConfigError(*problems)
-    return settings_of(given, tuple(warnings))
+    return given, tuple(warnings)
 
 
 def settings_of(given: Mapping[str, Setting], warnings: tuple[str, ...] = ()) -> ClientSettings:

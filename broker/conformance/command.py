@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
-from aclbroker.broker.client.command_config import CommandConfigError, LoginError
+from aclbroker.broker.client.errors import ClientConfigError, ClientError
 from aclbroker.broker.conformance.cluster import SuiteError
 from aclbroker.broker.conformance.comparison import compare
 from aclbroker.broker.conformance.options import read_keys, read_target
@@ -20,13 +20,13 @@ from aclbroker.broker.conformance.recording import (
 )
 from aclbroker.broker.conformance.report import FORMATS
 from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
-from aclbroker.broker.conformance.session import Target, record
+from aclbroker.broker.conformance.session import record
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: equal or recorded, different, and not run to its end."""
 
 WARNING = (
-    "This deletes ALL ACLs of the cluster at {host}:{port} and leaves none when it is done. It\n"
+    "This deletes ALL ACLs of the cluster at {server} and leaves none when it is done. It\n"
     "creates topics, groups and transactional ids whose names begin with 'conformance-', and\n"
     "deletes the topics and groups again. Never run it on a cluster that anybody needs."
 )
@@ -57,13 +57,17 @@ def run(options: ConformanceOptions) -> int:
         target = read_target(options.bootstrap_server, options.command_config)
         keys = read_keys(options.apis)
         recorded = _recorded(options)
-        if not _confirmed(target, options.confirmed):
+        for warning in target.warnings:
+            sys.stderr.write(f"aclbroker conformance: {warning}\n")
+        if not _confirmed(options):
             return FAILED
         name = options.broker_name or options.bootstrap_server
         actual = record(target, name, _progress, keys)
     except (ConnectionClosed, NoAnswer) as error:
         return _failed(f"the broker stopped answering: {type(error).__name__}")
-    except (CommandConfigError, RecordingError, LoginError, SuiteError, OSError) as error:
+    except ClientConfigError as error:
+        return _failed(*error.problems)
+    except (ClientError, RecordingError, SuiteError, OSError) as error:
         return _failed(str(error))
     if recorded is None:
         return _write_recording(actual, str(options.output))
@@ -88,12 +92,11 @@ def _recorded(options: ConformanceOptions) -> Recording | None:
     return load(Path(options.recording)) if options.recording else packaged_recording()
 
 
-def _confirmed(target: Target, confirmed: bool) -> bool:
-    warning = WARNING.format(host=target.super_user.host, port=target.super_user.port)
-    sys.stderr.write(f"{warning}\n")
-    if not confirmed:
+def _confirmed(options: ConformanceOptions) -> bool:
+    sys.stderr.write(f"{WARNING.format(server=options.bootstrap_server)}\n")
+    if not options.confirmed:
         sys.stderr.write("Nothing was done. Add --yes to go on.\n")
-    return confirmed
+    return options.confirmed
 
 
 def _progress(role: str) -> None:
@@ -120,6 +123,7 @@ def write_report(options: ConformanceOptions, recorded: Recording, actual: Recor
     return EQUAL if all(result.passed for result in results) else DIFFERENT
 
 
-def _failed(reason: str) -> int:
-    sys.stderr.write(f"aclbroker conformance: {reason}\n")
+def _failed(*reasons: str) -> int:
+    for reason in reasons:
+        sys.stderr.write(f"aclbroker conformance: {reason}\n")
     return FAILED

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from aclbroker.broker.client.blocking import BlockingClient, ConnectionClosed, NoAnswer
-from aclbroker.broker.client.command_config import ClientLogin, logged_in
+from aclbroker.broker.client.blocking import BlockingClient, NoAnswer
+from aclbroker.broker.client.errors import AuthenticationRefused, RequestRefused, TlsFailed
+from aclbroker.broker.client.session import Session, open_session
+from aclbroker.broker.client.settings import Address, ClientSettings
 from aclbroker.broker.conformance.case import Case
-from aclbroker.broker.conformance.cluster import Cluster
+from aclbroker.broker.conformance.cluster import Cluster, SuiteError
 from aclbroker.broker.conformance.corpus import corpus
 from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, outline, without_answer
 from aclbroker.broker.conformance.recording import Recording, Step
@@ -32,11 +34,30 @@ PREPARED_WITHIN: Final = 60.0
 """Seconds to wait for the answer to each request that prepares the cluster."""
 
 
-class Target(NamedTuple):
-    """A broker, with the logins of its super user and of the user who plays all other roles."""
+class Login(NamedTuple):
+    """How one user reaches a broker; ``name`` says in messages who that is."""
 
-    super_user: ClientLogin
-    user: ClientLogin
+    addresses: Sequence[Address]
+    settings: ClientSettings
+    name: str
+
+
+class Target(NamedTuple):
+    """A broker, with the logins of its super user and of the user who plays all other roles.
+
+    ``principal`` is the latter's, whose ACLs are replaced.
+    """
+
+    super_user: Login
+    user: Login
+    principal: str
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is odd about the settings, each once."""
+        return list(
+            dict.fromkeys((*self.super_user.settings.warnings, *self.user.settings.warnings))
+        )
 
 
 def record(
@@ -45,13 +66,13 @@ def record(
     """Send the requests of some keys and return what the broker answered.
 
     ``broker`` names it in the recording. Deletes all ACLs of the cluster. ``progress`` is called
-    with the name of each role as it begins. Raises `OSError` (of which `ConnectionClosed` and
-    `NoAnswer` are subclasses), `LoginError` and `SuiteError`.
+    with the name of each role as it begins. Raises `SuiteError`, `ClientError`, and `OSError` (of
+    which `ConnectionClosed` and `NoAnswer` are subclasses) if the broker stops answering.
     """
     # Make sure that both users can log in before anything is changed.
-    logged_in(target.user, ANSWERED_WITHIN, CLIENT_ID).close()
-    with logged_in(target.super_user, PREPARED_WITHIN, CLIENT_ID) as client:
-        cluster = Cluster(client)
+    _logged_in(target.user, ANSWERED_WITHIN).close()
+    with _logged_in(target.super_user, PREPARED_WITHIN) as session:
+        cluster = Cluster(session.client)
         answers: dict[Step, Outline] = {}
         try:
             ids = cluster.prepare()
@@ -60,11 +81,31 @@ def record(
                 progress(role.name)
                 login = target.user if role.acls else target.super_user
                 if role.acls:
-                    cluster.replace_acls(role.acls(f"User:{login.username}"))
+                    cluster.replace_acls(role.acls(target.principal))
                 answers.update(_role_played(role, _Player(login, ids), cases, cluster))
         finally:
             cluster.clean_up()
         return Recording(broker, cluster.offered, answers)
+
+
+def _logged_in(login: Login, timeout: float) -> Session:
+    """Connect and log in; ``timeout`` is in seconds, for each answer.
+
+    Raises `SuiteError` if the broker does not let the user in, and `ClientError`.
+    """
+    # All brokers are asked alike, so these are not the user's to set.
+    settings = login.settings._replace(request_timeout=timeout, client_id=CLIENT_ID)
+    try:
+        session = open_session(login.addresses, settings)
+        try:
+            # With TLS 1.3 a client's certificate is refused after the handshake.
+            session.version(ApiKey.API_VERSIONS)
+        except BaseException:
+            session.close()
+            raise
+    except (AuthenticationRefused, RequestRefused, TlsFailed) as error:
+        raise SuiteError(f"{login.name} cannot log in: {error}") from error
+    return session
 
 
 def _role_played(
@@ -93,7 +134,7 @@ def _versions(case: Case, cluster: Cluster) -> list[int]:
 class _Player:
     """The connection of a user, which is opened again after it was closed."""
 
-    def __init__(self, login: ClientLogin, ids: TopicIds) -> None:
+    def __init__(self, login: Login, ids: TopicIds) -> None:
         self._login = login
         self._ids = ids
         self._client: BlockingClient | None = None
@@ -107,13 +148,14 @@ class _Player:
     def ask(self, case: Case, version: int) -> Outline:
         """Send the request of a case; return the outline of its answer, or of what came instead."""
         if self._client is None:
-            self._client = logged_in(self._login, ANSWERED_WITHIN, CLIENT_ID)
+            self._client = _logged_in(self._login, ANSWERED_WITHIN).client
         try:
             return self._answer(self._client, case, version)
-        except ConnectionClosed:
-            outcome = CLOSED
         except NoAnswer:
             outcome = NO_ANSWER
+        except OSError:
+            # Mostly `ConnectionClosed`; through TLS, what is sent then may be another error.
+            outcome = CLOSED
         except ProtocolError:
             outcome = UNREADABLE
         self.close()

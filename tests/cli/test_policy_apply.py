@@ -13,11 +13,12 @@ from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermissio
 from aclbroker.broker.acl.bindings import ResourceType as Type
 from aclbroker.broker.client.acls import create_acls, describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
+from aclbroker.broker.client.own_principal import own_principal
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.policy import Policy, write_policy
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
-from aclbroker.cli.policy.lockout import lockout, own_principal
+from aclbroker.cli.policy.lockout import lockout
 from aclbroker.cli.policy.plan import plan
 from tests.clients.acl_command import command_config
 from tests.conftest import StartBroker

@@ -44,8 +44,20 @@ def test_a_password_that_is_wrong_ends_it_before_anything_is_done(
         Path(file).write_text(Path(file).read_text().replace(f"{user}-secret", "wrong-secret"))
         ended = compare(broker.listeners["SASL_PLAINTEXT"], file, "--yes")
         assert ended.returncode == 2
-        assert f"aclbroker conformance: {user} cannot log in" in ended.stderr
+        assert f"aclbroker conformance: User:{user} cannot log in: Auth" in ended.stderr
         assert "wrong-secret" not in ended.stderr
+        assert client.resource_names() == ["kept"]
+
+
+def test_a_login_module_of_another_mechanism_ends_it_before_anything_is_done(
+    broker: Broker, tmp_path: Path
+):
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        client.create(topic_read("kept"))
+        file = command_config(tmp_path, {"conformance.user.sasl.mechanism": "SCRAM-SHA-256"})
+        ended = compare(broker.listeners["SASL_PLAINTEXT"], file, "--yes")
+        assert ended.returncode == 2
+        assert "the login module of SCRAM-SHA-256 is ScramLoginModule" in ended.stderr
         assert client.resource_names() == ["kept"]
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from aclbroker.broker.conformance.options import read_target
 from tests.conformance_tool.examples import CATALOG, conformance, to
 from tests.conftest import StartBroker
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "conformance.md").read_text()
+
+
+CLIENTS = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
+"""What the page gives as command configs: with passwords, and with certificates."""
 
 
 def properties(text: str) -> dict[str, str]:
@@ -27,7 +32,7 @@ def test_the_suite_runs_with_what_the_page_and_the_command_print(
     example = properties((ROOT / "examples" / "server.properties").read_text())
     here = {"listeners": "SASL_PLAINTEXT://127.0.0.1:0", "aclbroker.store": "memory:"}
     broker = start_broker({**properties(printed.stdout), **example, **here})
-    [client] = re.findall(r"```properties\n(.*?)```", PAGE, re.DOTALL)
+    client, _ = CLIENTS
     file = tmp_path / "suite.properties"
     file.write_text(client)
     address = broker.listeners["SASL_PLAINTEXT"]
@@ -35,3 +40,16 @@ def test_the_suite_runs_with_what_the_page_and_the_command_print(
     apis = ("--api", "CreateAcls", "--api", "Metadata", "--api", "DescribeGroups")
     ended = conformance("compare", *to(address, str(file)), *apis, "--yes")
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def test_the_page_has_a_command_config_with_certificates(tmp_path: Path):
+    _, client = CLIENTS
+    file = tmp_path / "suite.properties"
+    file.write_text(client)
+    target = read_target("localhost:9093", str(file))
+    assert target.warnings == []
+    assert target.principal == "User:CN=alice"
+    for login, name in ((target.super_user, "admin"), (target.user, "alice")):
+        assert login.settings.protocol == "SSL"
+        assert login.settings.values["ssl.keystore.type"] == "PEM"
+        assert login.settings.values["ssl.keystore.location"] == f"/etc/kafka/{name}.pem"

@@ -80,8 +80,9 @@ class PolicyCommand:
         return 0
 
     def _lockout(self, session: Session, there: Iterable[AclBinding], changes: Plan) -> str | None:
+        from aclbroker.broker.client.own_principal import own_principal
         from aclbroker.broker.client.settings import read_settings
-        from aclbroker.cli.policy.lockout import lockout, own_principal
+        from aclbroker.cli.policy.lockout import lockout
 
         principal = self.principal or own_principal(read_settings(self.command_config))
         if principal is None:

@@ -7,36 +7,15 @@ from the settings of the client, or told; and what cannot be known is refused as
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclBinding, AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 
-if TYPE_CHECKING:
-    from aclbroker.broker.client.settings import ClientSettings
-
 _NEEDED: Final = (AclOperation.ALTER, AclOperation.DESCRIBE)
 """What it takes on the cluster to change ACLs, and to see them."""
-
-
-def own_principal(settings: ClientSettings) -> str | None:
-    """Return the principal that the settings log in as, None if they do not tell.
-
-    It is the one of Kafka's default principal builder, with its default rules. A delegation token,
-    an access token and a certificate stand for somebody whom they do not name here.
-    """
-    if not settings.protocol.startswith("SASL_"):
-        return "User:ANONYMOUS" if settings.protocol == "PLAINTEXT" else None
-    options = settings.jaas.options if settings.jaas else {}
-    if settings.mechanism == "GSSAPI":
-        name = options.get("principal", "").partition("@")[0].partition("/")[0]
-    elif options.get("tokenauth", "").lower() == "true":
-        name = ""
-    else:
-        name = options.get("username", "")
-    return f"User:{name}" if name else None
 
 
 def lockout(
