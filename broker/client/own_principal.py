@@ -5,10 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from aclbroker.broker.auth.sasl.jaas import JaasEntry
     from aclbroker.broker.client.settings import ClientSettings
 
 ANONYMOUS: Final = "User:ANONYMOUS"
 """Who has not logged in."""
+
+
+def brings_groups(settings: ClientSettings) -> bool:
+    """Tell whether the login may have groups of an access token, which no file names.
+
+    A delegation token has those of its owner.
+    """
+    if settings.jaas is None:
+        return False
+    return settings.mechanism == "OAUTHBEARER" or _is_by_token(settings.jaas)
+
+
+def _is_by_token(jaas: JaasEntry) -> bool:
+    return jaas.options.get("tokenauth", "").lower() == "true"
 
 
 def own_principal(settings: ClientSettings) -> str | None:
@@ -19,11 +34,11 @@ def own_principal(settings: ClientSettings) -> str | None:
     """
     if not settings.protocol.startswith("SASL_"):
         return ANONYMOUS if settings.protocol == "PLAINTEXT" else None
-    options = settings.jaas.options if settings.jaas else {}
+    if settings.jaas is None or _is_by_token(settings.jaas):
+        return None
+    options = settings.jaas.options
     if settings.mechanism == "GSSAPI":
         name = options.get("principal", "").partition("@")[0].partition("/")[0]
-    elif options.get("tokenauth", "").lower() == "true":
-        name = ""
     else:
         name = options.get("username", "")
     return f"User:{name}" if name else None

@@ -17,8 +17,9 @@ from aclbroker.broker.client.own_principal import own_principal
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.broker.reasoning.rules import Rules
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
-from aclbroker.cli.policy.lockout import lockout
+from aclbroker.cli.policy.lockout import Applier, applier, lockout
 from aclbroker.cli.policy.plan import plan
 from tests.clients.acl_command import command_config
 from tests.conftest import StartBroker
@@ -55,6 +56,19 @@ GAINED = (
 )
 
 Apply = Callable[..., int]
+
+PLAIN_LOGIN = (
+    "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config="
+    'org.example.Module required username="me" password="secret";'
+)
+TOKEN_LOGIN = (
+    "security.protocol=SASL_SSL\nsasl.mechanism=OAUTHBEARER\n"
+    "sasl.jaas.config=org.example.Module required;"
+)
+DELEGATION_TOKEN_LOGIN = (
+    "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config="
+    'org.example.Module required username="id" password="secret" tokenauth=true;'
+)
 
 
 @pytest.fixture
@@ -194,8 +208,142 @@ def test_who_applies_it_is_not_locked_out_unless_told(
 def test_a_lockout_is_what_takes_the_right_to_change_acls_away(
     before: list[AclBinding], after: list[AclBinding], said: str | None
 ) -> None:
-    reason = lockout("User:me", "127.0.0.1", before, after)
+    reason = lockout(Applier(("User:me",), "127.0.0.1"), Rules(before), Rules(after))
     assert reason is None if said is None else said in (reason or "")
+
+
+ADMINS, OPS = on_cluster("Group:admins"), on_cluster("Group:ops")
+NO_ADMINS = on_cluster("Group:admins", permission=DENY)
+NO_OPS = on_cluster("Group:ops", permission=DENY)
+ME = on_cluster("User:me")
+UNLESS = "may not afterwards, unless it is in Group:admins, which is not known here"
+NOW = (
+    "User:me may ALTER the cluster now and may not afterwards",
+    None,
+)
+MAY_BE = "and whether User:me is in it is not known here"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "unknown", "member", "no_member"),
+    [
+        ([ADMINS], [ADMINS, OURS], None, None, None),
+        ([ME], [ME, ADMINS], None, None, None),
+        ([ME], [ADMINS], UNLESS, None, "may not afterwards"),
+        ([ME], [ME, NO_ADMINS], MAY_BE, "may not afterwards", None),
+        ([ME], [NO_ADMINS], "may not afterwards", "may not afterwards", "may not afterwards"),
+        ([ADMINS], [], f"Group:admins may ALTER the cluster now and may not then, {MAY_BE}", *NOW),
+        ([ADMINS], [OPS], "Group:admins may ALTER the cluster now and may not then", *NOW),
+        ([ADMINS], [ADMINS, NO_OPS], "an ACL denies Group:ops ALTER on the cluster", None, None),
+        ([ADMINS, NO_OPS], [ADMINS, NO_OPS, OURS], None, None, None),
+        ([OURS], [NO_OPS], "no ACL is about the cluster now", "no ACL", "no ACL"),
+        ([on_cluster("User:you")], [on_cluster("User:you"), NO_OPS], None, None, None),
+        (
+            [],
+            [ADMINS],
+            "do not allow User:me ALTER on it, unless it is in Group:admins",
+            None,
+            "do not allow User:me ALTER on it; unless that is a super user",
+        ),
+    ],
+)
+def test_what_a_group_gains_or_loses_is_told_where_nobody_knows_who_is_in_it(
+    before: list[AclBinding],
+    after: list[AclBinding],
+    unknown: str | None,
+    member: str | None,
+    no_member: str | None,
+) -> None:
+    me, group = ("User:me",), ("User:me", "Group:admins")
+    for who, said in (
+        (Applier(me, "127.0.0.1"), unknown),
+        (Applier(group, "127.0.0.1", may_be_in_more=False), member),
+        (Applier(me, "127.0.0.1", may_be_in_more=False), no_member),
+    ):
+        reason = lockout(who, Rules(before), Rules(after))
+        assert reason is None if said is None else said in (reason or ""), (who, reason)
+
+
+def test_whoever_is_a_super_user_by_the_settings_is_not_locked_out() -> None:
+    who = Applier(("User:me", "Group:admins"), "127.0.0.1", may_be_super=False)
+    supers = frozenset({"Group:admins"})
+    assert lockout(who, Rules([ME], supers), Rules([NO_ADMINS], supers)) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "properties", "groups", "expected"),
+    [
+        ([], PLAIN_LOGIN, None, (("User:me",), True)),
+        ([], PLAIN_LOGIN, {}, (("User:me",), False)),
+        ([], PLAIN_LOGIN, {"User:me": ["Group:ops"]}, (("User:me", "Group:ops"), False)),
+        ([], PLAIN_LOGIN, {"User:you": ["Group:ops"]}, (("User:me",), False)),
+        (["Group:a"], PLAIN_LOGIN, None, (("User:me", "Group:a"), False)),
+        (["User:x"], PLAIN_LOGIN, {"User:x": ["Group:ops"]}, (("User:x", "Group:ops"), False)),
+        ([], TOKEN_LOGIN, {}, None),
+        (["User:x"], TOKEN_LOGIN, {}, (("User:x",), True)),
+        (["User:x"], DELEGATION_TOKEN_LOGIN, {}, (("User:x",), True)),
+        (["Group:a", "User:x"], TOKEN_LOGIN, {}, (("User:x", "Group:a"), False)),
+        (["User:x"], "security.protocol=SSL", {}, (("User:x",), False)),
+    ],
+)
+def test_groups_are_known_from_a_file_unless_an_access_token_may_bring_more(
+    told: list[str],
+    properties: str,
+    groups: dict[str, list[str]] | None,
+    expected: tuple[tuple[str, ...], bool] | None,
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text(properties)
+    who = applier(told, read_settings(str(file)), "127.0.0.1", groups)
+    assert (who and (who.principals, who.may_be_in_more)) == expected
+
+
+@pytest.mark.parametrize("known_by", ["nothing", "groups file", "properties", "option"])
+def test_a_member_of_the_groups_file_keeps_the_right_by_the_group(
+    known_by: str, start_broker: StartBroker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    groups = tmp_path / "groups.yaml"
+    groups.write_text("version: 1\ngroups:\n  admins: [User:alice]\n")
+    broker = start_broker({"aclbroker.groups.file": str(groups)})
+    file = tmp_path / "policy.yaml"
+    write_policy(Policy([ADMINS]), file)
+    tells = {
+        "nothing": [],
+        "groups file": ["--groups-file", str(groups)],
+        "properties": ["--broker-properties", str(tmp_path / "server.properties")],
+        "option": ["--principal", "Group:admins"],
+    }
+    with open_session(read_addresses(broker.listeners["PLAINTEXT"]), read_settings(None)) as admin:
+        create_acls(admin, [on_cluster("User:alice")])
+        words = ["policy", "apply", str(file), "--prune", "--force", *tells[known_by]]
+        words += ["--bootstrap-server", broker.listeners["SASL_PLAINTEXT"]]
+        words += ["--command-config", command_config(tmp_path, "alice")]
+        command = parse_arguments(words)
+        assert not isinstance(command, ServeCommand)
+        status = command.run()
+        told = capsys.readouterr()
+        if known_by == "nothing":
+            assert status == 1
+            assert "unless it is in Group:admins, which is not known here" in told.err
+            assert "--may-lock-out applies it all the same" in told.err
+            assert describe_acls(admin) == [on_cluster("User:alice")]
+        else:
+            assert (status, told.err) == (0, "")
+            assert describe_acls(admin) == [ADMINS]
+            assert command.run() == 0  # as Group:admins, she may still see and change them
+
+
+def test_a_groups_file_that_cannot_be_read_is_told_before_anything_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "policy.yaml"
+    write_policy(Policy([OURS]), file)
+    words = ["policy", "apply", str(file), "--bootstrap-server", "127.0.0.1:1"]
+    command = parse_arguments([*words, "--groups-file", str(tmp_path / "absent.yaml")])
+    assert not isinstance(command, ServeCommand)
+    assert command.run() == 1
+    assert "absent.yaml: No such file" in capsys.readouterr().err
 
 
 def test_denies_are_created_first_and_removed_last() -> None:
@@ -209,16 +357,8 @@ def test_denies_are_created_first_and_removed_last() -> None:
     [
         ("", "User:ANONYMOUS"),
         ("security.protocol=SSL", None),
-        (
-            "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\nsasl.jaas.config="
-            'org.example.Module required username="me" password="secret";',
-            "User:me",
-        ),
-        (
-            "security.protocol=SASL_SSL\nsasl.mechanism=SCRAM-SHA-512\nsasl.jaas.config="
-            'org.example.Module required username="id" password="secret" tokenauth=true;',
-            None,
-        ),
+        (PLAIN_LOGIN, "User:me"),
+        (DELEGATION_TOKEN_LOGIN, None),
         (
             "security.protocol=SASL_PLAINTEXT\nsasl.jaas.config="
             'org.example.Module required principal="me/host@REALM";',

@@ -81,6 +81,17 @@ class Source:
             raise SourceError(str(error)) from error
 
 
+def rules_beside(settings: str | None, groups_file: str | None) -> Rules:
+    """Return what decides beside the ACLs: of a server.properties, and of a groups file.
+
+    The latter is by default that of the former. Raises SourceError.
+    """
+    from aclbroker.broker.reasoning.rules import Rules
+
+    rules = Rules() if settings is None else _settings(settings)
+    return rules if groups_file is None else replace(rules, groups=_groups(groups_file))
+
+
 def _of_store(config_file: str | None) -> tuple[list[AclBinding], Rules]:
     """Read the store of a configuration, and the settings of this."""
     from aclbroker.broker.acl.settings import authorizer_settings
@@ -179,11 +190,7 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
     parser.add_argument(
         "--command-config", metavar="FILE", help="a Kafka client's properties, to log in with"
     )
-    parser.add_argument(
-        "--broker-properties",
-        metavar="FILE",
-        help="a server.properties with the super users and other settings that decide",
-    )
+    add_beside(parser)
     parser.add_argument(
         "--super-user",
         dest="super_users",
@@ -199,12 +206,21 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
         help="as if that setting were true",
     )
     parser.add_argument(
+        "--cidr", action="store_true", help="hosts of ACLs may be subnets (aclbroker.acl.host.cidr)"
+    )
+
+
+def add_beside(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what decides beside the ACLs of any source."""
+    parser.add_argument(
+        "--broker-properties",
+        metavar="FILE",
+        help="a server.properties with the super users and other settings that decide",
+    )
+    parser.add_argument(
         "--groups-file",
         metavar="FILE",
         help="who is in which group, instead of the file that the settings name",
-    )
-    parser.add_argument(
-        "--cidr", action="store_true", help="hosts of ACLs may be subnets (aclbroker.acl.host.cidr)"
     )
 
 

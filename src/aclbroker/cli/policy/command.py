@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.cli.cluster import add_cluster_options, confirmed, failed, on_cluster, told
+from aclbroker.cli.rules_source import add_beside, principal
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.broker.client.session import Session
     from aclbroker.broker.policy import Policy
+    from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.policy.plan import Plan
 
 _RIGHTS_SHOWN: Final = 20
@@ -30,7 +32,9 @@ class PolicyCommand:
     file: str
     bootstrap_server: str
     command_config: str | None = None
-    principal: str | None = None
+    principals: Sequence[str] = ()
+    broker_properties: str | None = None
+    groups_file: str | None = None
     prune: bool = False
     dry_run: bool = False
     force: bool = False
@@ -42,20 +46,22 @@ class PolicyCommand:
         It is 1 also if the question was not answered with y.
         """
         from aclbroker.broker.policy import PolicyError, read_policy
+        from aclbroker.cli.rules_source import SourceError, rules_beside
 
         try:
             policy = read_policy(Path(self.file))
-        except PolicyError as error:
-            return failed(str(error))
+            beside = rules_beside(self.broker_properties, self.groups_file)
+        except (PolicyError, SourceError) as error:
+            return failed(*str(error).splitlines())
         except OSError as error:
             return failed(f"{self.file}: cannot be read: {error.strerror or error}")
         return on_cluster(
             self.bootstrap_server,
             self.command_config,
-            lambda session: self._apply(policy, session),
+            lambda session: self._apply(policy, beside, session),
         )
 
-    def _apply(self, policy: Policy, session: Session) -> int:
+    def _apply(self, policy: Policy, beside: Rules, session: Session) -> int:
         from aclbroker.broker.client.acls import describe_acls
         from aclbroker.broker.client.cluster_info import cluster_id
         from aclbroker.cli.policy.plan import plan
@@ -67,8 +73,10 @@ class PolicyCommand:
         if not changes:
             told("The cluster has these ACLs already.")
             return 0
-        told(*changes.lines(), *_rights(there, changes))
-        reason = None if self.may_lock_out else self._lockout(session, there, changes)
+        before = replace(beside, acls=there)
+        after = replace(beside, acls=list(changes.outcome(there)))
+        told(*changes.lines(), *_rights(before, after))
+        reason = None if self.may_lock_out else self._lockout(session, before, after)
         if reason is not None:
             return failed(f"{reason}. Nothing was changed; --may-lock-out applies it all the same.")
         if self.dry_run:
@@ -79,31 +87,36 @@ class PolicyCommand:
         told(f"{len(changes.create)} ACLs created, {len(changes.remove)} removed.")
         return 0
 
-    def _lockout(self, session: Session, there: Iterable[AclBinding], changes: Plan) -> str | None:
-        from aclbroker.broker.client.own_principal import own_principal
+    def _lockout(self, session: Session, before: Rules, after: Rules) -> str | None:
         from aclbroker.broker.client.settings import read_settings
-        from aclbroker.cli.policy.lockout import lockout
+        from aclbroker.cli.policy.lockout import applier, lockout
 
-        principal = self.principal or own_principal(read_settings(self.command_config))
-        if principal is None:
+        tells_groups = self.groups_file is not None or self.broker_properties is not None
+        groups = before.groups if tells_groups else None
+        settings = read_settings(self.command_config)
+        who = applier(self.principals, settings, session.own_host, groups)
+        if who is None:
             return "the settings do not tell as which principal they log in; --principal tells it"
-        return lockout(principal, session.own_host, there, changes.outcome(there))
+        if self.broker_properties is not None:
+            return lockout(who._replace(may_be_super=False), before, after)
+        # Whether the cluster takes hosts for subnets is not known either.
+        return lockout(who, replace(before, cidr=True), replace(after, cidr=True))
 
 
-def _rights(there: Sequence[AclBinding], changes: Plan) -> Iterable[str]:
+def _rights(before: Rules, after: Rules) -> Iterable[str]:
     """Return lines that say which rights are gained and lost, shown below the plan.
 
-    Super users, groups, and settings that decide where no ACL does, are not known here.
+    Super users, groups, and settings that decide where no ACL does, may not be known here.
     """
     from aclbroker.broker.acl.groups import GROUP
     from aclbroker.broker.reasoning.difference import compare
-    from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.answers import differences
 
-    after = list(changes.outcome(there))
-    compared = compare(Rules(there), Rules(after))
-    names_groups = any(acl.principal.startswith(GROUP) for acl in (*there, *after))
-    but = ["Who is in a group is not known here: members may gain or lose more."] * names_groups
+    compared = compare(before, after)
+    asks_groups = not before.groups and any(
+        acl.principal.startswith(GROUP) for acl in (*before.acls, *after.acls)
+    )
+    but = ["Who is in a group is not known here: members may gain or lose more."] * asks_groups
     if not compared.differences:
         return ["This changes no right of anybody.", *but]
     regions = differences(compared).lines[::2]  # an example stands behind each
@@ -156,9 +169,15 @@ def add_policy(commands: Any) -> None:
     add_cluster_options(apply)
     apply.add_argument(
         "--principal",
+        dest="principals",
         metavar="TYPE:NAME",
-        help="who applies it, where the settings of the login do not tell",
+        type=principal,
+        action="append",
+        default=[],
+        help="who applies it, where the settings of the login do not tell, and, as Group:NAME, in "
+        "which groups that is; may be repeated",
     )
+    add_beside(apply)
     apply.add_argument(
         "--prune", action="store_true", help="remove the cluster's other ACLs as well"
     )
