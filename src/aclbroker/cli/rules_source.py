@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,10 +72,19 @@ class Source:
             except InputError as error:
                 raise SourceError(str(error)) from error
         from aclbroker.broker.policy import PolicyError
+        from aclbroker.cli.acls.script import is_script, read_script
         from aclbroker.pipeline.acls.acl_files import read_acls
 
         try:
-            return read_acls(place).acls, None
+            if not is_script(place):
+                return read_acls(place).acls, None
+            script = read_script(place)
+            if script.left_out:
+                sys.stderr.write(
+                    f"aclbroker: {place}: {script.left_out} ACLs stand in comments alone "
+                    "('# Not done'), and are left out\n"
+                )
+            return script.acls, None
         except OSError as error:
             raise SourceError(f"{place}: {error.strerror or error}") from error
         except PolicyError as error:
@@ -169,15 +179,16 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
             parser.add_argument(
                 name.lower(),
                 metavar=name,
-                help="a policy file, what kafka-acls.sh --list printed, the server.properties "
-                "(*.properties) of a broker whose store is read, or kafka://HOST:PORT",
+                help="a policy file, what kafka-acls.sh --list printed, a file of its commands, "
+                "the server.properties (*.properties) of a broker whose store is read, or "
+                "kafka://HOST:PORT",
             )
     else:
         place = parser.add_mutually_exclusive_group()
         place.add_argument(
             "--acls",
             metavar="FILE",
-            help="a policy file, or what kafka-acls.sh --list printed",
+            help="a policy file, what kafka-acls.sh --list printed, or a file of its commands",
         )
         place.add_argument(
             "--config",
