@@ -245,7 +245,9 @@ async def _started(
         with _named("aclbroker.audit.file", config.audit_file, "cannot be opened"):
             audit = Audit(config, loaded.cluster_id, output, explain)
         _count_missing_records(metrics, audit)
-        _record_changes_without_request(audit, loaded)
+        # A person at a console needs their number, which the log tells, and not a line for each.
+        tells_each = config.audit_file is not None or output.is_json
+        _record_changes_without_request(audit, loaded, tells_first_acls=tells_each)
         server = Server(
             config,
             loaded.cluster_id,
@@ -264,11 +266,14 @@ async def _started(
         raise StartError(str(error)) from error
 
 
-def _record_changes_without_request(audit: Audit, loaded: _Loaded) -> None:
+def _record_changes_without_request(
+    audit: Audit, loaded: _Loaded, *, tells_first_acls: bool
+) -> None:
     """Have the audit log tell of the ACLs of a new store, and of tokens that are swept."""
     authorizer = loaded.authorizer
     if isinstance(authorizer, StandardAuthorizer):
-        audit.changed_by("aclbroker.acls.file", first_acls(authorizer.first_acls))
+        if tells_first_acls:
+            audit.changed_by("aclbroker.acls.file", first_acls(authorizer.first_acls))
         authorizer.first_acls = ()
     if loaded.credentials is not None:
         loaded.credentials.start(lambda tokens: audit.changed_by("broker", expired_tokens(tokens)))

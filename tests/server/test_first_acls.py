@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from tests.conftest import StartBroker
+from tests.support.accounts import properties_text
 from tests.support.broker import Broker
 from tests.support.client import Client, topic_read
 
@@ -76,6 +78,26 @@ def test_a_store_in_memory_begins_anew_each_time(start_broker: StartBroker, file
     assert names(broker) == ["orders", "pay."]
     broker.restart()
     assert names(broker) == ["orders", "pay."]
+
+
+@pytest.mark.parametrize("audit_file", ["", "audit.jsonl"])
+def test_on_a_console_the_first_acls_are_one_line_and_in_an_audit_file_a_line_each(
+    tmp_path: Path, file: Path, audit_file: str
+):
+    overrides = {"aclbroker.acls.file": file.name, "aclbroker.log.format": "console"}
+    if audit_file:
+        overrides["aclbroker.audit.file"] = audit_file
+    broker = Broker(tmp_path, overrides)
+    (tmp_path / "server.properties").write_text(properties_text(broker.properties))
+    broker.spawn()
+    broker.wait_until_ready(lambda: " ready " in broker.new_log_text() or None, 30)
+    broker.terminate()
+    told = [line for line in broker.new_log_text().splitlines() if "CREATE_ACL" in line]
+    assert told == []
+    assert "ACLs created from a file file=acls.yaml count=3" in broker.new_log_text()
+    if audit_file:
+        records = map(json.loads, (tmp_path / audit_file).read_text().splitlines())
+        assert [each["action"] for each in records] == ["CREATE_ACL"] * 3
 
 
 @pytest.mark.parametrize(
