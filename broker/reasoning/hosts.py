@@ -136,6 +136,11 @@ class HostCut:
         inner = self._numbers.get(asked, inner)
         return 1 << self._places[inner]
 
+    @property
+    def other(self) -> str | None:
+        """An address that no host of this cut names or holds; None if they hold all."""
+        return self._examples[0]
+
     def example(self, mask: int) -> str:
         """Return an address of the first region of a set that has any."""
         number = (mask & -mask).bit_length() - 1

@@ -329,7 +329,11 @@ def test_acls_that_say_nothing_of_the_operation_do_not_match(ask, policy):
 def test_it_is_said_where_the_members_of_groups_would_matter_and_are_not_known(ask, of_staff):
     acls, groups = of_staff
     note = "--groups-file tells who is in them"
-    for question in (("explain", "User:zoe", "READ", "topic", "orders"), ("what-can", "User:zoe")):
+    for question in (
+        ("explain", "User:zoe", "READ", "topic", "orders"),
+        ("what-can", "User:zoe"),
+        ("can", "User:zoe", "consume", "topic", "orders"),
+    ):
         assert note in ask(*question, "--acls", acls)[2]
         assert ask(*question, "--acls", acls, "--groups-file", groups)[2] == ""
     assert ask("explain", "User:zoe", "READ", "topic", "other", "--acls", acls)[2] == ""

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
+from aclbroker.broker.reasoning.allowing import concerns
 from aclbroker.broker.reasoning.compound import Part
 from aclbroker.broker.reasoning.difference import Compared
 from aclbroker.broker.reasoning.explain import Change, Explanation
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
+from aclbroker.cli.mending import Step, steps
 from aclbroker.pipeline.acls.acl_text import acl_text
 
 Row = dict[str, Any]
@@ -139,13 +141,16 @@ def _add_use(rows: list[Row], lines: list[str], use: Use | None) -> None:
     lines += [] if use is None else [used_line(use)]
 
 
-def explanation(found: Explanation, *, recorded: str | None = None) -> Answer:
-    """Return why a request is decided as it is; ``recorded`` is what an audit log says of it."""
+def explanation(found: Explanation, where: str, *, recorded: str | None = None) -> Answer:
+    """Return why a request is decided as it is; ``where`` says from which hosts it comes.
+
+    ``recorded`` is what an audit log says of it.
+    """
     verdict = "allowed" if found.is_allowed else "denied"
     deciding = None if found.acl is None else acl_text(found.acl)
     change = None if found.change is None else _change(found.change)
     row: Row = {
-        "request": _request(found.request),
+        "request": _request(found.request._replace(host=where)),
         "decision": verdict,
         "rule": found.kind.value,
         "acl": deciding,
@@ -169,25 +174,54 @@ def explanation(found: Explanation, *, recorded: str | None = None) -> Answer:
     return Answer([row], lines)
 
 
-def activity(parts: Sequence[Part]) -> Answer:
-    """Return each right that an activity needs."""
+def activity(parts: Sequence[Part], where: str, change: Change | None, server: str) -> Answer:
+    """Return each right that an activity needs, and what would give those that are missing.
+
+    ``where`` says from which hosts the requests come, ``server`` are options of commands, quoted.
+    """
     rows: list[Row] = []
     lines: list[str] = []
+    made, why_none = _steps(change, server)
     for part in parts:
         verdict = "allowed" if part.is_allowed else "denied"
         rows.append(
             {
                 "api": part.need.api,
-                "request": _request(part.request),
+                "request": _request(part.request._replace(host=where)),
                 "decision": verdict,
                 "instead": part.instead,
+                "fix": [] if part.is_allowed else _lines_for(part.request, made),
+                "no_fix": None if part.is_allowed else why_none,
             }
         )
         instead = f" (by {part.instead})" if part.instead else ""
         what = f"{part.request.operation.name} on {part.request.resource_type.name}"
         lines.append(f"{verdict}: {what} {part.request.name} for {part.need.api}{instead}")
-    possible = all(part.is_allowed for part in parts)
-    return Answer(rows, ["yes" if possible else "no", *lines])
+    if all(part.is_allowed for part in parts):
+        return Answer(rows, ["yes", *lines])
+    if made:
+        lines += ["would be allowed after:", *(f"    {each.line}" for each in made)]
+    elif change is not None:
+        lines.append(f"would be allowed after: {_change(change)}")
+    if why_none is not None:
+        lines.append(f"    no command: {why_none}")
+    return Answer(rows, ["no", *lines])
+
+
+def _steps(change: Change | None, server: str) -> tuple[list[Step], str | None]:
+    """Return the command lines of a change, or why there are none."""
+    if change is None:
+        return [], None
+    try:
+        return steps(change.add, change.remove, server), None
+    except ValueError as error:
+        return [], str(error)
+
+
+def _lines_for(request: Request, made: Sequence[Step]) -> list[str]:
+    """Return the lines that have to do with a request: all if another right does in its place."""
+    own = [each.line for each in made if any(concerns(acl, request) for acl in each.acls)]
+    return own or [each.line for each in made]
 
 
 def _region(region: Region) -> Row:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import gc
-import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from aclbroker.cli.mending import server_options, steps
 from aclbroker.cli.rules_source import SourceError, add_source, source_of
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def linted(options: argparse.Namespace) -> tuple[int, Answer]:
     source = source_of(options)
     with _no_collector():
         found = [each for each in lint(source.rules(), live) if each.code not in options.ignore]
-        rows = _rows(found, _server(options))
+        rows = _rows(found, server_options(options))
     if options.sarif is not None:
         _write_sarif(rows, source.place or _STORE, Path(options.sarif))
     lines = [line for row in rows for line in _lines(row)]
@@ -128,18 +128,6 @@ def _of_cluster(options: argparse.Namespace) -> tuple[list[str], list[str]]:
         raise SourceError(f"kafka://{options.bootstrap_server}: {error}") from error
 
 
-def _server(options: argparse.Namespace) -> str:
-    """Return the options of the cluster in commands that mend something, quoted."""
-    from aclbroker.cli.acls.lines import ANY_SERVER
-
-    if options.bootstrap_server is None:
-        return ANY_SERVER
-    words = ["--bootstrap-server", options.bootstrap_server]
-    if options.command_config is not None:
-        words += ["--command-config", options.command_config]
-    return shlex.join(words)
-
-
 class Mending(NamedTuple):
     """Command lines, one after the other, or why there are none."""
 
@@ -149,14 +137,11 @@ class Mending(NamedTuple):
 
 def mending(finding: Finding, server: str) -> Mending:
     """Return how `aclbroker acls` mends what was found; ``server`` are its options, quoted."""
-    from aclbroker.cli.acls.lines import add_line, remove_line
-
     fix = finding.fix
     if fix is None:
         return Mending(why_none=finding.no_fix)
     try:
-        added = [add_line(fix.add, server)] if fix.add else []
-        return Mending([*added, *(remove_line([acl], server) for acl in fix.remove)])
+        return Mending([each.line for each in steps(fix.add, fix.remove, server)])
     except ValueError as error:
         return Mending(why_none=str(error))
 

@@ -13,21 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.cli.lint import add_lint, linted
 from aclbroker.cli.rules_source import KAFKA, SourceError, add_source, principal, source_of
+from aclbroker.cli.words import TYPES_HELP, name_of, names_of, operation_of, type_of
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+    from aclbroker.broker.reasoning.elsewhere import Elsewhere
     from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.answers import Answer
     from aclbroker.cli.proofs import Proof
 
-_ANY_ADDRESS: Final = "192.0.2.1"
-"""An address of no network, for questions about one request that name none."""
-
 _DAYS: Final = 90
 """How many days of usage are looked at."""
-
-_TYPES: Final = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
-_TYPES_HELP: Final = f"one of {', '.join(_TYPES)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +50,8 @@ def _who_can(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.questions import Reasoner
     from aclbroker.cli.answers import holders
 
-    kind, operation = _type(options.type), _operation(options.operation)
-    name = _name(kind, options.name)
+    kind, operation = type_of(options.type), operation_of(options.operation)
+    name = name_of(kind, options.name)
     is_prefix = name.endswith("*")
     key = (name[:-1], PREFIX) if is_prefix else (name, LITERAL)
     rules = _rules(options).related(kind, ROOT if name == "*" else key)
@@ -84,13 +79,15 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
         return _explain_record(options)
     if options.principal is None or options.operation is None or options.type is None:
         raise ValueError("explain needs PRINCIPAL OPERATION TYPE [NAME], --record or --line")
-    kind, operation = _type(options.type), _operation(options.operation)
-    name, host = _name(kind, options.name), options.host or _ANY_ADDRESS
-    request = Request(options.principal, host, operation, kind, name)
+    kind, operation = type_of(options.type), operation_of(options.operation)
+    name = name_of(kind, options.name)
     rules = _rules(options)
-    _tell_of_groups(rules.on(kind, name))
+    here = rules.on(kind, name)
+    _tell_of_groups(here)
+    where = _where(options, rules, here)
+    request = Request(options.principal, where.address, operation, kind, name)
     found = explain(rules, request, from_anywhere=options.host is None)
-    return 0, explanation(found)
+    return 0, explanation(found, where.text)
 
 
 def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
@@ -110,15 +107,17 @@ def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
     said = recorded.said
     if found.is_allowed is not recorded.is_allowed:
         said += "; these ACLs and settings decide otherwise"
-    return 0, explanation(found, recorded=said)
+    return 0, explanation(found, request.host, recorded=said)
 
 
 def _can(options: argparse.Namespace) -> tuple[int, Answer]:
+    from aclbroker.broker.reasoning.allowing import relevant, smallest_change
     from aclbroker.broker.reasoning.compound import needs_of, parts
     from aclbroker.cli.answers import activity
+    from aclbroker.cli.mending import server_options
 
-    names = _resources(options.resources)
-    group, transactional_id = _type("group") in names, _type("transactional-id") in names
+    names = names_of(options.resources)
+    group, transactional_id = type_of("group") in names, type_of("transactional-id") in names
     needs = needs_of(
         options.activity,
         group=group,
@@ -126,12 +125,33 @@ def _can(options: argparse.Namespace) -> tuple[int, Answer]:
         idempotent=options.idempotent,
     )
     for need in needs:
-        if need.resource_type not in names and need.resource_type is not _type("cluster"):
+        if need.resource_type not in names and need.resource_type is not type_of("cluster"):
             word = need.resource_type.name.lower().replace("_", "-")
             raise ValueError(f"{options.activity} needs to know its {word}: add '{word} NAME'")
-    rules, host = _rules(options), options.host or _ANY_ADDRESS
-    found = list(parts(rules, options.principal, host, needs, names))
-    return int(not all(part.is_allowed for part in found)), activity(found)
+    rules = _rules(options)
+    here = relevant(rules, needs, names)
+    _tell_of_groups(here)
+    where = _where(options, rules, here)
+    asked = here, options.principal, where.address, needs, names
+    found = list(parts(*asked))
+    change = smallest_change(*asked, from_anywhere=options.host is None)
+    answer = activity(found, where.text, change, server_options(options))
+    return int(not all(part.is_allowed for part in found)), answer
+
+
+def _where(options: argparse.Namespace, rules: Rules, here: Rules) -> Elsewhere:
+    """Return from where a request comes: without --host from any address that no ACL names.
+
+    ``here`` are those of the rules that decide. Raises ValueError for a host that is no address.
+    """
+    from aclbroker.broker.reasoning.elsewhere import Elsewhere, elsewhere
+    from aclbroker.broker.reasoning.hosts import HostCut
+
+    if options.host is None:
+        return elsewhere(rules, options.principal, here)
+    if not HostCut((), rules.cidr).at(options.host):
+        raise ValueError(f"{options.host!r} is no address, and so no peer's")
+    return Elsewhere(options.host, options.host)
 
 
 def _rules(options: argparse.Namespace) -> Rules:
@@ -159,16 +179,6 @@ def _tell_of_groups(*sets: Rules) -> None:
 
 def _note(text: str) -> None:
     sys.stderr.write(f"aclbroker: {text}\n")
-
-
-def _resources(words: Sequence[str]) -> dict[ResourceType, str]:
-    """Return the names by type; the cluster stands without one."""
-    names: dict[ResourceType, str] = {}
-    rest = iter(words)
-    for word in rest:
-        kind = _type(word)
-        names[kind] = _name(kind, None if kind is _type("cluster") else next(rest, None))
-    return names
 
 
 def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
@@ -246,7 +256,7 @@ def add_questions(commands: Any) -> None:
     """Add the commands to the subparsers of `aclbroker`."""
     who = _command(commands, "who-can", "list everybody who may do something")
     who.add_argument("operation", metavar="OPERATION", help="such as WRITE")
-    who.add_argument("type", metavar="TYPE", help=_TYPES_HELP)
+    who.add_argument("type", metavar="TYPE", help=TYPES_HELP)
     who.add_argument(
         "name", metavar="NAME", nargs="?", help="a name, or PREFIX* for all names that begin so"
     )
@@ -255,7 +265,7 @@ def add_questions(commands: Any) -> None:
     why = _command(commands, "explain", "tell why a request is allowed or denied")
     why.add_argument("principal", metavar="PRINCIPAL", type=principal, nargs="?")
     why.add_argument("operation", metavar="OPERATION", nargs="?", help="such as READ")
-    why.add_argument("type", metavar="TYPE", nargs="?", help=_TYPES_HELP)
+    why.add_argument("type", metavar="TYPE", nargs="?", help=TYPES_HELP)
     why.add_argument("name", metavar="NAME", nargs="?")
     record = why.add_mutually_exclusive_group()
     record.add_argument(
@@ -314,38 +324,6 @@ def _positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 0 < int(text) < 100_000:
         raise argparse.ArgumentTypeError(f"{text!r} is no number of days above 0")
     return int(text)
-
-
-def _operation(text: str) -> AclOperation:
-    from aclbroker.broker.acl.bindings import AclOperation
-
-    known = [each for each in AclOperation if each > AclOperation.ALL]
-    words = {each.name.replace("_", ""): each for each in known}
-    found = words.get(text.upper().replace("_", "").replace("-", ""))
-    if found is None:
-        raise ValueError(
-            f"operation {text!r} is not one of {', '.join(each.name for each in known)}"
-        )
-    return found
-
-
-def _type(text: str) -> ResourceType:
-    from aclbroker.broker.acl.bindings import ResourceType
-
-    word = text.lower().replace("_", "-")
-    if word not in _TYPES:
-        raise ValueError(f"resource type {text!r} is not {_TYPES_HELP}")
-    return ResourceType[word.upper().replace("-", "_")]
-
-
-def _name(kind: ResourceType, name: str | None) -> str:
-    from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
-
-    if kind is ResourceType.CLUSTER:
-        return CLUSTER_NAME
-    if name is None:
-        raise ValueError(f"expected the name of a {kind.name} behind its type")
-    return name
 
 
 def question_command(options: argparse.Namespace) -> QuestionCommand:
