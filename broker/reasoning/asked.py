@@ -6,10 +6,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.acl.operations import ALLOWED_BITS
 from aclbroker.broker.reasoning.by_host import Rights, by_host, joined
 from aclbroker.broker.reasoning.difference import Comparison
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.possible import UsedUp
 from aclbroker.broker.reasoning.rules import EFFECTIVE, Own, Table, named_principals
 from aclbroker.broker.reasoning.trees import Everyone, patterns_of, tree_of, within
 
@@ -33,6 +35,7 @@ class OfType:
         self._lengths = sorted({len(name) for name, kind in by_pattern if kind == PREFIX})
         self._ever: dict[str, int] = {}
         self._held: dict[str, Held] = {}
+        self._used_up: UsedUp | None = None
         self._members: dict[str, list[str]] = {}
         for member, groups in table.rules.groups.items():
             for group in groups:
@@ -57,6 +60,14 @@ class OfType:
             found = Held(self.comparison.everyone, self.table.own(principal))
             self._held[principal] = found
         return found
+
+    def may_be_used_up(self, key: Key) -> bool:
+        """Tell whether a prefix in a pattern may have no name left that a resource can have."""
+        if self.table.resource_type is not ResourceType.TOPIC:
+            return False
+        if self._used_up is None:
+            self._used_up = UsedUp(self._keys)
+        return self._used_up.may_be_within(key)
 
     def related(self, key: Key) -> set[str]:
         """Return the principals with patterns that have a name in common with one, super users."""
@@ -122,6 +133,10 @@ class Found(NamedTuple):
     on_some: int
     held: Held | None = None
     is_super_user: bool = False
+
+
+Place = tuple[int, NameRegion]
+"""Hosts, as a mask, and names: all that is asked for from one on another is decided alike."""
 
 
 class _Masks(dict[Rights, int]):
@@ -225,30 +240,43 @@ class Asked:
     def where(self, found: Found) -> tuple[int, NameRegion]:
         """Return names on which it may be done from some hosts, and these hosts.
 
-        There must be some.
+        There must be some. If a resource can have any of the names, it can have one of these.
         """
-        return self._first(found, lambda mask: mask)
+        possible = (place for place in self.places(found) if place[1].is_possible)
+        return next(possible, None) or next(self.places(found))
 
-    def where_not(self, found: Found, hosts: int) -> tuple[int, NameRegion]:
-        """Return names on which it may not be done from some of the hosts, and which of them.
+    def places(self, found: Found) -> Iterator[Place]:
+        """Yield all names on which it may be done from some hosts, region by region."""
+        return self._places(found, lambda mask: mask)
 
-        There must be some.
-        """
-        return self._first(found, lambda mask: hosts & ~mask)
+    def places_not(self, found: Found, hosts: int) -> Iterator[Place]:
+        """Yield all names on which it may not be done from some of the hosts, region by region."""
+        return self._places(found, lambda mask: hosts & ~mask)
 
-    def _first(self, found: Found, wanted: Callable[[int], int]) -> tuple[int, NameRegion]:
+    def on_possible(self, found: Found) -> int:
+        """Return the hosts from which it may be done on some name that a resource can have."""
+        if found.is_super_user or not self._of_type.may_be_used_up(self._key):
+            return found.on_some
+        rest = found.on_some
+        for mask, names in self.places(found):
+            if mask & rest and names.is_possible:
+                rest &= ~mask
+        return found.on_some & ~rest
+
+    def _places(self, found: Found, wanted: Callable[[int], int]) -> Iterator[Place]:
         if found.is_super_user:
-            return wanted(self.hosts), self._region(self._key)
-        held = found.held
+            return iter([(wanted(self.hosts), self._region(self._key))])
+        return self._places_of(found.held, wanted)
+
+    def _places_of(self, held: Held | None, wanted: Callable[[int], int]) -> Iterator[Place]:
         if held is not None:
             for number in _literals_first(held.keys, within(held.keys, self._key)):
-                shown = wanted(self._masks[held.rights[number]])
-                if shown:
-                    return shown, self._region(held.keys[number], held.keys)
+                if shown := wanted(self._masks[held.rights[number]]):
+                    yield shown, self._region(held.keys[number], held.keys)
         keys = [] if held is None else held.keys
-        places = ((wanted(self._masks[rights]), key) for rights, key in self._elsewhere(held))
-        shown, key = next(place for place in places if place[0])
-        return shown, self._region(key, keys, self._patterns)
+        for rights, key in self._elsewhere(held):
+            if shown := wanted(self._masks[rights]):
+                yield shown, self._region(key, keys, self._patterns)
 
     def _elsewhere(self, held: Held | None) -> Iterator[tuple[Rights, Key]]:
         """Yield the rights at patterns that are not held: everyone's, and the one asked about."""
@@ -256,7 +284,12 @@ class Asked:
             for number in _literals_first(self._patterns, self._numbers):
                 if held is None or not held.has(self._patterns[number]):
                     yield self._rights[number], self._patterns[number]
-        yield self._around if held is None else held.at(self._key), self._key
+        if held is None:
+            yield self._around, self._key
+            return
+        numbers = within(held.keys, self._key)
+        if not numbers or held.keys[numbers.start] != self._key:
+            yield held.at(self._key), self._key
 
     def _region(self, key: Key, *patterns: Sequence[Key]) -> NameRegion:
         """Return the names of a pattern without those of others that lie in it."""

@@ -15,8 +15,9 @@ from aclbroker.broker.acl.bindings import (
     AclOperation,
     ResourceType,
 )
-from aclbroker.broker.reasoning.asked import Asked, Found
-from aclbroker.broker.reasoning.names import PREFIX, ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.asked import Asked, Found, Place
+from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.possible import is_possible
 from aclbroker.broker.reasoning.questions import Reasoner
 from aclbroker.broker.reasoning.regions import Principals, Region, Request
 from aclbroker.broker.reasoning.rules import matches
@@ -87,16 +88,35 @@ class Counterexample(NamedTuple):
 def counterexample(reasoner: Reasoner, invariant: Invariant) -> Counterexample | None:
     """Return what shows that a statement is false; None if it is true of all requests.
 
-    Raises ValueError for an operation that the resource type does not have, and for a host that is
-    no address.
+    Requests are of names that resources can have. Raises ValueError for a statement about topics of
+    which there can be none, for an operation that the resource type does not have, and for a host
+    that is no address.
     """
+    if isinstance(invariant, NoAllow):
+        return next(_of_no_allow(reasoner, invariant), None)
+    reasoner = reasoner.of_possible()
+    _check_possible(invariant.resources)
     if isinstance(invariant, NobodyBut):
         return next(_of_nobody(reasoner, invariant), None)
     if isinstance(invariant, May):
         return next(_of_may(reasoner, invariant), None)
-    if isinstance(invariant, NoAllow):
-        return next(_of_no_allow(reasoner, invariant), None)
+    _check_possible(invariant.implied.resources)
     return next(_of_whoever(reasoner, invariant), None)
+
+
+def _check_possible(resources: Resources) -> None:
+    if not is_possible(*resources):
+        name, kind = resources.key
+        can = "be called" if kind == LITERAL else "have a name that begins with"
+        raise ValueError(
+            f"no topic can {can} {name!r}: names of topics have 1 to 249 letters, digits, dots, "
+            "underscores and hyphens"
+        )
+
+
+def _possible(places: Iterator[Place]) -> Place | None:
+    """Return the first place with a name that a resource can have."""
+    return next((place for place in places if place[1].is_possible), None)
 
 
 def _of_nobody(reasoner: Reasoner, invariant: NobodyBut) -> Iterator[Counterexample]:
@@ -104,8 +124,11 @@ def _of_nobody(reasoner: Reasoner, invariant: NobodyBut) -> Iterator[Counterexam
         asked = reasoner.asked(operation, *invariant.resources, invariant.host)
         candidates = [each for each in asked.candidates() if asked.may_ever(each)]
         for principal, found in _everybody(asked, candidates):
-            if found.on_some and not _is_exempt(reasoner, principal, invariant.principals):
-                region = _region(reasoner, principal, operation, asked.where(found))
+            if not found.on_some or _is_exempt(reasoner, principal, invariant.principals):
+                continue
+            where = _possible(asked.places(found))
+            if where is not None:
+                region = _region(reasoner, principal, operation, where)
                 yield _shown(reasoner, region, invariant.host, is_allowed=True)
 
 
@@ -128,9 +151,9 @@ def _of_may(reasoner: Reasoner, invariant: May) -> Iterator[Counterexample]:
     for operation in invariant.operations:
         asked = reasoner.asked(operation, *invariant.resources, invariant.host)
         found = asked.of_principal(invariant.principal)
-        lacking = asked.hosts & ~(found.on_all if invariant.on_every else found.on_some)
-        if lacking:
-            where = asked.where_not(found, lacking)
+        lacking = asked.hosts & ~_on(asked, found, on_every=invariant.on_every)
+        where = _possible(asked.places_not(found, lacking)) if lacking else None
+        if where is not None:
             region = _region(reasoner, invariant.principal, operation, where)
             yield _shown(reasoner, region, invariant.host, is_allowed=False)
 
@@ -144,15 +167,19 @@ def _of_whoever(reasoner: Reasoner, invariant: WhoeverMay) -> Iterator[Counterex
         asked = reasoner.asked(operation, *implied.resources, invariant.host)
         candidates = set(asked.candidates()).union(*(each.candidates() for each in first))
         for principal, found in _everybody(asked, sorted(candidates)):
-            hosts = asked.hosts & ~(found.on_all if implied.on_every else found.on_some)
+            hosts = asked.hosts & ~_on(asked, found, on_every=implied.on_every)
             for each in first:
-                hosts &= (
-                    each.of_everyone() if principal is None else each.of_principal(principal)
-                ).on_some
-            if hosts:
-                where = asked.where_not(found, hosts)
+                also = each.of_everyone() if principal is None else each.of_principal(principal)
+                hosts &= each.on_possible(also)
+            where = _possible(asked.places_not(found, hosts)) if hosts else None
+            if where is not None:
                 region = _region(reasoner, principal, operation, where)
                 yield _shown(reasoner, region, invariant.host, is_allowed=False)
+
+
+def _on(asked: Asked, found: Found, *, on_every: bool) -> int:
+    """Return the hosts from which it may be done on every name, or on some that can be."""
+    return found.on_all if on_every else asked.on_possible(found)
 
 
 def _of_no_allow(reasoner: Reasoner, invariant: NoAllow) -> Iterator[Counterexample]:

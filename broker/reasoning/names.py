@@ -25,9 +25,13 @@ Key = tuple[str, int]
 ROOT: Final[Key] = ("", PREFIX)
 """Any name: the LITERAL ``*``, which is the empty prefix."""
 
-_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_LONGEST: Final = 249
-_ALPHABET: Final = "xabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+LONGEST_TOPIC: Final = 249
+"""How many characters the name of a topic may have."""
+
+TOPIC_CHARACTERS: Final = "xabcdefghijklmnopqrstuvwyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+"""The characters that the name of a topic may have."""
+
+_TOPIC: Final = re.compile(rf"[A-Za-z0-9._-]{{1,{LONGEST_TOPIC}}}")
 _LAST_CHARACTER: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 
@@ -35,6 +39,11 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 def is_topic_name(name: str) -> bool:
     """Tell whether a topic can have that name."""
     return _TOPIC.fullmatch(name) is not None and name not in (".", "..")
+
+
+def is_topic_prefix(prefix: str) -> bool:
+    """Tell whether the name of a topic can begin so."""
+    return not prefix or _TOPIC.fullmatch(prefix) is not None
 
 
 def key_of(pattern_type: PatternType, name: str) -> Key:
@@ -99,12 +108,29 @@ class NameRegion:
         name, kind = self.key
         if kind == LITERAL:
             return name
+        is_of_topic = self.resource_type is ResourceType.TOPIC and is_topic_prefix(name)
         taken = set(self.excepted)
-        ends = ("example", "x", "") if name else ("example", "x")
-        for end in ends:
-            if len(name + end) <= _LONGEST and _is_free(name + end, len(name), taken):
-                return name + end
-        return _free_name(name, sorted(self.excepted))
+        for end in ("example", "x", "") if name else ("example", "x"):
+            found = name + end
+            fits = is_topic_name(found) if is_of_topic else len(found) <= LONGEST_TOPIC
+            if fits and _is_free(found, len(name), taken):
+                return found
+        keys = sorted(self.excepted)
+        possible = _free_topic(name, keys) if is_of_topic else None
+        return _free_name(name, keys) if possible is None else possible
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a resource can have a name of the region, which is a question of topics alone."""
+        name, kind = self.key
+        if self.resource_type is not ResourceType.TOPIC:
+            return True
+        if kind == LITERAL or not is_topic_prefix(name):
+            return kind == LITERAL and is_topic_name(name)
+        # Names are left if a character may follow, and no exception begins with it.
+        if len(name) < LONGEST_TOPIC and len(self.excepted) < len(TOPIC_CHARACTERS):
+            return True
+        return _free_topic(name, sorted(self.excepted)) is not None
 
     def __str__(self) -> str:
         without = ", ".join(map(str, self.exceptions))
@@ -127,9 +153,7 @@ def _free_name(prefix: str, taken: Sequence[Key]) -> str | None:
     """Return a name that begins so and that no pattern has; ``taken`` are in order, all in it."""
     if prefix and (prefix, LITERAL) not in taken[:2]:
         return prefix
-    below = [key for key in taken if len(key[0]) > len(prefix)]
-    size = len(prefix)
-    used = {first: list(keys) for first, keys in groupby(below, key=lambda key: key[0][size])}
+    used = _by_next_character(prefix, taken)
     for first in _characters():
         if first not in used:
             return prefix + first
@@ -141,8 +165,35 @@ def _free_name(prefix: str, taken: Sequence[Key]) -> str | None:
     return next((name for name in inner if name is not None), None)
 
 
+def _free_topic(prefix: str, taken: Sequence[Key]) -> str | None:
+    """Return such a name that a topic can have, None if there is none; no other name begins so."""
+    if is_topic_name(prefix) and (prefix, LITERAL) not in taken[:2]:
+        return prefix
+    if len(prefix) >= LONGEST_TOPIC:
+        return None
+    used = _by_next_character(prefix, taken)
+    for first in TOPIC_CHARACTERS:
+        if first not in used:
+            name = prefix + first
+            # "." and ".." are the names of no topic.
+            return name if is_topic_name(name) else f"{name}x"
+    inner = (
+        _free_topic(prefix + first, used[first])
+        for first in TOPIC_CHARACTERS
+        if (prefix + first, PREFIX) not in used[first]
+    )
+    return next((name for name in inner if name is not None), None)
+
+
+def _by_next_character(prefix: str, taken: Sequence[Key]) -> dict[str, list[Key]]:
+    """Return the patterns that are longer than a prefix which all begin with, in order."""
+    size = len(prefix)
+    below = [key for key in taken if len(key[0]) > size]
+    return {first: list(keys) for first, keys in groupby(below, key=lambda key: key[0][size])}
+
+
 def _characters() -> Iterator[str]:
-    yield from _ALPHABET
+    yield from TOPIC_CHARACTERS
     for code in range(1, _LAST_CHARACTER + 1):
         if code not in _SURROGATES:
             yield chr(code)

@@ -10,6 +10,7 @@ from aclbroker.broker.reasoning.asked import Asked, Found, OfType
 from aclbroker.broker.reasoning.by_host import by_host
 from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.names import ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.possible import possible_rules
 from aclbroker.broker.reasoning.regions import Principals, Region, Request
 from aclbroker.broker.reasoning.rules import (
     TYPES,
@@ -51,6 +52,14 @@ class Reasoner:
         self._asked: dict[tuple[AclOperation, ResourceType, Key, int], Asked] = {}
         self._allows: dict[str, list[AclBinding]] | None = None
         self._named: frozenset[str] | None = None
+        self._of_possible: Reasoner | None = None
+
+    def of_possible(self) -> Reasoner:
+        """Return what knows the names alone that resources can have: see `possible_rules`."""
+        if self._of_possible is None:
+            rules = possible_rules(self.rules)
+            self._of_possible = self if rules is self.rules else Reasoner(rules)
+        return self._of_possible
 
     def of_type(self, resource_type: ResourceType) -> OfType:
         """Return what is known of a resource type. Raises ValueError."""

@@ -47,6 +47,16 @@ def test_a_statement_that_does_not_hold_has_a_counterexample(prove):
     ]
 
 
+def test_a_statement_that_cannot_be_answered_is_told_with_its_place(prove, tmp_path):
+    text = f'{HEAD}- {TRUE}\n- nobody may READ topic "a b"\n- nobody may READ topic a from here\n'
+    status, out, err = prove(text)
+    file = tmp_path / "invariants.yaml"
+    assert (status, out) == (2, "")
+    assert err.startswith(f"aclbroker: {file}: line 4, column 3: no topic can be called 'a b'")
+    _, _, err = prove(f"{HEAD}- nobody may READ topic a from here\n")
+    assert f"{file}: line 3, column 3: 'here' is no address" in err
+
+
 def test_ci_reads_the_outcome_as_junit_and_sarif(prove, tmp_path):
     junit, sarif = tmp_path / "junit.xml", tmp_path / "out.sarif"
     prove(f"{HEAD}- {TRUE}\n- {FALSE}\n", "--junit", str(junit), "--sarif", str(sarif))

@@ -69,6 +69,15 @@ def test_who_can_on_a_prefix_says_on_which_names(ask, policy):
     )
 
 
+def test_who_can_shows_a_name_that_a_topic_can_have_if_there_is_one(ask, tmp_path):
+    path = tmp_path / "policy.yaml"
+    impossible, possible = allow("User:a", READ, "pii mail"), allow("User:a", READ, "pii-mail")
+    words = ("who-can", "READ", "topic", "pii*", "--acls", str(path))
+    for acls, example in (([impossible, possible], "pii-mail"), ([impossible], "pii mail")):
+        write_policy(Policy(acls), path)
+        assert ask(*words)[1] == f"User:a from any host, some names, such as {example}\n"
+
+
 def test_who_can_tells_super_users_and_hosts(ask, policy):
     words = ("who-can", "READ", "topic", "orders", "--acls", policy, "--super-user", "User:root")
     assert ask(*words)[1].splitlines() == [

@@ -119,12 +119,12 @@ def test_a_region_of_names_has_an_example(region, example):
 
 def test_an_example_is_found_below_a_name_that_is_taken():
     taken = [*((each, LITERAL) for each in EVERY), ("ex", PREFIX), ("x", PREFIX)]
-    assert NameRegion(TOPIC, ROOT, tuple(taken)).example() == "\x01x"
+    assert NameRegion(GROUP, ROOT, tuple(taken)).example() == "\x01x"
     longer = [("x", LITERAL), *((each + "x", PREFIX) for each in EVERY)]
-    assert NameRegion(TOPIC, ROOT, tuple(longer)).example() == "\x01"
+    assert NameRegion(GROUP, ROOT, tuple(longer)).example() == "\x01"
     all_but_one = [(each, PREFIX) for each in EVERY if each != "q"]
-    assert NameRegion(TOPIC, ROOT, (*all_but_one, ("q", LITERAL))).example() == "qx"
-    assert NameRegion(TOPIC, ROOT, tuple((each, PREFIX) for each in EVERY)).example() is None
+    assert NameRegion(GROUP, ROOT, (*all_but_one, ("q", LITERAL))).example() == "qx"
+    assert NameRegion(GROUP, ROOT, tuple((each, PREFIX) for each in EVERY)).example() is None
 
 
 def test_a_region_is_written_as_a_pattern_without_others():
@@ -133,6 +133,52 @@ def test_a_region_is_written_as_a_pattern_without_others():
     assert NameRegion(TOPIC, ROOT).pattern == NamePattern(PatternType.LITERAL, "*")
     assert key_of(PatternType.LITERAL, "*") == ROOT
     assert 7 not in NameRegion(TOPIC, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("names", "example"),
+    [
+        (
+            region(
+                "", PREFIX, *((each, LITERAL) for each in ALPHABET), ("e", PREFIX), ("xx", LITERAL)
+            ),
+            "xa",
+        ),
+        (region("", PREFIX, *((each, PREFIX) for each in ALPHABET if each != ".")), ".x"),
+        (region(".", PREFIX, *((f".{each}", PREFIX) for each in ALPHABET if each != ".")), "..x"),
+        (region("a b", PREFIX), "a bexample"),
+        (region("p" * 249, PREFIX, ("p" * 249, LITERAL)), "p" * 249 + "x"),
+        (
+            region("p" * 248, PREFIX, ("p" * 248, LITERAL), ("p" * 248 + "x", LITERAL)),
+            "p" * 248 + "a",
+        ),
+    ],
+)
+def test_an_example_is_a_name_that_a_topic_can_have_where_there_is_one(names, example):
+    assert names.example() == example
+    assert example in names
+    assert names.is_possible is is_topic_name(example)
+    free = NameRegion(GROUP, names.key, names.excepted)
+    assert free.is_possible
+    assert free.example() in names
+
+
+@pytest.mark.parametrize(
+    ("names", "is_possible"),
+    [
+        (region("a", LITERAL), True),
+        (region("a b", LITERAL), False),
+        (region("..", LITERAL), False),
+        (region("..", PREFIX), True),
+        (region("", PREFIX, *((each, PREFIX) for each in ALPHABET)), False),
+        (region("a", PREFIX, *((f"a{each}", PREFIX) for each in ALPHABET)), True),
+        (region("a", PREFIX, ("a", LITERAL), *((f"a{each}", PREFIX) for each in ALPHABET)), False),
+        (region("a", PREFIX, ("a", LITERAL), *((f"a{each}", LITERAL) for each in ALPHABET)), True),
+        (NameRegion(CLUSTER, ROOT), True),
+    ],
+)
+def test_it_is_known_whether_a_region_has_a_name_of_a_topic(names, is_possible):
+    assert names.is_possible is is_possible
 
 
 def test_names_that_no_topic_can_have_are_known():

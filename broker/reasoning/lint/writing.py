@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -23,9 +22,8 @@ from aclbroker.broker.reasoning.lint.findings import (
     worse_if_denied,
 )
 from aclbroker.broker.reasoning.lint.scopes import is_asked, kafka_form, said_by
-from aclbroker.broker.reasoning.names import is_topic_name
+from aclbroker.broker.reasoning.names import is_topic_name, is_topic_prefix
 
-_TOPIC_PREFIX: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _TYPES: Final = {"user": "User", "group": "Group"}
 
 
@@ -80,7 +78,7 @@ def _name(acl: AclBinding) -> Finding | None:
         return removing("literal-star", worse_if_denied(acl), acl, proof)
     if acl.resource_type is not ResourceType.TOPIC or name == WILDCARD:
         return None
-    if _TOPIC_PREFIX.fullmatch(name) if is_prefix else is_topic_name(name):
+    if is_topic_prefix(name) if is_prefix else is_topic_name(name):
         return None
     proof = "Names of topics have 1 to 249 letters, digits, dots, underscores and hyphens."
     return removing("impossible-name", worse_if_denied(acl), acl, proof)

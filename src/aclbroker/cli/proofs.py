@@ -23,12 +23,19 @@ class Proof(NamedTuple):
     shown: str | None
 
 
-def proofs(reasoner: Reasoner, statements: Iterable[Statement]) -> list[Proof]:
-    """Check statements; the authorizer confirms each counterexample. Raises ValueError."""
+def proofs(reasoner: Reasoner, statements: Iterable[Statement], source: str) -> list[Proof]:
+    """Check statements; the authorizer confirms each counterexample.
+
+    Raises ValueError, which names the place in the ``source``, for one that cannot be answered.
+    """
     authorizer: StandardAuthorizerData | None = None
     found: list[Proof] = []
     for statement in statements:
-        against = counterexample(reasoner, statement.invariant)
+        try:
+            against = counterexample(reasoner, statement.invariant)
+        except ValueError as error:
+            place = f"{source}: line {statement.line}, column {statement.column}"
+            raise ValueError(f"{place}: {error}") from None
         if against is not None and authorizer is None:
             authorizer = reasoner.rules.authorizer()
         shown = None if against is None else _shown(reasoner, authorizer, against)

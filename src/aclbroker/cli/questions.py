@@ -207,7 +207,7 @@ def _prove(options: argparse.Namespace) -> tuple[int, Answer]:
 
     try:
         statements = read_invariants(Path(options.file))
-        found = proofs(Reasoner(_rules(options)), statements)
+        found = proofs(Reasoner(_rules(options)), statements, options.file)
         if options.junit is not None:
             write_junit(found, options.file, Path(options.junit))
         if options.sarif is not None:
