@@ -1,0 +1,141 @@
+"""What a change of rules opens and closes, for every request."""
+
+import pytest
+from hypothesis import given, settings
+
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.opened import (
+    AskedQuestion,
+    opened,
+    rules_of,
+)
+from tests.pipeline.analysis.recommended_universe import allowed, changes_of, universe
+from tests.pipeline.analysis.test_least_privilege import acls, rulesets
+
+TOPIC, READ, DESCRIBE = ResourceType.TOPIC, AclOperation.READ, AclOperation.DESCRIBE
+SESSIONS = [("User:carol", "Group:staff"), ("User:carol", "User:bob")]
+
+
+def ruleset(*texts: str, **settings) -> Ruleset:
+    return Ruleset(ordered(acls(*texts)), **settings)
+
+
+def test_rules_written_otherwise_change_nothing():
+    found = opened(
+        ruleset("allow READ topic t literal User:a", "allow DESCRIBE topic t literal User:a"),
+        ruleset("allow READ topic t literal User:a"),
+    )
+    assert found.changes == ()
+    assert found.sentence() == "opens nothing: proven for every request, asked or not"
+    assert found.sentence_of_closed() == "closes nothing: proven for every request, asked or not"
+
+
+def test_what_is_opened_and_closed_is_told_with_an_example():
+    found = opened(
+        ruleset(
+            "allow READ topic app.a literal User:a", "allow WRITE topic t literal User:b 10.0.0.1"
+        ),
+        ruleset("allow READ topic app. prefixed User:a"),
+    )
+    first, second = found.changes
+    assert (first.is_opened, second.is_opened) == (True, False)
+    assert first.texts() == (
+        "opened",
+        ("User:a",),
+        False,
+        ("any host",),
+        ("READ", "DESCRIBE"),
+        "TOPIC",
+        "PREFIXED",
+        "app.",
+        ("app.a",),
+        "User:a from 192.0.2.1: READ on TOPIC app.example",
+        False,
+    )
+    assert second.texts().hosts == ("10.0.0.1",)
+    assert found.sentence() == (
+        "opens 2 rights that nobody asked for, such as User:a from 192.0.2.1: READ on TOPIC "
+        "app.example"
+    )
+    assert found.sentence_of_closed() == (
+        "closes 2 rights that nobody asked for, such as User:b from 10.0.0.1: WRITE on TOPIC t"
+    )
+
+
+def test_rights_are_counted_by_principal_and_operation():
+    found = opened(
+        ruleset(),
+        ruleset(
+            "allow READ topic t literal User:a",
+            "allow READ topic t literal User:b",
+            "allow DELETE group * literal User:*",
+        ),
+    )
+    assert (found.rights_opened, found.rights_closed) == (6, 0)
+    (everyone,) = (each for each in found.opened if each.texts().is_everyone_else)
+    assert (everyone.rights, everyone.texts().principals) == (2, ())
+
+
+def test_one_right_is_one():
+    found = opened(ruleset(), ruleset("allow CREATE topic t literal User:a"))
+    assert found.sentence().startswith("opens 1 right that nobody asked for, such as User:a from")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_asked"), [("10.0.0.1", True), ("10.0.0.2", False), (None, False)]
+)
+def test_what_was_asked_is_told_apart(host, is_asked):
+    after = ruleset(
+        "allow READ topic t literal User:a 10.0.0.1", "allow CREATE topic u literal User:a"
+    )
+    question = AskedQuestion(("User:a",), host, DESCRIBE, TOPIC, "t")
+    found = opened(ruleset(), after, asked=[question])
+    assert [each.is_asked for each in found.opened if each.region.names.key[0] == "t"] == [is_asked]
+    if is_asked:
+        assert found.sentence() == (
+            "opens 3 rights, 2 of them asked for, such as User:a from 192.0.2.1: CREATE on TOPIC u"
+        )
+
+
+def test_a_question_from_any_other_host_is_one_from_a_host_that_no_acl_names():
+    after = ruleset(
+        "allow READ topic a prefixed User:a", "deny READ topic a prefixed User:a 192.0.2.1"
+    )
+    question = AskedQuestion(("User:a",), None, READ, TOPIC, "ab")
+    assert [each.is_asked for each in opened(ruleset(), after, asked=[question]).opened] == [
+        True,
+        False,
+    ]
+
+
+def test_a_session_of_several_principals_is_one_of_its_own():
+    before = ruleset("allow READ topic t literal User:a", "deny READ topic t literal Group:g")
+    after = ruleset("allow READ topic t literal User:a")
+    assert opened(before, after).changes == ()
+    (told,) = opened(before, after, [("User:a", "Group:g"), ("User:a",)]).opened
+    assert told.texts().principals == ("User:a with Group:g",)
+    assert told.example is not None
+    assert not told.example.is_allowed(rules_of(before, [("User:a", "Group:g")]))
+    assert told.example.is_allowed(rules_of(after, [("User:a", "Group:g")]))
+
+
+def test_settings_count():
+    before = ruleset("allow READ topic t literal User:a")
+    after = Ruleset(before.acls, frozenset({"User:root"}), BrokerUsers(frozenset({"User:b"}), "IN"))
+    assert {each.texts().principals for each in opened(before, after).opened} == {("User:root",)}
+
+
+@settings(max_examples=80, deadline=None)
+@given(rulesets, rulesets)
+def test_every_request_is_told_that_is_decided_otherwise(before, after):
+    requests = [
+        each
+        for each in universe(before, after, sessions=SESSIONS)
+        if len(each.principals) == 1 or each.principals in SESSIONS
+    ]
+    old, new = allowed(before, requests), allowed(after, requests)
+    found = opened(before, after, SESSIONS)
+    for each in requests:
+        assert changes_of(found, each) == [each in new] * ((each in old) != (each in new))
