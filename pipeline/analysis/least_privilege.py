@@ -1,7 +1,9 @@
 """The least that principals need to go on with what they did: ACLs on single resources.
 
-A grant never goes beyond the rules there are now, as far as sessions have been seen: where these
-allow something from one host alone, or to one principal of a session alone, so does the grant.
+A grant lies within what one of the current ALLOWs allows, or, where resources without any ACL are
+open to everyone, on one of these. So it opens nothing to anybody, in whatever session: where the
+rules allow something from one host alone, or to one principal of a session alone, so does the
+grant.
 """
 
 from __future__ import annotations
@@ -30,8 +32,12 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 
 Principals = tuple[str, ...]
 
-_LISTENER: Final = "any"
+LISTENER: Final = "any"
 """Sessions need a listener, which ACLs do not look at."""
+
+_FOR_EVERYONE: Final = f"an ACL of {WILDCARD_PRINCIPAL} would hold for everyone"
+_FOR_OTHERS: Final = "an ACL of * would hold for other names that begin so, which are closed"
+_NOT_ALLOWED: Final = "the current rules do not allow it"
 
 
 class SessionUse(NamedTuple):
@@ -129,21 +135,17 @@ def fewest(bits: int) -> int:
     return bits
 
 
-def needed(
-    uses: Iterable[SessionUse],
-    rules: Ruleset | None,
-    sessions: Iterable[Principals],
-) -> NeededGrants:
-    """Return the fewest ACLs on single resources that allow the uses.
+def needed(uses: Iterable[SessionUse], rules: Ruleset | None) -> NeededGrants:
+    """Return few ACLs on single resources that allow the uses.
 
     ``rules``: those that allow the uses now; None if they are not known, and then nothing limits
-    the grants. ``sessions``: the principals of every session seen.
+    the grants.
 
-    The ACL is for the first principal of a session, not for the groups behind it, unless that would
-    allow it something in another session that the rules deny there. A resource whose name is ``*``,
-    as a group's may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
+    The ACL is for the first principal of a session if the rules allow it to that one by itself, and
+    else for the one to which they do, such as a group. A resource whose name is ``*``, as a group's
+    may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
     """
-    granting = _Granting(rules, sessions)
+    granting = _Granting(rules)
     for use in uses:
         granting.take(use)
     return minimized(granting.grants)
@@ -152,43 +154,30 @@ def needed(
 class _Granting:
     """Finds the grant for each use."""
 
-    def __init__(self, rules: Ruleset | None, sessions: Iterable[Principals]) -> None:
+    def __init__(self, rules: Ruleset | None) -> None:
         self.grants = NeededGrants()
         self._authorizer = None
         if rules is not None:
             # Otherwise a super user would seem to have ACLs that allow everything.
             plain = replace(rules, super_users=frozenset(), broker_users=BrokerUsers())
             self._authorizer = plain.authorizer()
-        # A host that no ACL names: whatever is allowed to it, an ACL on every host allows.
         acls = () if rules is None else rules.acls
-        self._nowhere = "-" * (1 + max((len(acl.host) for acl in acls), default=0))
-        self._seen_in: dict[str, set[Principals]] = {}
-        for principals in sessions:
-            for principal in principals:
-                self._seen_in.setdefault(principal, set()).add(principals)
+        self._nowhere = no_host_of(acls)
+        self._starred = {acl.resource_type for acl in acls if acl.resource_name[0] == WILDCARD}
 
     def take(self, use: SessionUse) -> None:
         """Grant what allows a use, or take note of why nothing does."""
-        first = use.principals[0]
-        if first == WILDCARD_PRINCIPAL:
-            self._refuse(use, use.names, f"an ACL of {first} would hold for everyone")
-            return
-        grantee = Grantee(first, WILDCARD, use.resource_type)
+        grantee = Grantee(use.principals[0], WILDCARD, use.resource_type)
         # Mostly the rules allow it to the first principal from anywhere, which one question tells.
         for name, is_allowed in zip(use.names, self._allowed_from_anywhere(use), strict=True):
             self._grant(use, name, grantee if is_allowed else self._narrowed(use, name))
 
-    def _in_all_sessions(self, use: SessionUse) -> Principals:
-        """Return the principals that every session of the first one has."""
-        first = use.principals[0]
-        if self._seen_in.get(first, {use.principals}) == {use.principals}:
-            return use.principals
-        return (first,)
-
     def _allowed_from_anywhere(self, use: SessionUse) -> list[bool]:
-        if self._authorizer is None:
-            return [True] * len(use.names)
-        session = Session(self._in_all_sessions(use), self._nowhere, _LISTENER)
+        first = use.principals[0]
+        if self._authorizer is None or first == WILDCARD_PRINCIPAL:
+            return [first != WILDCARD_PRINCIPAL] * len(use.names)
+        # Whatever is allowed to a host that no ACL names, an ACL on every host allows.
+        session = Session((first,), self._nowhere, LISTENER)
         decisions = self._authorizer.authorize(session, use.operation, use.resource_type, use.names)
         return [decision.allowed for decision in decisions]
 
@@ -197,40 +186,55 @@ class _Granting:
         if self._authorizer is None:
             return None
         host = self._nowhere if use.host is None else use.host
-        session = Session(use.principals, host, _LISTENER)
+        session = Session(use.principals, host, LISTENER)
         found = self._authorizer.index.bindings_for(session.peer, use.resource_type, name)
-        first, *others = self._in_all_sessions(use)
-        firsts = {first, *others, WILDCARD_PRINCIPAL}
+        first = use.principals[0]
         grantees = {
             Grantee(
-                first if acl.principal in firsts else acl.principal, acl.host, use.resource_type
+                first if acl.principal == WILDCARD_PRINCIPAL else acl.principal,
+                acl.host,
+                use.resource_type,
             )
             for acl in found
             if acl.permission is AclPermission.ALLOW
             and GRANTED_BY[use.operation] >> acl.operation & 1
         }
         return min(
-            grantees,
+            (each for each in grantees if each.principal != WILDCARD_PRINCIPAL),
             key=lambda each: (each.principal != first, *_narrowness(each.host), each),
             default=None,
         )
 
     def _grant(self, use: SessionUse, name: str, grantee: Grantee | None) -> None:
         if grantee is None:
-            self._refuse(use, [name], "the current rules do not allow it")
+            is_anyone = use.principals[0] == WILDCARD_PRINCIPAL
+            self._refuse(use, name, _FOR_EVERYONE if is_anyone else _NOT_ALLOWED)
             return
         is_any = name == WILDCARD
         pattern_type = PatternType.PREFIXED if is_any else PatternType.LITERAL
         reason = invalid_reason(allowing(grantee, name, use.operation, pattern_type))
+        if is_any and self._opens_others(use.resource_type):
+            reason = _FOR_OTHERS
         if reason is not None:
-            self._refuse(use, [name], reason)
+            self._refuse(use, name, reason)
             return
         granted = self.grants.prefixed if is_any else self.grants.literal
         names = granted.setdefault(grantee, {})
         names[name] = names.get(name, 0) | 1 << use.operation
 
-    def _refuse(self, use: SessionUse, names: Iterable[str], reason: str) -> None:
-        self.grants.unmet.extend(Unmet(*use[:4], name, reason) for name in names)
+    def _opens_others(self, resource_type: ResourceType) -> bool:
+        """Tell whether names that begin with ``*`` are closed, where ``*`` is open to everyone."""
+        if self._authorizer is None or resource_type not in self._starred:
+            return False
+        return not self._authorizer.index.has_match(resource_type, WILDCARD)
+
+    def _refuse(self, use: SessionUse, name: str, reason: str) -> None:
+        self.grants.unmet.append(Unmet(*use[:4], name, reason))
+
+
+def no_host_of(acls: Iterable[AclBinding]) -> str:
+    """Return a host that none of some ACLs names."""
+    return "-" * (1 + max((len(acl.host) for acl in acls), default=0))
 
 
 def _narrowness(host: str) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, ResourceType
@@ -14,8 +14,9 @@ from aclbroker.pipeline.analysis.least_privilege import (
     bound_to_hosts,
     needed,
 )
+from aclbroker.pipeline.analysis.needless import without_needless
 from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
-from aclbroker.pipeline.analysis.safeguards import safeguards
+from aclbroker.pipeline.analysis.safeguards import safeguards, without_idle
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Evidence:
     resources that exist. ``hosts``: the hosts of those principals whose grants are to name them.
     """
 
-    uses: Iterable[SessionUse]
+    uses: Sequence[SessionUse]
     sessions: Collection[Principals]
     names: Mapping[ResourceType, Collection[str]]
     hosts: Mapping[str, Collection[str]]
@@ -42,12 +43,17 @@ class Draft:
         self, evidence: Evidence, rules: Ruleset | None, options: PrefixOptions | None
     ) -> None:
         self._rules = rules or Ruleset()
-        self._sessions = evidence.sessions
+        self._evidence = evidence
         self._options = options
-        grants = needed(evidence.uses, rules, evidence.sessions)
+        grants = self._without_needless(needed(evidence.uses, rules))
         self.grants: NeededGrants = bound_to_hosts(grants, evidence.hosts)
         found = candidates(self.grants, evidence.names, options) if options is not None else ()
         self.considered: Sequence[Candidate] = list(found)
+
+    def _without_needless(
+        self, grants: NeededGrants, beside: Collection[AclBinding] = ()
+    ) -> NeededGrants:
+        return without_needless(grants, self._evidence.uses, beside, cidr=self._rules.cidr)
 
     @property
     def affordable(self) -> list[Candidate]:
@@ -69,8 +75,14 @@ class Draft:
     def rules(self, forbidden: Collection[AclBinding]) -> Ruleset:
         """Return the recommended rules, without the prefixes that are ``forbidden``."""
         acceptable = [each for each in self.affordable if each.acl not in forbidden]
-        allows = list(consolidated(self.grants, acceptable).bindings())
-        return self._rules.with_acls([*allows, *safeguards(allows, self._rules, self._sessions)])
+        grants = consolidated(self.grants, acceptable)
+        guards = safeguards(grants.bindings(), self._rules)
+        closing = [acl for acl in guards if acl.permission is AclPermission.ALLOW]
+        # Where hosts are named, who came from where is known of principals, not of each use.
+        if (acceptable or closing) and not self._evidence.hosts:
+            grants = self._without_needless(grants, closing)
+        together = self._rules.with_acls([*grants.bindings(), *guards])
+        return without_idle(together, self._evidence.sessions)
 
 
 def why_not(

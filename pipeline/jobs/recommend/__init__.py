@@ -4,12 +4,16 @@ What was used are the questions of the log that the current rules allow, whateve
 they were asked; of a cluster whose rules are not given, those that were recorded as allowed. Super
 users, and broker users on their listener, need no ACL.
 
-Each principal gets one ACL for each operation and resource, without operations that others imply;
-of a session with several principals, the first. `pipeline.analysis.prefixes` then finds PREFIXED
-ACLs for many of them. Nothing that was asked and denied becomes allowed, and nothing else that the
-current rules deny, except what prefixes newly allow: that is their price, which is listed. DENYs
-are kept where they hold for something granted. Where resources without ACLs are open to everyone,
+Each principal gets one ACL for each operation and resource, without operations that others imply,
+each within what the current rules allow; of a session with several principals, the first to whom
+they allow it. DENYs are kept where they hold for something granted. So nothing is allowed that is
+not allowed now, asked or not, which a comparison of both sets for all requests proves. What is
+allowed now and would not be is listed, too. Where resources without ACLs are open to everyone,
 those that were used get ACLs, and so are closed to all others.
+
+If it is asked for, `pipeline.analysis.prefixes` finds PREFIXED ACLs for several names. Nothing that
+was asked and denied becomes allowed by them. What else they open is listed, and how many existing
+names are of it is their price.
 
 Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
 from the ACLs for what was written, and a warning says where it does not.
@@ -32,7 +36,8 @@ from aclbroker.pipeline.interface.result import JobResult
 class RecommendOptions:
     """How the ACLs are to be written.
 
-    - ``prefixes``: whether PREFIXED ACLs may stand for several names
+    - ``prefixes``: whether PREFIXED ACLs may stand for several names, and open others by that; so
+      they may with a ``maximum_price`` above 0
     - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
       `pipeline.analysis.prefixes.PrefixOptions`
     - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
@@ -41,7 +46,7 @@ class RecommendOptions:
     Raises ValueError for a number below what is sensible.
     """
 
-    prefixes: bool = True
+    prefixes: bool = False
     minimum_names: int = 3
     minimum_length: int = 4
     maximum_price: int = 0
@@ -60,7 +65,7 @@ class RecommendOptions:
         found = PrefixOptions(
             self.minimum_names, self.minimum_length, self.maximum_price, self.any_prefix
         )
-        return found if self.prefixes else None
+        return found if self.prefixes or self.maximum_price else None
 
 
 def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
@@ -73,8 +78,9 @@ def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
 
     options = options or RecommendOptions()
     most_hosts = options.most_hosts if options.hosts else None
-    found = find(inputs, options.of_prefixes(), most_hosts)
-    return summary(inputs, found, maximum_price=options.maximum_price, top=options.top)
+    prefixes = options.of_prefixes()
+    found = find(inputs, prefixes, most_hosts)
+    return summary(inputs, found, prefixes=prefixes, top=options.top)
 
 
 JOB: Final = Job(
@@ -85,9 +91,14 @@ JOB: Final = Job(
     (
         Option("hosts", "hosts", "name the hosts of principals that came from at most three"),
         Option(
+            "prefixes",
+            "prefixes",
+            "let PREFIXED ACLs stand for several names, and tell what else they open",
+        ),
+        Option(
             "max-price",
             "maximum_price",
-            "how many other existing names a prefix may newly allow (default: 0)",
+            "as --prefixes; how many other existing names one may newly allow (default: 0)",
             zero_or_more,
             "N",
         ),

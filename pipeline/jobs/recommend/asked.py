@@ -13,6 +13,7 @@ from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
+from aclbroker.pipeline.analysis.opened import AskedQuestion
 from aclbroker.pipeline.analysis.prefixes import PREFIXABLE
 from aclbroker.pipeline.analysis.recommendation import Evidence
 from aclbroker.pipeline.interface.inputs import Inputs
@@ -205,6 +206,23 @@ class AskedQuestions:
             .withColumnRenamed("wanted", "allowed_now")
         )
         return RecommendationProof(counts, self._inputs.output.table(_FLIPS, flips))
+
+
+def decided_otherwise(proof: RecommendationProof) -> dict[str, list[AskedQuestion]]:
+    """Return by cluster the questions that are decided otherwise, mostly none."""
+    found: dict[str, list[AskedQuestion]] = {}
+    if proof.flips is None:
+        return found
+    for row in proof.flips.where("resource_name is not null").toArrow().to_pylist():
+        question = AskedQuestion(
+            session_of(row),
+            row["example_host"],
+            AclOperation[row["operation"]],
+            ResourceType[row["resource_type"]],
+            row["resource_name"],
+        )
+        found.setdefault(row["cluster"], []).append(question)
+    return found
 
 
 def _counts() -> dict[str, Column]:

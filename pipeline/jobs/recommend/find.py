@@ -16,6 +16,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.opened import Opened, opened
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.errors import InputError
@@ -24,6 +25,7 @@ from aclbroker.pipeline.jobs.recommend.asked import (
     SESSION,
     AskedQuestions,
     RecommendationProof,
+    decided_otherwise,
     session_of,
 )
 
@@ -32,7 +34,8 @@ from aclbroker.pipeline.jobs.recommend.asked import (
 class Recommendation:
     """What is recommended, by cluster, and what it follows from.
 
-    ``forbidden``: prefixes that would allow what was denied. ``any_topic_lost``: clusters and
+    ``forbidden``: prefixes that would allow what was denied. ``opened``: what the rules open and
+    close, of the clusters whose current rules are known. ``any_topic_lost``: clusters and
     principals that could do something on any topic, and could on none.
     """
 
@@ -41,6 +44,7 @@ class Recommendation:
     forbidden: Mapping[str, Collection[AclBinding]]
     rules: Mapping[str, Ruleset]
     proof: RecommendationProof
+    opened: Mapping[str, Opened]
     any_topic_lost: Sequence[tuple[str, str]]
 
 
@@ -67,8 +71,19 @@ def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None)
             cluster: draft.rules(forbidden.get(cluster, ())) for cluster, draft in drafts.items()
         }
         proof = questions.proof(rules)
+        asked = decided_otherwise(proof)
+        changed = {
+            cluster: opened(
+                inputs.current[cluster],
+                rules[cluster],
+                evidence[cluster].sessions,
+                asked.get(cluster, ()),
+            )
+            for cluster in rules
+            if cluster in inputs.current
+        }
         lost = _any_topic_lost(inputs, rules)
-        return Recommendation(drafts, evidence, forbidden, rules, proof, lost)
+        return Recommendation(drafts, evidence, forbidden, rules, proof, changed, lost)
     finally:
         questions.close()
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
@@ -16,12 +14,17 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.pipeline.analysis.prefixes import Candidate
-from aclbroker.pipeline.analysis.recommendation import why_not
-from aclbroker.pipeline.analysis.reduction import Reduction, reduction
+from aclbroker.pipeline.analysis.opened import OPENS_NOTHING
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame, rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
+from aclbroker.pipeline.jobs.recommend.prefix_rows import (
+    considered_prefixes,
+    prefix_frame,
+    prefix_table,
+)
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 
 if TYPE_CHECKING:
@@ -29,61 +32,31 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 5
 
-_PREFIX_TABLE: Final = pa.schema(
-    [
-        *(
-            pa.field(name, pa.string())
-            for name in ("cluster", "principal", "host", "resource_type", "operation", "prefix")
-        ),
-        pa.field("names", pa.int64()),
-        pa.field("price", pa.int64()),
-        pa.field("newly_allowed", pa.list_(pa.string())),
-        pa.field("taken", pa.bool_()),
-        pa.field("why_not", pa.string()),
-    ]
-)
 
-
-def summary(inputs: Inputs, found: Recommendation, *, maximum_price: int, top: int) -> JobResult:
+def summary(
+    inputs: Inputs, found: Recommendation, *, prefixes: PrefixOptions | None, top: int
+) -> JobResult:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
-    return _RecommendSummary(inputs, found, maximum_price, top).result()
-
-
-@dataclass(frozen=True, slots=True)
-class _Prefix:
-    cluster: str
-    candidate: Candidate
-    why_not: str | None
+    return _RecommendSummary(inputs, found, prefixes, top).result()
 
 
 @dataclass
 class _RecommendSummary:
     inputs: Inputs
     found: Recommendation
-    maximum_price: int
+    options: PrefixOptions | None
     top: int
-    reductions: dict[str, Reduction] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.prefixes = list(self._considered())
-        for cluster, rules in self.found.rules.items():
-            self.reductions[cluster] = reduction(self._now(cluster), rules.acls)
+        price = 0 if self.options is None else self.options.maximum_price
+        self.prefixes = considered_prefixes(self.found, price)
+        opened = self.found.opened.values()
+        self.rights_opened = sum(each.rights_opened for each in opened)
+        self.rights_closed = sum(each.rights_closed for each in opened)
 
     def _now(self, cluster: str) -> Sequence[AclBinding]:
         current = self.inputs.current.get(cluster)
         return () if current is None else current.acls
-
-    def _considered(self) -> Iterator[_Prefix]:
-        for cluster, draft in self.found.drafts.items():
-            taken = {
-                acl
-                for acl in self.found.rules[cluster].acls
-                if acl.pattern_type is PatternType.PREFIXED
-            }
-            forbidden = self.found.forbidden.get(cluster, ())
-            for each in draft.considered:
-                reason = why_not(each, taken, forbidden, self.maximum_price)
-                yield _Prefix(cluster, each, reason)
 
     def result(self) -> JobResult:
         rules = self.found.rules
@@ -94,8 +67,12 @@ class _RecommendSummary:
                 current={cluster: self._now(cluster) for cluster in rules},
             )
         )
-        self.inputs.output.table("recommend/prefixes", self._prefix_table())
-        outputs["recommend/prefixes"] = "the prefixes that were considered, with their price"
+        output, spark = self.inputs.output, self.inputs.spark
+        output.table("recommend/opened", rights_frame(spark, self.found.opened))
+        outputs["recommend/opened"] = RIGHTS
+        if self.options is not None:
+            output.table("recommend/prefixes", prefix_frame(spark, self.prefixes))
+            outputs["recommend/prefixes"] = "the prefixes that were considered, with their price"
         if self.found.proof.flips is not None:
             outputs["recommend/flips"] = "what would be decided otherwise than now"
         return JobResult(
@@ -107,7 +84,12 @@ class _RecommendSummary:
             charts=[self._chart()],
             warnings=list(self._warnings()),
             outputs=outputs,
+            alarms=self._alarms(),
         )
+
+    def _alarms(self) -> dict[str, int]:
+        is_known = len(self.found.opened) == len(self.found.rules)
+        return {"opened": self.rights_opened} if self.rights_opened or is_known else {}
 
     def _sentence(self) -> str:
         counts = self.found.proof.counts.values()
@@ -119,23 +101,37 @@ class _RecommendSummary:
             f"{after:,} ACLs{f' instead of {before:,}' if before else ''} allow what was used from "
             f"{self.inputs.window.first_day} to {self.inputs.window.last_day}: a replay of "
             f"{sum(each.questions for each in counts):,} questions "
-            f"({sum(each.events for each in counts):,} events) decides {outcome} as now."
+            f"({sum(each.events for each in counts):,} events) decides {outcome} as now. "
+            f"{self._opened()}"
         )
+
+    def _opened(self) -> str:
+        """Say what the recommended sets open, of those clusters where that is known."""
+        found = self.found.opened
+        if not found:
+            return "What it opens is not known, because the current ACLs are not given."
+        opening = {name: each for name, each in found.items() if each.opened}
+        if not opening:
+            known = "" if len(found) == len(self.found.rules) else f"In {', '.join(found)} it "
+            return f"{known or 'It '}{OPENS_NOTHING}."
+        cluster, first = next(iter(opening.items()))
+        if len(self.found.rules) == 1:
+            return f"It {first.sentence()}."
+        others = f"; all together {self.rights_opened:,} rights" if len(opening) > 1 else ""
+        return f"In {cluster} it {first.sentence()}{others}."
 
     def _figures(self) -> list[Figure]:
         counts = self.found.proof.counts.values()
         acls = [acl for rules in self.found.rules.values() for acl in rules.acls]
         denies = sum(acl.permission is AclPermission.DENY for acl in acls)
         prefixed = sum(acl.pattern_type is PatternType.PREFIXED for acl in acls)
-        grants = "principal, resource pattern and operation of an ALLOW"
         return [
             Figure("ACLs now", sum(len(self._now(cluster)) for cluster in self.found.rules)),
             Figure("ACLs recommended", len(acls)),
             Figure("DENY ACLs kept", denies, "they hold for something that is granted"),
             Figure("PREFIXED ACLs recommended", prefixed),
-            Figure("grants kept", self._reduced("kept"), f"{grants}; all of it stays allowed"),
-            Figure("grants narrowed", self._reduced("narrowed"), "a part stays allowed"),
-            Figure("grants gone", self._reduced("gone"), "nobody used any of it"),
+            Figure("rights opened", self.rights_opened, "of all requests, asked or not"),
+            Figure("rights closed", self.rights_closed, "of all requests, asked or not"),
             Figure("questions replayed", sum(each.questions for each in counts)),
             Figure("events replayed", sum(each.events for each in counts)),
             Figure(
@@ -152,31 +148,33 @@ class _RecommendSummary:
             ),
         ]
 
-    def _reduced(self, name: str) -> int:
-        return sum(getattr(each, name) for each in self.reductions.values())
-
     def _tables(self) -> Iterator[Table]:
         if len(self.found.rules) > 1:
             yield self._clusters()
+        yield from rights_tables(self.found.opened, self.top)
         yield self._principals()
-        yield self._prefixes()
+        yield prefix_table(self.prefixes, self.top)
         yield self._unmet()
         if self.found.proof.flips is not None:
             yield self._flips(self.found.proof.flips)
 
     def _clusters(self) -> Table:
-        columns = ("Cluster", "ACLs now", "Recommended", "Kept", "Narrowed", "Gone", "Events")
+        columns = ("Cluster", "ACLs now", "Recommended", "Opened", "Closed", "Events")
         rows = [
             (
                 cluster,
                 len(self._now(cluster)),
                 len(rules.acls),
-                *self.reductions[cluster],
+                *self._changed(cluster),
                 self.found.proof.counts[cluster].events,
             )
             for cluster, rules in self.found.rules.items()
         ]
         return Table("Clusters", columns, rows[: self.top], len(rows))
+
+    def _changed(self, cluster: str) -> tuple[Cell, Cell]:
+        found = self.found.opened.get(cluster)
+        return (None, None) if found is None else (found.rights_opened, found.rights_closed)
 
     def _principals(self) -> Table:
         before: Counter[tuple[str, str]] = Counter()
@@ -188,67 +186,6 @@ class _RecommendSummary:
         rows = [(*who, before[who], after[who]) for who in everyone[: self.top]]
         columns = ("Cluster", "Principal", "ACLs now", "Recommended")
         return Table("Principals whose ACLs change in number most", columns, rows, len(everyone))
-
-    def _prefixes(self) -> Table:
-        columns = (
-            "Cluster",
-            "Principal",
-            "Resource type",
-            "Operation",
-            "Prefix",
-            "Names",
-            "Price",
-            "Newly allowed",
-            "Why not",
-        )
-        best = sorted(
-            self.prefixes,
-            key=lambda each: (
-                each.why_not is not None,
-                each.candidate.price,
-                -each.candidate.names,
-            ),
-        )
-        rows = [
-            (
-                each.cluster,
-                each.candidate.grantee.principal,
-                each.candidate.grantee.resource_type.name,
-                each.candidate.operation.name,
-                each.candidate.prefix,
-                each.candidate.names,
-                each.candidate.price,
-                ", ".join(each.candidate.examples[:_NAMED]),
-                each.why_not or "",
-            )
-            for each in best[: self.top]
-        ]
-        note = "The price is how many existing names the principal would newly be allowed."
-        return Table("Prefixes considered", columns, rows, len(best), note)
-
-    def _prefix_table(self) -> DataFrame:
-        columns: list[list[object]] = [[] for _ in _PREFIX_TABLE]
-        for each in self.prefixes:
-            one = each.candidate
-            values = (
-                each.cluster,
-                one.grantee.principal,
-                one.grantee.host,
-                one.grantee.resource_type.name,
-                one.operation.name,
-                one.prefix,
-                one.names,
-                one.price,
-                one.examples,
-                each.why_not is None,
-                each.why_not,
-            )
-            for column, value in zip(columns, values, strict=True):
-                column.append(value)
-        arrays = [
-            pa.array(column, each.type) for column, each in zip(columns, _PREFIX_TABLE, strict=True)
-        ]
-        return self.inputs.spark.createDataFrame(pa.Table.from_arrays(arrays, schema=_PREFIX_TABLE))
 
     def _unmet(self) -> Table:
         unmet = [
@@ -305,7 +242,8 @@ class _RecommendSummary:
                 yield (
                     f"the ACLs of cluster {cluster} are not given: what the log says was allowed "
                     f"is taken for used ({counts[cluster].mixed_events:,} events are of "
-                    "questions that it answers both ways), and no DENY is kept"
+                    "questions that it answers both ways), no DENY is kept, and what the "
+                    "recommended set opens is not known"
                 )
         missing = sorted(set(known) - set(counts))
         if missing:

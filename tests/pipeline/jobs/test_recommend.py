@@ -14,6 +14,7 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.jobs import recommend
 from aclbroker.pipeline.jobs.recommend import RecommendOptions
 from tests.pipeline.analysis.test_least_privilege import acls
@@ -74,7 +75,10 @@ ROWS = [
 ]  # fmt: skip
 
 EXPECTED = [
-    "allow READ topic orders. prefixed User:alice",
+    "allow READ topic orders.old literal User:alice",
+    "allow READ topic orders.us literal User:alice",
+    "allow READ topic orders.ca literal User:alice",
+    "allow READ topic orders.eu literal User:alice",
     "allow WRITE topic orders.eu literal User:alice",
     "allow READ topic stock-0 literal User:alice",
     "allow READ topic stock-1 literal User:alice",
@@ -88,7 +92,7 @@ EXPECTED = [
     "allow READ topic vault literal User:bob 10.0.0.7",
     "allow READ group app literal User:alice",
     "allow CREATE cluster kafka-cluster literal User:alice",
-    "allow WRITE topic news literal User:dan",
+    "allow WRITE topic news literal Group:press",
 ]
 
 
@@ -147,18 +151,53 @@ def test_what_cannot_be_mended_is_listed(result):
 def test_the_current_set_is_compared(result):
     figures = figures_of(result)
     assert figures["ACLs now"] == 11
-    assert figures["ACLs recommended"] == 16
-    # vault; all others shrink, but User:gone's and the group's for dan
-    assert figures["grants kept"] == 1
-    assert figures["grants gone"] == 2
-    assert figures["grants narrowed"] == 5
+    assert figures["ACLs recommended"] == 19
+    assert figures["rights opened"] == 0
+    assert figures["rights closed"] > 0
 
 
-def test_prices_are_listed(inputs, result):
+def test_it_is_proven_to_open_nothing(inputs, result):
+    assert "In c1 it opens nothing: proven for every request, asked or not." in result.summary
+    # Of c2 it is not known.
+    assert result.alarms == {}
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/recommend/opened")
+    rows = [row.asDict() for row in table.collect()]
+    assert {(row["cluster"], row["change"], row["is_asked"]) for row in rows} == {
+        ("c1", "closed", False)
+    }
+    assert sum(row["rights"] for row in rows) == figures_of(result)["rights closed"]
+    (gone,) = (row for row in rows if "User:gone" in row["principals"] and row["name"] == "*")
+    assert gone["resource_type"] == "TOPIC"
+    assert "recommend/prefixes" not in result.outputs
+    titles = [table.title for table in result.tables]
+    assert "Closed: what is allowed now, and would not be" in titles
+    assert "Opened: what would be allowed, and is not now" not in titles
+
+
+@pytest.fixture(scope="module")
+def with_prefixes(spark, inputs, tmp_path_factory):
+    place = tmp_path_factory.mktemp("prefixes")
+    other = replace(inputs, output=Output(spark, str(place)))
+    return other, recommend.run(other, RecommendOptions(prefixes=True))
+
+
+def test_prefixes_are_made_where_they_are_asked_for(with_prefixes):
+    """alice may read all topics now, so that the prefix opens none."""
+    inputs, result = with_prefixes
+    kept = [text for text in EXPECTED if "READ topic orders." not in text]
+    assert policy_of(inputs, "recommend/acls-c1.yaml") == acls(
+        *kept, "allow READ topic orders. prefixed User:alice"
+    )
+    assert figures_of(result)["rights opened"] == 0
+
+
+def test_prices_are_listed(with_prefixes):
+    inputs, result = with_prefixes
     table = inputs.spark.read.parquet(f"{inputs.output.place}/recommend/prefixes")
     rows = {row["prefix"]: row.asDict() for row in table.collect()}
     assert rows["orders."]["taken"]
     assert rows["orders."]["price"] == 0
+    assert rows["orders."]["opens"] == []
     assert (rows["stock-"]["price"], rows["stock-"]["newly_allowed"]) == (2, ["stock-8", "stock-9"])
     assert rows["stock-"]["why_not"] == "its price is above 0"
     assert rows["pay."]["price"] > 0
@@ -198,6 +237,9 @@ def test_hosts_open_resources_and_dear_prefixes(spark, tmp_path):
     inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
     options = RecommendOptions(hosts=True, most_hosts=1, maximum_price=5, minimum_length=2)
     result = recommend.run(inputs, options)
+    # long.0 to long.2 are open to everyone now, and so are others that begin so.
+    assert result.alarms == {"opened": 0}
+    assert "It opens nothing: proven for every request" in result.summary
     assert figures_of(result)["allowed events that would be denied"] == 0
     assert figures_of(result)["denied events that would be allowed"] == 0
     assert "recommend/flips" not in result.outputs
@@ -226,3 +268,36 @@ def test_options_are_checked():
         RecommendOptions(most_hosts=0)
     with pytest.raises(ValueError, match="minimum_names must be at least 2, not 1"):
         RecommendOptions(minimum_names=1)
+
+
+def test_what_a_prefix_opens_is_told(spark, tmp_path):
+    """Four topics of its own become a prefix, and a secret one with them."""
+    names = [f"app.{name}" for name in "abcd"]
+    rules = Ruleset(
+        ordered(acls(*(f"allow READ topic {name} literal User:alice" for name in names)))
+    )
+    rows = [used(resource_name=name) for name in names]
+    inputs = inputs_of(
+        spark,
+        tmp_path,
+        rows,
+        days=1,
+        current={"c1": rules},
+        names={"c1": {ResourceType.TOPIC: frozenset(["app.secret"])}},
+    )
+    assert recommend.run(inputs).alarms == {"opened": 0}
+    assert policy_of(inputs, "recommend/acls.yaml") == list(rules.acls)
+    result = recommend.run(inputs, RecommendOptions(maximum_price=1))
+    assert policy_of(inputs, "recommend/acls.yaml") == acls(
+        "allow READ topic app. prefixed User:alice"
+    )
+    assert result.alarms == {"opened": 2}
+    assert "It opens 2 rights that nobody asked for, such as User:alice from" in result.summary
+    (shown,) = table_of(result, "Opened: what would be allowed, and is not now")
+    assert shown["Resources"] == "TOPIC app.* but app.a, app.b, app.c and 1 more"
+    assert (shown["Operations"], shown["Hosts"]) == ("READ, DESCRIBE", "any host")
+    (prefix,) = table_of(result, "Prefixes considered")
+    assert (prefix["Newly allowed"], prefix["Opens"]) == (
+        "app.secret",
+        "TOPIC app.* but app.a, app.b, app.c, app.d",
+    )

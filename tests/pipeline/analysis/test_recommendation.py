@@ -1,0 +1,314 @@
+"""What is recommended opens nothing, loses nothing that was used, and is the smallest such set."""
+
+from collections.abc import Collection
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.broker.reasoning.lint.removal import Removal
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.opened import opened, rules_of
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.analysis.safeguards import without_idle
+from tests.pipeline.analysis.recommended_universe import (
+    Asked,
+    allowed,
+    asked,
+    changes_of,
+    draft,
+    proposal,
+    universe,
+    without_one,
+)
+from tests.pipeline.analysis.test_least_privilege import acls, rulesets
+
+ALLOW_ALL = "allow ALL topic * literal User:*"
+
+
+def ruleset(*texts: str, **settings) -> Ruleset:
+    return Ruleset(ordered(acls(*texts)), **settings)
+
+
+def near(rules: Ruleset, log: Collection[Asked], *others: Ruleset) -> list[Asked]:
+    """Every request near a case."""
+    sessions, hosts = {each.principals for each in log}, {each.host for each in log}
+    return [*log, *universe(rules, *others, sessions=sessions, hosts=hosts)]
+
+
+def is_the_least(rules: Ruleset, log: Collection[Asked], proposed: Ruleset) -> bool:
+    """Hold a proposal to every request near it."""
+    requests = near(rules, log, proposed)
+    now, then = allowed(rules, requests), allowed(proposed, requests)
+    assert then - now == set()
+    assert set(log) - then == set()
+    for fewer in without_one(proposed):
+        # Where what has no ACL is open to everyone, one also closes it to all others.
+        assert set(log) - allowed(fewer, log) or allowed(fewer, requests) - then
+    assert [each for each in Removal(rules_of(proposed)).findings if each.fix is not None] == []
+    assert opened(rules, proposed, {each.principals for each in log}).opened == ()
+    return True
+
+
+CASES = {
+    "names with a common beginning stay what they are": (
+        ruleset(*(f"allow READ topic app.{name} literal User:a" for name in "abcd")),
+        [asked("User:a", "READ", f"topic app.{name}") for name in "abcd"],
+        [f"allow READ topic app.{name} literal User:a" for name in "abcd"],
+    ),
+    "of a prefix only the names that were used stay": (
+        ruleset("allow READ topic app. prefixed User:a"),
+        [asked("User:a", "READ", f"topic app.{name}") for name in "abcd"],
+        [f"allow READ topic app.{name} literal User:a" for name in "abcd"],
+    ),
+    "an operation that another one implies from the same host needs no ACL": (
+        ruleset(
+            "allow WRITE topic t literal User:a 10.0.0.1", "allow DESCRIBE topic t literal User:a"
+        ),
+        [
+            asked("User:a", "WRITE", "topic t", "10.0.0.1"),
+            asked("User:a", "DESCRIBE", "topic t", "10.0.0.1"),
+        ],
+        ["allow WRITE topic t literal User:a 10.0.0.1"],
+    ),
+    "an operation that another one implies elsewhere needs its ACL": (
+        ruleset(
+            "allow WRITE topic t literal User:a 10.0.0.1", "allow DESCRIBE topic t literal User:a"
+        ),
+        [
+            asked("User:a", "WRITE", "topic t", "10.0.0.1"),
+            asked("User:a", "DESCRIBE", "topic t", "10.0.0.2"),
+        ],
+        [
+            "allow WRITE topic t literal User:a 10.0.0.1",
+            "allow DESCRIBE topic t literal User:a",
+        ],
+    ),
+    "what is allowed from one host is not granted from all": (
+        ruleset(
+            "allow READ topic t literal User:a 10.0.0.1",
+            "allow READ topic t literal User:a 10.0.0.2",
+            "allow READ topic u literal User:* 10.0.0.1",
+        ),
+        [
+            asked("User:a", "READ", "topic t", "10.0.0.1"),
+            asked("User:a", "READ", "topic u", "10.0.0.1"),
+        ],
+        [
+            "allow READ topic t literal User:a 10.0.0.1",
+            "allow READ topic u literal User:a 10.0.0.1",
+        ],
+    ),
+    "what is allowed from a subnet but for a host stays so": (
+        ruleset(
+            "allow ALL topic t literal User:a 10.0.0.0/24",
+            "allow READ topic t literal User:a 10.0.0.7",
+            "deny DESCRIBE topic t literal User:* 10.0.0.9",
+            cidr=True,
+        ),
+        [asked("User:a", "READ", "topic t", "10.0.0.7")],
+        [
+            "allow READ topic t literal User:a 10.0.0.0/24",
+            "deny DESCRIBE topic t literal User:* 10.0.0.9",
+        ],
+    ),
+    "a group's right is not granted to its member, who may leave it": (
+        ruleset("allow ALL topic t literal Group:g"),
+        [asked("User:a Group:g", "READ", "topic t")],
+        ["allow READ topic t literal Group:g"],
+    ),
+    "a member's own right is not granted to the group": (
+        ruleset("allow READ topic t literal User:a", "allow READ topic t literal Group:g"),
+        [asked("User:a Group:g", "READ", "topic t")],
+        ["allow READ topic t literal User:a"],
+    ),
+    "of a member's right and the group's one suffices": (
+        ruleset("allow READ topic t literal User:a", "allow READ topic t literal Group:g"),
+        [
+            asked("User:a Group:g", "READ", "topic t"),
+            asked("User:b Group:g", "READ", "topic t"),
+        ],
+        ["allow READ topic t literal Group:g"],
+    ),
+    "a group's denial stays, whoever is in it": (
+        ruleset(
+            ALLOW_ALL, "deny READ topic t literal Group:g", "deny WRITE topic t literal User:a"
+        ),
+        [asked("User:a", "READ", "topic t")],
+        ["allow READ topic t literal User:a", "deny READ topic t literal Group:g"],
+    ),
+    "a denial of what a grant implies stays": (
+        ruleset(
+            ALLOW_ALL, "deny DESCRIBE topic a prefixed User:*", "deny WRITE topic * literal User:b"
+        ),
+        [asked("User:a", "READ", "topic ax")],
+        ["allow READ topic ax literal User:a", "deny DESCRIBE topic a prefixed User:*"],
+    ),
+    "a group called * gets no ACL of every group": (
+        ruleset("allow READ group * literal User:a"),
+        [asked("User:a", "READ", "group *"), asked("User:a", "READ", "group *s")],
+        ["allow READ group * prefixed User:a"],
+    ),
+    "what is open to everyone is closed for all but those who used it": (
+        ruleset("allow READ topic t literal User:a", allow_everyone_if_no_acl_found=True),
+        [asked("User:a", "READ", "topic t"), asked("User:b", "READ", "topic u")],
+        ["allow READ topic t literal User:a", "allow READ topic u literal User:b"],
+    ),
+    "what is closed stays closed where others are open": (
+        ruleset(
+            "allow READ topic t literal User:a",
+            "deny READ topic v prefixed User:b",
+            allow_everyone_if_no_acl_found=True,
+            super_users=frozenset({"User:root"}),
+        ),
+        [asked("User:b", "READ", "topic u")],
+        [
+            "allow READ topic u literal User:b",
+            "allow DESCRIBE topic t literal User:root",
+            "deny READ topic v prefixed User:b",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_of_planted_cases(name):
+    rules, log, expected = CASES[name]
+    proposed = proposal(rules, log)
+    assert list(proposed.acls) == acls(*expected)
+    assert is_the_least(rules, log, proposed)
+
+
+def test_a_group_called_star_gets_none_where_it_would_open_others():
+    """Of ``*`` alone no ACL can be made, and ``*s`` is not open as ``*`` is."""
+    rules = ruleset("allow READ group *s literal User:b", allow_everyone_if_no_acl_found=True)
+    log = [asked("User:a", "READ", "group *")]
+    found = draft(rules, log)
+    assert [each.name for each in found.grants.unmet] == ["*"]
+    assert "other names that begin so" in found.grants.unmet[0].reason
+    assert found.rules(()).acls == rules.acls
+
+
+def test_who_is_everyone_gets_what_the_own_group_has():
+    """A principal of that name is no principal to grant anything."""
+    log = [asked("User:* Group:g", "READ", "topic t"), asked("User:*", "READ", "topic u")]
+    found = draft(
+        ruleset("allow READ topic t literal Group:g", "allow READ topic u literal User:*"), log
+    )
+    assert list(found.rules(()).acls) == acls("allow READ topic t literal Group:g")
+    assert [(each.name, each.reason) for each in found.grants.unmet] == [
+        ("u", "an ACL of User:* would hold for everyone")
+    ]
+
+
+def test_prefixes_that_are_asked_for_open_what_is_told():
+    rules = ruleset(*(f"allow READ topic app.{name} literal User:a" for name in "abcd"))
+    log = [asked("User:a", "READ", f"topic app.{name}") for name in "abcd"]
+    proposed = proposal(rules, log, PrefixOptions())
+    assert list(proposed.acls) == acls("allow READ topic app. prefixed User:a")
+    (told,) = opened(rules, proposed).opened
+    assert told.texts()[1:9] == (
+        ("User:a",),
+        False,
+        ("any host",),
+        ("READ", "DESCRIBE"),
+        "TOPIC",
+        "PREFIXED",
+        "app.",
+        ("app.a", "app.b", "app.c", "app.d"),
+    )
+    requests = near(rules, log, proposed)
+    gained = allowed(proposed, requests) - allowed(rules, requests)
+    near_names = {"app.", "app.x", *(f"app.{name}x" for name in "abcd")}
+    assert {each.name for each in gained} == near_names
+
+
+def test_prefixes_within_what_is_allowed_open_nothing():
+    rules = ruleset(
+        "allow READ topic app. prefixed User:a", "deny READ topic app.x literal Group:g"
+    )
+    log = [asked("User:a", "READ", f"topic app.{name}") for name in "abc"]
+    proposed = proposal(rules, log, PrefixOptions())
+    assert proposed == rules
+    assert opened(rules, proposed).changes == ()
+
+
+def test_a_groups_prefix_takes_the_place_of_what_it_implies_for_a_member():
+    rules = ruleset(
+        "allow READ topic app. prefixed Group:g", "allow DESCRIBE topic app.a literal User:a"
+    )
+    log = [
+        *(asked("User:b Group:g", "READ", f"topic app.{name}") for name in "abc"),
+        asked("User:a Group:g", "DESCRIBE", "topic app.a"),
+    ]
+    assert list(proposal(rules, log, PrefixOptions()).acls) == acls(
+        "allow READ topic app. prefixed Group:g"
+    )
+
+
+def test_an_operation_that_the_type_does_not_have_keeps_its_acl():
+    """No broker asks for it, but a log may say so, and the ACLs that are in force allow it."""
+    rules = ruleset("allow ALL group g literal User:a")
+    log = [asked("User:a", "WRITE", "group g"), asked("User:a", "READ", "group g")]
+    assert list(proposal(rules, log).acls) == acls(
+        "allow READ group g literal User:a", "allow WRITE group g literal User:a"
+    )
+
+
+def test_a_users_denial_stays_where_another_had_that_user_in_a_session():
+    rules = ruleset("allow READ topic t literal User:a", "deny READ topic t literal User:b")
+    log = [asked("User:a", "READ", "topic t")]
+    assert list(proposal(rules, log).acls) == acls("allow READ topic t literal User:a")
+    log.append(asked("User:a User:b", "DESCRIBE", "topic t"))
+    assert proposal(rules, log) == rules
+
+
+def test_what_never_decides_goes_without_a_change():
+    rules = ruleset(
+        "allow READ topic t literal User:a",
+        "allow DESCRIBE topic t literal User:a",
+        "deny WRITE topic t literal User:b",
+        "allow READ topic t literal User:a not-an-address",
+    )
+    assert list(without_idle(rules, ()).acls) == acls("allow READ topic t literal User:a")
+
+
+@st.composite
+def cases(draw):
+    """Rules, and what was used of what they allow."""
+    rules = draw(rulesets)
+    sessions = [("User:alice",), ("User:bob",), ("User:carol", "Group:staff")]
+    requests = [
+        each
+        for each in universe(rules, sessions=sessions)
+        if each.principals in sessions and each.operation <= AclOperation.DESCRIBE
+    ]
+    used = sorted(allowed(rules, requests))
+    return rules, draw(st.lists(st.sampled_from(used), max_size=8)) if used else []
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_of_any_case(case):
+    rules, log = case
+    found = draft(rules, log)
+    # A resource called * may get no ACL of its own, where that would open others.
+    names = {each.name for each in found.grants.unmet}
+    assert names <= {"*"}
+    assert is_the_least(rules, [each for each in log if each.name not in names], found.rules(()))
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_the_rights_that_prefixes_open_are_all_told(case):
+    rules, log = case
+    proposed = proposal(rules, log, PrefixOptions(2, 1, 5, any_prefix=True))
+    requests = near(rules, log, proposed)
+    now, then = allowed(rules, requests), allowed(proposed, requests)
+    assert {each for each in log if each.name != "*"} <= then
+    sessions = {each.principals for each in log}
+    told = opened(rules, proposed, sessions)
+    for each in requests:
+        if len(each.principals) == 1 or each.principals in sessions:
+            assert changes_of(told, each) == [each in then] * ((each in now) != (each in then))
