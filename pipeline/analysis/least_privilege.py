@@ -276,56 +276,12 @@ def _as_java(host: str) -> str:
 
 
 def minimized(grants: NeededGrants) -> NeededGrants:
-    """Return the grants without the operations that others imply, or wider ACLs allow."""
-    prefixed: dict[Grantee, PrefixBits] = {}
-    # The shortest prefixes first, and `*` before other hosts: they make later ones needless.
-    for grantee in sorted(grants.prefixed, key=lambda each: each.host != WILDCARD):
-        for prefix, bits in sorted(grants.prefixed[grantee].items(), key=lambda item: len(item[0])):
-            left = fewest(bits) & ~_by_prefixes(prefixed, grantee, prefix)
-            if left:
-                prefixed.setdefault(grantee, PrefixBits()).add(prefix, left)
-    literal: dict[Grantee, dict[str, int]] = {}
-    for grantee, names in grants.literal.items():
-        is_bound = grantee.host != WILDCARD
-        anywhere = grants.literal.get(grantee._replace(host=WILDCARD), {}) if is_bound else {}
-        kept = {}
-        for name, bits in names.items():
-            left = fewest(bits) & ~effective(anywhere.get(name, 0))
-            if prefixed:
-                left &= ~_by_prefixes(prefixed, grantee, name)
-            if left:
-                kept[name] = left
-        if kept:
-            literal[grantee] = kept
-    return NeededGrants(literal, {who: found.bits for who, found in prefixed.items()}, grants.unmet)
+    """Return the grants without the operations of a name that others of the same name imply."""
 
+    def least(granted: dict[Grantee, dict[str, int]]) -> dict[Grantee, dict[str, int]]:
+        return {
+            grantee: {name: fewest(bits) for name, bits in names.items()}
+            for grantee, names in granted.items()
+        }
 
-class PrefixBits:
-    """The operations of prefixes, as bits, found for a name at the cost of a few lookups."""
-
-    def __init__(self, bits: Mapping[str, int] | None = None) -> None:
-        self.bits: dict[str, int] = {}
-        self._lengths: set[int] = set()
-        for prefix, each in (bits or {}).items():
-            self.add(prefix, each)
-
-    def add(self, prefix: str, bits: int) -> None:
-        """Add operations to those of a prefix."""
-        self.bits[prefix] = self.bits.get(prefix, 0) | bits
-        self._lengths.add(len(prefix))
-
-    def allowed(self, name: str) -> int:
-        """Return what is allowed on a name, or on all names that begin with it."""
-        found = 0
-        for length in self._lengths:
-            if length <= len(name):
-                found |= self.bits.get(name[:length], 0)
-        return effective(found)
-
-
-def _by_prefixes(prefixed: Mapping[Grantee, PrefixBits], grantee: Grantee, name: str) -> int:
-    found = 0
-    for each in {grantee, grantee._replace(host=WILDCARD)}:
-        if each in prefixed:
-            found |= prefixed[each].allowed(name)
-    return found
+    return NeededGrants(least(grants.literal), least(grants.prefixed), grants.unmet)

@@ -157,5 +157,9 @@ def _fewest(asked: Collection[_Alternatives]) -> dict[tuple[Grantee, PatternType
 
 
 def _needless_first(acl: AclBinding) -> tuple[Any, ...]:
-    """Return a key that sorts first what should go rather than another grant of the same use."""
-    return acl.operation not in _IMPLIED, acl.host != WILDCARD, acl
+    """Return a key that sorts first what should go rather than another grant of the same use.
+
+    A prefix stays: it was chosen to stand for the others.
+    """
+    is_prefix = acl.pattern_type is PatternType.PREFIXED
+    return is_prefix, acl.operation not in _IMPLIED, acl.host != WILDCARD, acl

@@ -162,7 +162,7 @@ def _delimited(name: str) -> Iterator[str]:
 
 
 def consolidated(grants: NeededGrants, acceptable: Iterable[Candidate]) -> NeededGrants:
-    """Return the grants with as few ACLs as prefixes can make of them.
+    """Return the grants with those of the prefixes, beside which others are needless.
 
     Of nested prefixes the shortest is taken: it stands for all the names of the others.
     """

@@ -14,13 +14,16 @@ from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
-    PatternType,
-    ResourceType,
 )
 from aclbroker.broker.acl.operations import supported_operations
 from aclbroker.broker.reasoning.lint.findings import Finding
 from aclbroker.broker.reasoning.lint.removal import Removal
-from aclbroker.broker.reasoning.lint.scopes import is_named_user
+from aclbroker.broker.reasoning.lint.scopes import (
+    Pattern,
+    PatternsAround,
+    is_named_user,
+    pattern_of_acl,
+)
 from aclbroker.broker.reasoning.rules import operations_of
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.opened import SessionPrincipals, rules_of
@@ -75,24 +78,27 @@ def closings(acls: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:
     """
     if not rules.allow_everyone_if_no_acl_found:
         return []
-    closed = _Patterns()
-    for acl in acls:
-        closed.add(acl)
-    found = []
+    taken = set(_by_pattern(acls))
+    closing = _by_pattern(sorted(rules.acls, key=_openness, reverse=True))
+    around = PatternsAround({*taken, *closing})
     super_user = min(rules.super_users - {WILDCARD_PRINCIPAL}, default=None)
-    for acl in sorted(rules.acls, key=_openness):
-        if not closed.covers(acl):
-            closed.add(acl)
-            found.append(acl if super_user is None else _closing(acl, super_user))
-    return found
+    return [
+        acl if super_user is None else _closing(acl, super_user)
+        for pattern, acl in closing.items()
+        # The widest around it closes it, whether that is taken or is itself of what is kept.
+        if pattern not in taken and around(pattern)[0] == pattern
+    ]
+
+
+def _by_pattern(acls: Iterable[AclBinding]) -> dict[Pattern, AclBinding]:
+    """Return the last ACL of each pattern."""
+    found = ((pattern_of_acl(acl), acl) for acl in acls)
+    return {pattern: acl for pattern, acl in found if pattern is not None}
 
 
 def _openness(acl: AclBinding) -> tuple[object, ...]:
-    """A key that sorts wide patterns first, and of one pattern's ACLs those that grant little."""
+    """A key that sorts those of one pattern's ACLs first that grant little."""
     return (
-        not (acl.pattern_type is PatternType.LITERAL and acl.resource_name == WILDCARD),
-        acl.pattern_type is not PatternType.PREFIXED,
-        len(acl.resource_name),
         acl.permission is not AclPermission.DENY,
         acl.principal == WILDCARD_PRINCIPAL,
         acl.operation is AclOperation.ALL,
@@ -107,31 +113,3 @@ def _closing(acl: AclBinding, super_user: str) -> AclBinding:
     return acl._replace(
         principal=super_user, host=WILDCARD, operation=operation, permission=AclPermission.ALLOW
     )
-
-
-class _Patterns:
-    """Resource patterns, to find whether they cover another one."""
-
-    def __init__(self) -> None:
-        self._known: set[tuple[ResourceType, PatternType, str]] = set()
-        self._lengths: set[int] = set()
-
-    def add(self, acl: AclBinding) -> None:
-        """Take an ACL's pattern."""
-        self._known.add((acl.resource_type, acl.pattern_type, acl.resource_name))
-        if acl.pattern_type is PatternType.PREFIXED:
-            self._lengths.add(len(acl.resource_name))
-
-    def covers(self, acl: AclBinding) -> bool:
-        """Tell whether one pattern covers that of an ACL."""
-        resource_type, name = acl.resource_type, acl.resource_name
-        everything = (resource_type, PatternType.LITERAL, WILDCARD)
-        if everything in self._known or (resource_type, acl.pattern_type, name) in self._known:
-            return True
-        if acl.pattern_type is PatternType.LITERAL and name == WILDCARD:
-            return False
-        return any(
-            (resource_type, PatternType.PREFIXED, name[:length]) in self._known
-            for length in self._lengths
-            if length <= len(name)
-        )

@@ -11,6 +11,7 @@ from aclbroker.broker.reasoning.lint.removal import Removal
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.opened import opened, rules_of
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.analysis.safeguards import without_idle
 from tests.pipeline.analysis.recommended_universe import (
     Asked,
@@ -155,6 +156,15 @@ CASES = {
         [asked("User:a", "READ", "topic t"), asked("User:b", "READ", "topic u")],
         ["allow READ topic t literal User:a", "allow READ topic u literal User:b"],
     ),
+    "what keeps names closed may allow what was used, too": (
+        ruleset(
+            "allow READ topic * literal Group:g",
+            "allow READ topic t literal User:b 10.0.0.1",
+            allow_everyone_if_no_acl_found=True,
+        ),
+        [asked("User:b Group:g", "READ", "topic t", "10.0.0.1")],
+        ["allow READ topic * literal Group:g"],
+    ),
     "what is closed stays closed where others are open": (
         ruleset(
             "allow READ topic t literal User:a",
@@ -222,6 +232,26 @@ def test_prefixes_that_are_asked_for_open_what_is_told():
     gained = allowed(proposed, requests) - allowed(rules, requests)
     near_names = {"app.", "app.x", *(f"app.{name}x" for name in "abcd")}
     assert {each.name for each in gained} == near_names
+
+
+def test_a_prefix_that_would_allow_what_was_denied_is_not_made():
+    rules = ruleset(*(f"allow READ topic app.{name} literal User:a" for name in "abcd"))
+    log = [asked("User:a", "READ", f"topic app.{name}") for name in "abcd"]
+    found = draft(rules, log, PrefixOptions())
+    denied = asked("User:a", "READ", "topic app.secret")
+    assert allowed(found.widest(), [denied]) == {denied}
+    (prefix,) = found.considered
+    assert found.rules({prefix.acl}) == rules
+    taken = found.rules(()).acls
+    assert why_not(prefix, taken, (), 0) is None
+    assert why_not(prefix, rules.acls, {prefix.acl}, 0) == "something denied would become allowed"
+    assert why_not(prefix, rules.acls, (), 0) == "another prefix allows the same"
+    assert why_not(prefix._replace(price=3), rules.acls, (), 2) == "its price is above 2"
+
+
+def test_without_prefixes_none_is_affordable():
+    log = [asked("User:a", "READ", "topic t")]
+    assert draft(None, log).affordable == []
 
 
 def test_prefixes_within_what_is_allowed_open_nothing():
