@@ -124,12 +124,15 @@ class _RecommendSummary:
         counts = self.found.proof.counts.values()
         acls = [acl for rules in self.found.rules.values() for acl in rules.acls]
         denies = sum(acl.permission is AclPermission.DENY for acl in acls)
-        prefixed = sum(acl.pattern_type is PatternType.PREFIXED for acl in acls)
+        prefixed = sum(
+            acl.pattern_type is PatternType.PREFIXED and acl.permission is AclPermission.ALLOW
+            for acl in acls
+        )
         return [
             Figure("ACLs now", sum(len(self._now(cluster)) for cluster in self.found.rules)),
             Figure("ACLs recommended", len(acls)),
             Figure("DENY ACLs kept", denies, "they hold for something that is granted"),
-            Figure("PREFIXED ACLs recommended", prefixed),
+            Figure("PREFIXED ALLOWs recommended", prefixed),
             Figure("rights opened", self.rights_opened, "of all requests, asked or not"),
             Figure("rights closed", self.rights_closed, "of all requests, asked or not"),
             Figure("questions replayed", sum(each.questions for each in counts)),

@@ -271,12 +271,19 @@ def test_options_are_checked():
 
 
 def test_what_a_prefix_opens_is_told(spark, tmp_path):
-    """Four topics of its own become a prefix, and a secret one with them."""
+    """Four topics of its own become a prefix, and a secret one with them.
+
+    Of a principal that is called as everyone is in ACLs, what was used cannot be granted.
+    """
     names = [f"app.{name}" for name in "abcd"]
     rules = Ruleset(
         ordered(acls(*(f"allow READ topic {name} literal User:alice" for name in names)))
     )
-    rows = [used(resource_name=name) for name in names]
+    rules = rules.with_acls([*rules.acls, *acls("allow READ topic t literal User:*")])
+    rows = [
+        *(used(resource_name=name) for name in names),
+        used(resource_name="t", principal="User:*"),
+    ]
     inputs = inputs_of(
         spark,
         tmp_path,
@@ -286,8 +293,13 @@ def test_what_a_prefix_opens_is_told(spark, tmp_path):
         names={"c1": {ResourceType.TOPIC: frozenset(["app.secret"])}},
     )
     assert recommend.run(inputs).alarms == {"opened": 0}
-    assert policy_of(inputs, "recommend/acls.yaml") == list(rules.acls)
+    assert policy_of(inputs, "recommend/acls.yaml") == acls(
+        *(f"allow READ topic {name} literal User:alice" for name in names)
+    )
     result = recommend.run(inputs, RecommendOptions(maximum_price=1))
+    (closed,) = table_of(result, "Closed: what is allowed now, and would not be")
+    assert (closed["Principals"], closed["Resources"]) == ("everyone", "TOPIC t")
+    assert closed["Asked for"] == "yes"
     assert policy_of(inputs, "recommend/acls.yaml") == acls(
         "allow READ topic app. prefixed User:alice"
     )
