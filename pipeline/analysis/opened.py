@@ -18,6 +18,7 @@ from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, Key
 from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.broker.reasoning.rules import Rules
+from aclbroker.pipeline.acls.acl_text import word
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
 SessionPrincipals = tuple[str, ...]
@@ -43,9 +44,14 @@ def rules_of(ruleset: Ruleset, sessions: Iterable[SessionPrincipals] = ()) -> Ru
 
 
 def name_of_session(principals: SessionPrincipals) -> str:
-    """Return what a session is called in regions: its principal, or ``User:a with Group:b``."""
+    """Return what a session is called in regions: its only principal, or one that nobody has.
+
+    That is ``session of User:a with Group:b``. Other principals give another text.
+    """
     first, *others = principals
-    return f"{first} with {', '.join(others)}" if others else first
+    if not others:
+        return first
+    return f"session of {word(first)} with {', '.join(map(word, others))}"
 
 
 @dataclass(frozen=True)

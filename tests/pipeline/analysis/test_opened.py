@@ -8,6 +8,7 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.opened import (
     AskedQuestion,
+    name_of_session,
     opened,
     rules_of,
 )
@@ -115,10 +116,28 @@ def test_a_session_of_several_principals_is_one_of_its_own():
     after = ruleset("allow READ topic t literal User:a")
     assert opened(before, after).changes == ()
     (told,) = opened(before, after, [("User:a", "Group:g"), ("User:a",)]).opened
-    assert told.texts().principals == ("User:a with Group:g",)
+    assert told.texts().principals == ("session of User:a with Group:g",)
     assert told.example is not None
     assert not told.example.is_allowed(rules_of(before, [("User:a", "Group:g")]))
     assert told.example.is_allowed(rules_of(after, [("User:a", "Group:g")]))
+
+
+def test_sessions_of_others_are_told_apart_whatever_their_names():
+    names = [
+        name_of_session(each)
+        for each in (
+            ("User:a",),
+            ("User:a", "Group:b", "Group:c"),
+            ("User:a", "Group:b, Group:c"),
+            ("User:a with Group:b", "Group:c"),
+        )
+    ]
+    assert names == [
+        "User:a",
+        "session of User:a with Group:b, Group:c",
+        'session of User:a with "Group:b, Group:c"',
+        'session of "User:a with Group:b" with Group:c',
+    ]
 
 
 def test_settings_count():
