@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import Window
@@ -208,12 +208,15 @@ class AskedQuestions:
         return RecommendationProof(counts, self._inputs.output.table(_FLIPS, flips))
 
 
-def decided_otherwise(proof: RecommendationProof) -> dict[str, list[AskedQuestion]]:
-    """Return by cluster the questions that are decided otherwise, mostly none."""
+def decided_otherwise(
+    proof: RecommendationProof, clusters: Collection[str]
+) -> dict[str, list[AskedQuestion]]:
+    """Return the questions of some clusters that are decided otherwise, mostly none."""
     found: dict[str, list[AskedQuestion]] = {}
     if proof.flips is None:
         return found
-    for row in proof.flips.where("resource_name is not null").toArrow().to_pylist():
+    of_clusters = proof.flips.where(F.col("cluster").isin(list(clusters)))
+    for row in of_clusters.where("resource_name is not null").toArrow().to_pylist():
         question = AskedQuestion(
             session_of(row),
             row["example_host"],

@@ -71,7 +71,7 @@ def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None)
             cluster: draft.rules(forbidden.get(cluster, ())) for cluster, draft in drafts.items()
         }
         proof = questions.proof(rules)
-        asked = decided_otherwise(proof)
+        asked = decided_otherwise(proof, list(inputs.current))
         changed = {
             cluster: opened(
                 inputs.current[cluster],

@@ -56,10 +56,14 @@ def considered_prefixes(found: Recommendation, maximum_price: int) -> list[Consi
         acls = found.rules[cluster].acls
         taken = {acl for acl in acls if acl.pattern_type is PatternType.PREFIXED}
         forbidden = found.forbidden.get(cluster, ())
-        opened = found.opened[cluster].opened if cluster in found.opened else ()
+        opened: dict[str, list[ChangedRights]] = {}
+        for changed in found.opened[cluster].opened if cluster in found.opened else ():
+            for principal in changed.region.principals.names:
+                opened.setdefault(principal, []).append(changed)
         for each in draft.considered:
             reason = why_not(each, taken, forbidden, maximum_price)
-            opens = () if reason else tuple(_opened_by(each, opened))
+            near = () if reason else opened.get(each.grantee.principal, ())
+            opens = tuple(_opened_by(each, near))
             rows.append(ConsideredPrefix(cluster, each, opens, reason))
     return sorted(
         rows,
@@ -68,14 +72,16 @@ def considered_prefixes(found: Recommendation, maximum_price: int) -> list[Consi
 
 
 def _opened_by(candidate: Candidate, opened: Sequence[ChangedRights]) -> list[str]:
-    """Return the names that are opened to a prefix's principal for its operation, and under it."""
-    grantee, found = candidate.grantee, []
+    """Return the names under a prefix that are opened for its operation.
+
+    ``opened`` is what is opened to its principal.
+    """
+    found = []
     for each in opened:
         names = each.region.names
         if (
-            names.resource_type is grantee.resource_type
+            names.resource_type is candidate.grantee.resource_type
             and names.key[0].startswith(candidate.prefix)
-            and grantee.principal in each.region.principals.names
             and any(GRANTED_BY[one] >> candidate.operation & 1 for one in each.region.operations)
         ):
             found.append(str(names))
