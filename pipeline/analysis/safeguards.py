@@ -74,7 +74,7 @@ def closings(acls: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:
 
     Only where ``allow_everyone_if_no_acl_found`` holds. A super user is allowed everything anyway,
     so an ACL for one closes a resource and grants nothing. Without super users an ACL that is there
-    already is kept, if possible one that denies.
+    already is kept, if possible one that denies, and none that allows everything to everyone.
     """
     if not rules.allow_everyone_if_no_acl_found:
         return []
@@ -86,8 +86,15 @@ def closings(acls: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:
         acl if super_user is None else _closing(acl, super_user)
         for pattern, acl in closing.items()
         # The widest around it closes it, whether that is taken or is itself of what is kept.
-        if pattern not in taken and around(pattern)[0] == pattern
+        if pattern not in taken
+        and around(pattern)[0] == pattern
+        and not (super_user is None and _allows_everything(acl))
     ]
+
+
+def _allows_everything(acl: AclBinding) -> bool:
+    is_for_all = acl.principal == WILDCARD_PRINCIPAL and acl.host == WILDCARD
+    return is_for_all and acl[5:] == (AclOperation.ALL, AclPermission.ALLOW)
 
 
 def _by_pattern(acls: Iterable[AclBinding]) -> dict[Pattern, AclBinding]:

@@ -165,6 +165,15 @@ CASES = {
         [asked("User:b Group:g", "READ", "topic t", "10.0.0.1")],
         ["allow READ topic * literal Group:g"],
     ),
+    "what is open to everyone by an ACL needs none where others are open": (
+        ruleset(
+            "allow ALL topic t literal User:*",
+            "allow ALL topic u literal User:* 10.0.0.1",
+            allow_everyone_if_no_acl_found=True,
+        ),
+        [],
+        ["allow ALL topic u literal User:* 10.0.0.1"],
+    ),
     "what is closed stays closed where others are open": (
         ruleset(
             "allow READ topic t literal User:a",
