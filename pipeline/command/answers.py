@@ -98,7 +98,7 @@ def _tables(
     def told(batch: BatchProgress) -> None:
         progress.note(f"batch {batch.batch}: {batch.lines:,} lines")
 
-    gather(spark, options, rules.named_cluster, told)
+    gather(spark, options, rules.named_cluster, told, progress.note)
     return of_options(gathered(spark, [options.output.rstrip("/")]), options)
 
 

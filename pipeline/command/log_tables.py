@@ -69,12 +69,16 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
 
 
 def gather(
-    spark: SparkSession, options: AuditOptions, named_cluster: str | None, told: Told
+    spark: SparkSession,
+    options: AuditOptions,
+    named_cluster: str | None,
+    told: Told,
+    noted: Callable[[str], None],
 ) -> None:
     """Bring what is new in the inputs into the tables at the output.
 
-    With the option ``follow`` of the job, go on until interrupted. Raises InputError and
-    IngestError as `load` does.
+    With the option ``follow`` of the job, go on until interrupted. ``noted`` is called with what
+    is left for the next time. Raises InputError and IngestError as `load` does.
     """
     _check_apart(options.inputs, options.output)
     how = reading(spark, options, named_cluster)
@@ -83,9 +87,9 @@ def gather(
     if options.job_options.get(options.job, {}).get("follow"):
         # A user who interrupts it wants to see what was gathered.
         with suppress(KeyboardInterrupt):
-            follow(spark, options.inputs, how, place, told=told, client=client)
+            follow(spark, options.inputs, how, place, told=told, noted=noted, client=client)
     else:
-        ingest(spark, options.inputs, how, place, told=told, client=client)
+        ingest(spark, options.inputs, how, place, told=told, noted=noted, client=client)
 
 
 def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:

@@ -22,15 +22,20 @@ from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, micr
 
 _LINE_END: Final = 1 << 31
 
-_LONGEST_RECORD: Final = 1 << 16
+LONGEST_RECORD: Final = 1 << 16
 """In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
 
 
 class Piece(NamedTuple):
-    """A part of a file, and the byte at which it starts."""
+    """A part of a file, and the byte at which it starts.
+
+    ``is_whole``: no record goes on from what is before. Without it, only the beginning of a file is
+    known for that.
+    """
 
     source_file: str
     start: int
+    is_whole: bool | None = None
 
 
 class KafkaLog:
@@ -58,7 +63,7 @@ class KafkaLog:
         if piece != self._piece:
             yield from self.finish()
             self._piece = piece
-            self._unsettled = piece.start > 0
+            self._unsettled = piece.start > 0 and not piece.is_whole
             self._broken = -1
         yield from self._settle(pa.concat_arrays([self._held, lines]), at_end=False)
 
@@ -107,7 +112,7 @@ class KafkaLog:
 
     def _between(self, marks: _Marks) -> Iterator[range]:
         """Yield the lines that may stand between the pieces of broken records, in their order."""
-        reaches = [(cut + 1, int(marks.starts[cut]) + _LONGEST_RECORD) for cut in marks.cuts]
+        reaches = [(cut + 1, int(marks.starts[cut]) + LONGEST_RECORD) for cut in marks.cuts]
         if self._broken >= 0:
             reaches.insert(0, (0, self._broken))
         if self._unsettled and marks.begin_broken:
@@ -137,6 +142,24 @@ class KafkaLog:
         return Parsed(found.records, index, timestamp, rejected)
 
 
+def end_of_records(lines: list[bytes]) -> int:
+    """Return how many of the last lines of a log can be read before more is written to it.
+
+    ``lines``: those in the last 64 KiB. A broken record is not read, nor what is behind it, until
+    its rest has come: what follows it may be forged.
+    """
+    last_rest = max((n for n, line in enumerate(lines) if _ends_broken(line)), default=-1)
+    for number in range(last_rest + 1, len(lines)):
+        if kafka_line.parse(lines[number], "") is KafkaReason.CUT_OFF:
+            return number
+    return len(lines)
+
+
+def _ends_broken(line: bytes) -> bool:
+    is_no_record = isinstance(kafka_line.parse(line, ""), KafkaReason)
+    return is_no_record and kafka_line.ends_as_record(line)
+
+
 class _Read(NamedTuple):
     """What lines say by themselves: of each its row of ``records`` and its time."""
 
@@ -162,14 +185,14 @@ class _Marks(NamedTuple):
     @property
     def begin_broken(self) -> bool:
         """Whether the lines may begin between the pieces of a record, if a piece begins here."""
-        if not self.ends or self.starts[self.ends[0]] > _LONGEST_RECORD:
+        if not self.ends or self.starts[self.ends[0]] > LONGEST_RECORD:
             return False
         return not self.cuts or self.ends[0] < self.cuts[0]
 
     @property
     def settle(self) -> bool:
         """Whether no later line can change `begin_broken`."""
-        return bool(self.ends or self.cuts) or self.size > _LONGEST_RECORD
+        return bool(self.ends or self.cuts) or self.size > LONGEST_RECORD
 
 
 def _marks(lines: pa.Array, rejected: dict[int, KafkaReason]) -> _Marks:

@@ -6,14 +6,13 @@ Text that Spark reads costs more on its way to Python than to parse it there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
-"""What a compressed file's name ends in, and what pyarrow calls that."""
+from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
 _AT_ONCE: Final = 16 << 20
 _BLOCK: Final = 1 << 20
@@ -25,34 +24,66 @@ class LineTooLongError(ValueError):
     """A line has more bytes than fit into memory."""
 
 
-def read_lines(path: str, start: int, end: int) -> Iterator[pa.Array]:
+def read_lines(
+    path: str, start: int, end: int | None, prefix: Prefix | None = None
+) -> Iterator[pa.Array]:
     r"""Yield the lines of a local file that begin at byte ``start`` or later, and before ``end``.
 
-    They are arrays of binary, without the ``\n`` behind each line. A compressed file is read as a
-    whole. Raises OSError if it cannot be read, and LineTooLongError.
+    They are arrays of binary, without the ``\n`` behind each line; the bytes are those of the text,
+    decompressed. With a ``prefix`` the file is read that begins so, also if it was renamed within
+    its directory.
+
+    Raises OSError if it cannot be read, MovedError if nothing begins so, or what was read is no
+    longer all there at the end, and LineTooLongError.
     """
     try:
-        yield from _read(path, start, end)
+        with opened(path, prefix) as text:
+            reader = _Reader(text.stream(max(start - 1, 0)), max(start - 1, 0))
+            if start:
+                # A line that holds the byte before ``start`` belongs to the piece before.
+                reader.skip_line()
+            yield from _arrays(reader, end, is_begin=start == 0)
+            if prefix is not None:
+                _still_there(text, prefix, reader, end)
+    except MovedError:
+        raise
     except (OSError, LineTooLongError) as error:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _read(path: str, start: int, end: int) -> Iterator[pa.Array]:
-    compression = next((how for end, how in COMPRESSIONS.items() if path.endswith(end)), None)
-    if compression is not None:
-        with pa.input_stream(path, compression=compression) as stream:
-            yield from _arrays(stream, None, is_begin=True)
-        return
-    with open(path, "rb", buffering=0) as file:
-        if start:
-            # A line that holds the byte before ``start`` belongs to the piece before.
-            begin = file.seek(start - 1)
-            start = file.seek(begin + len(_rest_of_line(file)))
-        yield from _arrays(file, end - start, is_begin=start == 0)
+def _still_there(text: Text, prefix: Prefix, reader: _Reader, end: int | None) -> None:
+    """Raise MovedError if a file was cut off, or written anew, while it was read."""
+    if reader.position < (end or 0) or not text.begins_with(prefix):
+        raise MovedError(f"{text.path} was cut off while it was read")
 
 
-def _arrays(file: IO[bytes], wanted: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
-    for text in _whole_lines(file, wanted):
+class _Reader:
+    """A stream of which a line can be skipped; ``position`` is the byte that comes next."""
+
+    def __init__(self, stream: Any, position: int) -> None:
+        self._stream = stream
+        self._ahead = b""
+        self.position = position
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, as many at most; none at the end."""
+        found: bytes = self._ahead[:size] or self._stream.read(size)
+        self._ahead = self._ahead[size:]
+        self.position += len(found)
+        return found
+
+    def skip_line(self) -> None:
+        """Go on behind the next line feed."""
+        while data := self.read(_BLOCK):
+            end = data.find(b"\n") + 1
+            if end:
+                self._ahead = data[end:] + self._ahead
+                self.position -= len(data) - end
+                return
+
+
+def _arrays(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
+    for text in _whole_lines(reader, end):
         # As Spark's own reader does.
         begin = len(_BYTE_ORDER_MARK) if is_begin and text.startswith(_BYTE_ORDER_MARK) else 0
         is_begin = False
@@ -60,15 +91,13 @@ def _arrays(file: IO[bytes], wanted: int | None, *, is_begin: bool) -> Iterator[
             yield _split(text[begin:])
 
 
-def _whole_lines(file: IO[bytes], wanted: int | None) -> Iterator[bytes]:
-    """Yield the next ``wanted`` bytes, or all, up to the end of the line that they end in."""
+def _whole_lines(reader: _Reader, end: int | None) -> Iterator[bytes]:
+    """Yield the bytes up to ``end``, or all, and those of the line that it lies in."""
     rest = b""
-    while wanted is None or wanted > 0:
-        data = file.read(_AT_ONCE if wanted is None else min(_AT_ONCE, wanted))
+    while end is None or reader.position < end:
+        data = reader.read(_AT_ONCE if end is None else min(_AT_ONCE, end - reader.position))
         if not data:
             break
-        if wanted is not None:
-            wanted -= len(data)
         cut = data.rfind(b"\n") + 1
         if cut:
             yield rest + data[:cut]
@@ -76,12 +105,12 @@ def _whole_lines(file: IO[bytes], wanted: int | None) -> Iterator[bytes]:
         else:
             rest = _longer(rest, data)
     if rest:
-        yield _longer(rest, _rest_of_line(file))
+        yield _longer(rest, _rest_of_line(reader))
 
 
-def _rest_of_line(file: IO[bytes]) -> bytes:
+def _rest_of_line(reader: _Reader) -> bytes:
     found = b""
-    while data := file.read(_BLOCK):
+    while data := reader.read(_BLOCK):
         end = data.find(b"\n") + 1
         found = _longer(found, data[:end] if end else data)
         if end:

@@ -15,20 +15,24 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
+from aclbroker.pipeline.ingest.growth import Read
 from aclbroker.pipeline.ingest.kafka_log import Piece
-from aclbroker.pipeline.ingest.pieces import COMPRESSIONS, read_lines
+from aclbroker.pipeline.ingest.pieces import read_lines
+from aclbroker.pipeline.ingest.texts import Prefix, is_compressed
 from aclbroker.pipeline.spark.files import as_pattern, is_local, path_of
 from aclbroker.pipeline.spark.tasks import in_tasks, task_size
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 # A path such as cluster=a/ is a place, and adds no column.
 _FILES: Final = {"recursiveFileLookup": "true"}
 # A carriage return in a name must not begin a line that looks like a record.
 _TEXT: Final = {**_FILES, "lineSep": "\n"}
-_FILE: Final = "path string, modificationTime timestamp, length long, content binary"
-_LINES: Final = "line string, source_file string, start long, path string, end long"
+_LINES: Final = (
+    "line string, source_file string, start long, path string, end long, "
+    "prefix_length long, prefix_digest string, is_whole boolean"
+)
 
 _ONLY_SPARK_READS: Final = (".deflate", ".lz4", ".snappy")
 """Ends of the names of files that only Spark decompresses."""
@@ -64,7 +68,7 @@ def _first_line(files: Sequence[_File]) -> str | None:
     for file in files:
         if file.path.endswith(_ONLY_SPARK_READS):
             return None
-        found = (line for each in read_lines(file.path, 0, file.size) for line in each)
+        found = (line for each in read_lines(file.path, 0, None) for line in each)
         for line in found:
             text: str = line.as_py().decode(errors="replace")
             if text.strip():
@@ -91,35 +95,59 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     return _of_files(spark, files, others)
 
 
+def local_files(spark: SparkSession, path: str) -> list[str] | None:
+    """Return the paths of the files that one of the ``paths`` of `lines` stands for.
+
+    None if they are not on a file system of this machine. Raises IngestError as `lines` does.
+    """
+    with _told():
+        pattern = as_pattern(spark, path)
+        if not is_local(spark, pattern):
+            return None
+        return sorted({path_of(url) for url in _text(spark, [pattern]).inputFiles()})
+
+
+def planned_lines(spark: SparkSession, reads: Sequence[Read]) -> DataFrame:
+    """Return, for `worker_lines`, where the lines are that were found to be new in local files."""
+    size = task_size(spark, [read.end - read.start for read in reads])
+    rows: list[tuple[Any, ...]] = []
+    for read in reads:
+        if read.path.endswith(_ONLY_SPARK_READS):
+            continue
+        # A compressed file would be decompressed from its beginning for each piece.
+        step = read.end - read.start if is_compressed(read.path) else size
+        for start in range(read.start, read.end, step):
+            end = min(start + step, read.end)
+            url = Path(read.path).as_uri()
+            rows.append((None, url, start, read.path, end, *read.prefix, start == read.start))
+    pieces = in_tasks(spark, rows, [row[4] - row[2] for row in rows], _LINES)
+    others = [
+        as_pattern(spark, each.path) for each in reads if each.path.endswith(_ONLY_SPARK_READS)
+    ]
+    return pieces.unionByName(_text(spark, others)) if others else pieces
+
+
 def stream(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFrame:
-    """Return files as they appear, for `lines_of_batch`. ``options``: Spark's for file streams."""
-    pattern = as_pattern(spark, path)
-    if is_local(spark, pattern):
-        reader = spark.readStream.format("binaryFile").schema(_FILE).options(**_FILES, **options)
-        # The content is not read if nobody asks for it.
-        return reader.load(pattern).select(F.col("_metadata.file_path").alias("url"))
-    return _of_text(spark.readStream.options(**_TEXT, **options).text(pattern))
+    """Return the lines of files that are not local as they appear, for `worker_lines`.
 
-
-def lines_of_batch(batch: DataFrame) -> DataFrame:
-    """Return what `lines` does of a batch of a `stream`, or of any with its columns."""
-    if "url" not in batch.columns:
-        return batch
-    return _of_files(batch.sparkSession, _files(row["url"] for row in batch.collect()), [])
+    ``options``: Spark's for file streams.
+    """
+    return _of_text(spark.readStream.options(**_TEXT, **options).text(as_pattern(spark, path)))
 
 
 def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, pa.Array]]:
     """Yield lines as arrays of binary, and which piece of which file they are of; in a worker.
 
     Those of a piece follow each other in their order. Raises OSError for a file that cannot be
-    read, and LineTooLongError.
+    read, MovedError for one that is no longer what was planned, and LineTooLongError.
     """
     for batch in batches:
         for number, path in enumerate(batch.column("path").to_pylist()):
             if path is not None:
                 row = batch.slice(number, 1).to_pylist()[0]
-                piece = Piece(row["source_file"], row["start"])
-                for lines in read_lines(path, row["start"], row["end"]):
+                piece = Piece(row["source_file"], row["start"], row["is_whole"])
+                prefix = row["prefix_digest"] and Prefix(row["prefix_length"], row["prefix_digest"])
+                for lines in read_lines(path, row["start"], row["end"], prefix):
                     yield piece, lines
         yield from _read_by_spark(batch.filter(pc.is_null(batch.column("path"))))
 
@@ -164,9 +192,17 @@ def _of_text(text: DataFrame) -> DataFrame:
         F.col("value").alias("line"),
         F.col("_metadata.file_path").alias("source_file"),
         F.col("_metadata.file_block_start").alias("start"),
-        F.lit(None).cast("string").alias("path"),
-        F.lit(None).cast("long").alias("end"),
+        *no_piece(),
     )
+
+
+def no_piece() -> list[Column]:
+    """Return the columns of `worker_lines` that say which piece of a file a worker shall read."""
+    from pyspark.sql.types import StructType
+
+    schema = StructType.fromDDL(_LINES)
+    names = [name for name in schema.fieldNames() if name not in ("line", "source_file", "start")]
+    return [F.lit(None).cast(schema[name].dataType).alias(name) for name in names]
 
 
 def _files(urls: Iterable[str]) -> list[_File]:
@@ -188,7 +224,15 @@ def _pieces(spark: SparkSession, files: Sequence[_File]) -> DataFrame:
     size = task_size(spark, [file.size for file in files])
     rows: list[tuple[Any, ...]] = []
     for file in files:
-        step = max(file.size, 1) if file.path.endswith(tuple(COMPRESSIONS)) else size
-        for start in range(0, file.size, step):
-            rows.append((None, file.url, start, file.path, min(start + step, file.size)))
-    return in_tasks(spark, rows, [row[4] - row[2] for row in rows], _LINES)
+        if is_compressed(file.path):
+            rows.append((file.size, None, file.url, 0, file.path, None, *_AS_IT_IS, True))
+            continue
+        for start in range(0, file.size, size):
+            end = min(start + size, file.size)
+            row = (None, file.url, start, file.path, end, *_AS_IT_IS, start == 0)
+            rows.append((end - start, *row))
+    return in_tasks(spark, [row[1:] for row in rows], [row[0] for row in rows], _LINES)
+
+
+_AS_IT_IS: Final = (None, None)
+"""The prefix of a file that is read whatever it holds."""

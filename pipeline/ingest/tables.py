@@ -1,8 +1,8 @@
-"""The tables that log files are gathered in: each file once, however often and wherever it stops.
+"""The tables that logs are gathered in: each line once, however often and wherever it stops.
 
-Spark's file stream keeps in a checkpoint which files belong to which batch. A batch writes
-partitions of its own, and writes them anew if it was interrupted. So what is in the tables depends
-on the files alone.
+A batch writes partitions of its own, and writes them anew if it was interrupted. A ledger knows
+which lines of local files are in the tables (`pipeline.ingest.gathering`). At URLs Spark's file
+stream keeps in a checkpoint which files belong to which batch: there a file is read once, whole.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,10 +23,20 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.gathering import Gathering, Limits, alone
 from aclbroker.pipeline.ingest.read import Reading, events, usage
-from aclbroker.pipeline.ingest.sources import IngestError, lines, lines_of_batch, stream
+from aclbroker.pipeline.ingest.sources import IngestError, lines, stream
 from aclbroker.pipeline.ingest.topic import is_topic, topic_lines
-from aclbroker.pipeline.spark.files import exists, is_local, path_of, read_text, write_text
+from aclbroker.pipeline.spark.files import (
+    as_pattern,
+    exists,
+    is_local,
+    matching,
+    path_of,
+    read_text,
+    remove,
+    write_text,
+)
 from aclbroker.pipeline.spark.tasks import in_tasks
 from aclbroker.pipeline.usage.table import Usage
 
@@ -60,24 +72,26 @@ def ingest(
     place: str,
     *,
     told: Callable[[BatchProgress], None] = lambda progress: None,
+    noted: Callable[[str], None] = lambda note: None,
     options: Mapping[str, str] | None = None,
     client: Mapping[str, str] | None = None,
 ) -> None:
     """Bring what is new in files into the tables at ``place``, a directory or URL.
 
     ``paths`` as in `pipeline.ingest.sources.lines`, or topics (`pipeline.ingest.topic`), for which
-    ``client`` has the properties of a Kafka client. A file must be complete: what is added to one
-    that was read already is not seen. ``told`` is called after each batch. ``options`` are Spark's
-    for file streams that say how much a batch reads, such as ``maxFilesPerTrigger``. Raises
-    IngestError for an input that cannot be read, or one that was read otherwise before.
+    ``client`` has the properties of a Kafka client. Local files may grow and be rotated; files at
+    URLs must be complete: what is added to one that was read already is not seen. ``told`` is
+    called after each batch, ``noted`` with what is left for the next time. ``options`` are Spark's
+    for file streams that say how much a batch reads, such as ``maxFilesPerTrigger``.
+
+    Raises IngestError for an input that cannot be read, or one that was read otherwise before.
     """
-    # A path that does not exist is an error here and none to a stream.
-    if files := [path for path in paths if not is_topic(path)]:
-        lines(spark, files)
-    for path in paths:
-        found = _stream(spark, path, options or _BATCH, client or {})
-        query = _query(spark, path, found, reading, place, told, {"availableNow": True})
-        _await(query)
+    work = _Work(spark, reading, place, told, noted, options or _BATCH, client or {})
+    with work.gathering(paths) as (local, others):
+        if local is not None:
+            local.gather()
+        for path in others:
+            _await(work.query(path, {"availableNow": True}))
 
 
 def follow(
@@ -87,30 +101,31 @@ def follow(
     place: str,
     *,
     told: Callable[[BatchProgress], None] = lambda progress: None,
-    interval: str = "10 seconds",
+    noted: Callable[[str], None] = lambda note: None,
+    interval: float = 10,
     client: Mapping[str, str] | None = None,
 ) -> None:
-    """Bring files into the tables as they appear, until interrupted; else as `ingest`."""
-    trigger = {"processingTime": interval}
-    queries = [
-        _query(
-            spark,
-            path,
-            _stream(spark, path, _BATCH, client or {}),
-            reading,
-            place,
-            told,
-            trigger,
-        )
-        for path in paths
-    ]
-    try:
-        spark.streams.awaitAnyTermination()
-        for query in queries:
-            _await(query)
-    finally:
-        for query in queries:
-            query.stop()
+    """Bring lines into the tables as they appear, until interrupted; else as `ingest`.
+
+    ``interval``: how many seconds pass from one look at the inputs to the next.
+    """
+    work = _Work(spark, reading, place, told, noted, _BATCH, client or {})
+    with work.gathering(paths) as (local, others):
+        queries: list[StreamingQuery] = []
+        try:
+            for path in others:
+                queries.append(work.query(path, {"processingTime": f"{interval} seconds"}))
+            while local is not None or queries:
+                began = time.monotonic()
+                if local is not None:
+                    local.gather()
+                for query in queries:
+                    if not query.isActive:
+                        _await(query)
+                time.sleep(max(0.0, began + interval - time.monotonic()))
+        finally:
+            for query in queries:
+                query.stop()
 
 
 def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
@@ -155,37 +170,83 @@ def has_tables(spark: SparkSession, place: str) -> bool:
     return exists(spark, f"{place}/{_CHECKPOINTS}")
 
 
-def _stream(
-    spark: SparkSession, path: str, options: Mapping[str, str], client: Mapping[str, str]
-) -> DataFrame:
-    if is_topic(path):
-        return topic_lines(spark, path, client)
-    return stream(spark, path, {**_STREAM_OPTIONS, **options})
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What one call of `ingest` or `follow` has in common."""
+
+    spark: SparkSession
+    reading: Reading
+    place: str
+    told: Callable[[BatchProgress], None]
+    noted: Callable[[str], None]
+    options: Mapping[str, str]
+    client: Mapping[str, str]
+
+    @contextmanager
+    def gathering(self, paths: Sequence[str]) -> Iterator[tuple[Gathering | None, list[str]]]:
+        """Yield what gathers the local files among inputs, if there are any, and the other inputs.
+
+        Nobody else gathers into the same tables meanwhile.
+        """
+        # A path that does not exist is an error here and none to a stream.
+        if files := [path for path in paths if not is_topic(path)]:
+            lines(self.spark, files)
+        local = [path for path in files if is_local(self.spark, as_pattern(self.spark, path))]
+        with alone(self.spark, self._checkpoints):
+            for path in paths:
+                file = f"{self._checkpoints}/{_source(path)}.json"
+                _same_reading(self.spark, file, path, self.reading)
+            yield (
+                self._gathering(local) if local else None,
+                [path for path in paths if path not in local],
+            )
+
+    @property
+    def _checkpoints(self) -> str:
+        return f"{self.place}/{_CHECKPOINTS}"
+
+    def _gathering(self, paths: Sequence[str]) -> Gathering:
+        return Gathering(
+            self.spark,
+            paths,
+            self.reading,
+            self._checkpoints,
+            Limits.of(self.options),
+            write=lambda found, batch: _write(found, self.reading, self.place, batch),
+            remove_batch=lambda batch: _remove_batch(self.spark, self.place, batch),
+            told=lambda number, read: self.told(BatchProgress(number, read)),
+            noted=self.noted,
+        )
+
+    def query(self, path: str, trigger: dict[str, Any]) -> StreamingQuery:
+        """Begin to read an input as a stream of Spark's."""
+        if is_topic(path):
+            found = topic_lines(self.spark, path, self.client)
+        else:
+            found = stream(self.spark, path, {**_STREAM_OPTIONS, **self.options})
+
+        def write(batch: DataFrame, number: int) -> None:
+            name = f"{_source(path)}-{number:06}"
+            self.told(BatchProgress(number, _write(batch, self.reading, self.place, name)))
+
+        writer = found.writeStream.foreachBatch(write)
+        located = writer.option("checkpointLocation", f"{self._checkpoints}/{_source(path)}")
+        return located.trigger(**trigger).start()
 
 
-def _query(
-    spark: SparkSession,
-    path: str,
-    found: DataFrame,
-    reading: Reading,
-    place: str,
-    told: Callable[[BatchProgress], None],
-    trigger: dict[str, Any],
-) -> StreamingQuery:
-    source = hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
-    _same_reading(spark, f"{place}/{_CHECKPOINTS}/{source}.json", path, reading)
+def _source(path: str) -> str:
+    """Return a short name for an input."""
+    return hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
 
-    def write(batch: DataFrame, number: int) -> None:
-        told(BatchProgress(number, _write(batch, reading, place, f"{source}-{number:06}")))
 
-    writer = found.writeStream.foreachBatch(write)
-    located = writer.option("checkpointLocation", f"{place}/{_CHECKPOINTS}/{source}")
-    return located.trigger(**trigger).start()
+def _remove_batch(spark: SparkSession, place: str, batch: str) -> None:
+    for table in (USAGE, QUARANTINE, EVENTS):
+        for each in matching(spark, f"{place}/{table}", f"cluster=*/day=*/batch={batch}"):
+            remove(spark, each)
 
 
 def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
     """Write the partitions of a batch; return how many lines it has."""
-    found = lines_of_batch(found)
     counted = usage(found, reading)
     kept = counted.kept.persist()
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql import functions as F
 
-from aclbroker.pipeline.ingest.sources import IngestError
+from aclbroker.pipeline.ingest.sources import IngestError, no_piece
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,6 +47,5 @@ def topic_lines(spark: SparkSession, url: str, client: Mapping[str, str]) -> Dat
         F.col("value").cast("string").alias("line"),
         F.concat_ws("/", F.lit(url), "partition").alias("source_file"),
         F.lit(0).cast("long").alias("start"),
-        F.lit(None).cast("string").alias("path"),
-        F.lit(None).cast("long").alias("end"),
+        *no_piece(),
     )

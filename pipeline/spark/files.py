@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -48,6 +50,59 @@ def read_text(spark: SparkSession, url: str) -> str:
         return bytes(stream.readAllBytes()).decode()
     finally:
         stream.close()
+
+
+def local_path(spark: SparkSession, url: str) -> Path | None:
+    """Return the absolute path of a file of this machine, None if it is elsewhere."""
+    filesystem, path = _located(spark, url)
+    if filesystem.getUri().getScheme() != "file":
+        return None
+    return Path(filesystem.makeQualified(path).toUri().getPath())
+
+
+def remove(spark: SparkSession, url: str) -> None:
+    """Remove a file, or a directory with all in it, if there is one."""
+    filesystem, path = _located(spark, url)
+    filesystem.delete(path, True)
+
+
+def matching(spark: SparkSession, directory: str, pattern: str) -> list[str]:
+    """Return the URLs of what is below a directory and matches a pattern."""
+    escaped = _PATTERN_SIGN.sub(r"\\\g<0>", directory)
+    filesystem, path = _located(spark, f"{escaped}/{pattern}")
+    return [str(each.getPath().toString()) for each in filesystem.globStatus(path) or ()]
+
+
+def replace_text(spark: SparkSession, url: str, content: str) -> None:
+    """Write a file in place of what is there, so that one of both is there whatever happens.
+
+    `replaced_text` reads it.
+    """
+    local = local_path(spark, url)
+    if local is None:
+        write_text(spark, f"{url}{_NEW}", content)
+        remove(spark, url)
+        filesystem, path = _located(spark, f"{url}{_NEW}")
+        filesystem.rename(path, _located(spark, url)[1])
+        return
+    local.parent.mkdir(parents=True, exist_ok=True)
+    new = local.with_name(f"{local.name}{_NEW}")
+    with new.open("w") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(local)
+
+
+def replaced_text(spark: SparkSession, url: str) -> str | None:
+    """Return what `replace_text` wrote, None if it did not yet."""
+    for each in (url, f"{url}{_NEW}"):
+        if exists(spark, each):
+            return read_text(spark, each)
+    return None
+
+
+_NEW: Final = ".new"
 
 
 def write_text(spark: SparkSession, url: str, content: str) -> None:

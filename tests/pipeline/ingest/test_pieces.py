@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from aclbroker.pipeline.ingest import pieces
 from aclbroker.pipeline.ingest.pieces import LineTooLongError, read_lines
+from aclbroker.pipeline.ingest.texts import MovedError, Prefix, digest
 
 
 def lines_of(path: Path, *starts: int) -> list[bytes]:
@@ -29,6 +30,11 @@ def lines_of(path: Path, *starts: int) -> list[bytes]:
         for lines in read_lines(str(path), start, end)
         for line in lines.to_pylist()
     ]
+
+
+def whole(path: Path) -> list[bytes]:
+    """The lines of a compressed file."""
+    return [line for lines in read_lines(str(path), 0, None) for line in lines.to_pylist()]
 
 
 def expected(text: bytes) -> list[bytes]:
@@ -71,14 +77,14 @@ def test_a_compressed_file_is_read_as_a_whole(tmp_path: Path) -> None:
         "a.zst": zstd.compress(text[:3], asbytes=True) + zstd.compress(text[3:], asbytes=True),
     }.items():
         (tmp_path / name).write_bytes(data)
-        assert lines_of(tmp_path / name, 0) == expected(text)
+        assert whole(tmp_path / name) == expected(text)
 
 
 def test_a_compressed_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
     with pytest.raises(OSError, match=r"a\.gz: .*(?i:truncated|ended|eof)"):
-        lines_of(path, 0)
+        whole(path)
 
 
 def test_a_line_that_does_not_fit_into_memory_is_an_error(
@@ -92,3 +98,38 @@ def test_a_line_that_does_not_fit_into_memory_is_an_error(
         lines_of(path, 0)
     path.write_bytes(b"a\n" + b"b" * 99 + b"\nc")
     assert lines_of(path, 0, 50) == [b"a", b"b" * 99, b"c"]
+
+
+def test_a_compressed_file_is_read_on_from_a_byte_of_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"a\nbc\n\nd"))
+    for start, rest in {0: ["a", "bc", "", "d"], 2: ["bc", "", "d"], 3: ["", "d"], 8: []}.items():
+        found = [line for lines in read_lines(str(path), start, None) for line in lines.to_pylist()]
+        assert found == [line.encode() for line in rest], start
+
+
+def test_a_file_that_was_renamed_is_read_where_it_lies_now(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\ntwo\n")
+    prefix = Prefix(4, digest(b"one\n"))
+    path.rename(tmp_path / "a.log.1")
+    path.write_bytes(b"three\nfour\n")
+    (found,) = read_lines(str(path), 4, 8, prefix)
+    assert found.to_pylist() == [b"two"]
+    (tmp_path / "a.log.1.gz").write_bytes(gzip.compress((tmp_path / "a.log.1").read_bytes()))
+    (tmp_path / "a.log.1").unlink()
+    (found,) = read_lines(str(path), 4, 8, prefix)
+    assert found.to_pylist() == [b"two"]
+    (tmp_path / "a.log.1.gz").unlink()
+    with pytest.raises(MovedError, match=r"a\.log was rotated"):
+        list(read_lines(str(path), 4, 8, prefix))
+
+
+def test_a_file_that_is_cut_off_while_it_is_read_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"one\ntwo\n")
+    lines = read_lines(str(path), 0, 8, Prefix(4, digest(b"one\n")))
+    next(lines)
+    path.write_bytes(b"")
+    with pytest.raises(MovedError, match="cut off"):
+        list(lines)

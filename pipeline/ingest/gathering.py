@@ -1,0 +1,211 @@
+"""Brings what is new in local log files into tables, batch by batch, each of them once.
+
+A batch is what a ledger (`pipeline.ingest.ledger`) beside the tables does not have yet. It writes
+partitions of its own, and the ledger is replaced when they are there. What a run that was killed
+left of a batch is removed before the next one, which finds the same to be new.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from stat import S_ISREG
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from aclbroker.pipeline.ingest.growth import Read, plan, rotated_from
+from aclbroker.pipeline.ingest.ledger import Ledger, loaded
+from aclbroker.pipeline.ingest.read import LogForm, Reading
+from aclbroker.pipeline.ingest.settling import end_by
+from aclbroker.pipeline.ingest.sources import IngestError, local_files, planned_lines
+from aclbroker.pipeline.ingest.texts import MovedError
+from aclbroker.pipeline.spark.files import exists, local_path, remove, replace_text, replaced_text
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ATTEMPTS: Final = 10
+"""How often in a row a batch is planned anew because files were rotated while it was read."""
+
+WriteBatch = Callable[["DataFrame", str], int]
+"""Writes the tables of a batch, by its name, in place of what is there; returns its lines."""
+
+
+class Limits(NamedTuple):
+    """How much a batch reads: ``bytes`` of text and ``files`` at most, and one file at least."""
+
+    bytes: int
+    files: int
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Limits:
+        """Return the limits in the words of Spark's file streams."""
+        most = (
+            options.get("maxBytesPerTrigger", 4 << 30),
+            options.get("maxFilesPerTrigger", 1 << 30),
+        )
+        return cls(int(most[0]), int(most[1]))
+
+
+class Gathering:
+    """Local files of some inputs, and the ledger of the tables at ``place``.
+
+    ``write`` writes the tables of a batch, ``remove_batch`` removes what there is of one, ``told``
+    is given the number of a batch and of its lines, and ``noted`` a sentence for each file that is
+    not read to its end, once.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        inputs: Sequence[str],
+        reading: Reading,
+        place: str,
+        limits: Limits,
+        *,
+        write: WriteBatch,
+        remove_batch: Callable[[str], None],
+        told: Callable[[int, int], None],
+        noted: Callable[[str], None],
+    ) -> None:
+        self._spark = spark
+        self._inputs = inputs
+        self._reading = reading
+        self._file = f"{place}/ledger.json"
+        self._begun = f"{place}/begun"
+        self._limits = limits
+        self._write = write
+        self._remove_batch = remove_batch
+        self._told = told
+        self._noted = noted
+        self._notes: set[str] = set()
+        self._written = ""
+        self._ledger = self._load()
+
+    def gather(self) -> None:
+        """Read what is new, up to what there is at the beginning.
+
+        Raises IngestError if files are rotated again and again while they are read, and what Spark
+        raises.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                if self._round():
+                    return
+            except MovedError as error:
+                if attempt == _ATTEMPTS:
+                    raise IngestError(f"the input cannot be read: {error}") from error
+
+    def _round(self) -> bool:
+        """Read what is new; tell whether no file vanished while it was looked for."""
+        times = dict(self._times())
+        paths = dict.fromkeys(path for each in self._inputs for path in self._paths(each))
+        self._ledger = replace(self._ledger, newest={**times, **self._ledger.newest})
+        is_kafka = self._reading.form is LogForm.KAFKA
+        found = plan(self._ledger, paths, end_by(time.time(), is_kafka=is_kafka))
+        for note in found.notes:
+            if note not in self._notes:
+                self._notes.add(note)
+                self._noted(note)
+        for reads in _batches(found.reads, self._limits):
+            self._batch(reads)
+        # Only now: what was rotated meanwhile is looked for by these times.
+        newest = {**self._ledger.newest, **times}
+        self._commit(replace(self._ledger.with_seen(found.seen), newest=newest))
+        return not found.has_vanished
+
+    def _times(self) -> Iterator[tuple[str, float]]:
+        """Yield those inputs that are one file, and when these were written to last."""
+        for each in self._inputs:
+            path = self._absolute(each)
+            with suppress(OSError):
+                status = os.stat(path)
+                if S_ISREG(status.st_mode):
+                    yield path, status.st_mtime
+
+    def _paths(self, name: str) -> list[str]:
+        try:
+            paths = local_files(self._spark, name) or []
+        except IngestError:
+            # A log that is rotated right now; that it is there at all was looked for before.
+            if not self._is_file(name):
+                raise
+            paths = []
+        if self._is_file(name):
+            path = self._absolute(name)
+            paths += rotated_from(path, self._ledger.newest[path])
+        return paths
+
+    def _absolute(self, name: str) -> str:
+        return str(local_path(self._spark, name))
+
+    def _is_file(self, name: str) -> bool:
+        """Whether an input is one file, of which something was read."""
+        return self._absolute(name) in self._ledger.newest
+
+    def _batch(self, reads: Sequence[Read]) -> None:
+        name = f"files-{self._ledger.batch:06}"
+        if exists(self._spark, self._begun):
+            self._remove_batch(name)
+        replace_text(self._spark, self._begun, name)
+        try:
+            lines = self._write(planned_lines(self._spark, reads), name)
+        except Exception as error:
+            if MovedError.__name__ in str(error):
+                raise MovedError("files are rotated faster than they are read") from error
+            raise
+        self._commit(self._ledger.with_read((read.position, read.after) for read in reads))
+        remove(self._spark, self._begun)
+        self._told(self._ledger.batch - 1, lines)
+
+    def _load(self) -> Ledger:
+        text = replaced_text(self._spark, self._file)
+        try:
+            return Ledger() if text is None else loaded(text)
+        except ValueError as error:
+            raise IngestError(
+                f"{self._file}, which tells what the tables hold, is damaged ({error}): "
+                "gather the logs into another output"
+            ) from error
+
+    def _commit(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        text = ledger.dumped()
+        if text != self._written:
+            replace_text(self._spark, self._file, text)
+            self._written = text
+
+
+def _batches(reads: Sequence[Read], limits: Limits) -> Iterator[list[Read]]:
+    batch: list[Read] = []
+    size = 0
+    for read in reads:
+        size += read.end - read.start
+        if batch and (size > limits.bytes or len(batch) == limits.files):
+            yield batch
+            batch, size = [], read.end - read.start
+        batch.append(read)
+    if batch:
+        yield batch
+
+
+@contextmanager
+def alone(spark: SparkSession, place: str) -> Iterator[None]:
+    """Keep others from gathering into the same place, if it is on a file system of this machine.
+
+    Raises IngestError if somebody does.
+    """
+    path = local_path(spark, place)
+    if path is None:
+        yield
+        return
+    path.mkdir(parents=True, exist_ok=True)
+    with (path / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise IngestError(f"another ingest is writing to {path.parent}") from error
+        yield
