@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.pipeline.ingest.record import (
     ASKED,
     PRINCIPAL_FORM,
@@ -139,8 +139,24 @@ APIS: Final = frozenset(
 """The names of API keys, by Kafka 2.4 to 4.3, as its log prints them."""
 
 
-def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Record] | KafkaReason:
+PROBED: Final = "hardcode"
+"""The topic that Kafka's authorizer asks for when any topic would do (KIP-679), 0 times of it.
+
+So it finds out who may do all, super users among them. If that is denied it goes on to look at all
+ACLs, and logs nothing of it. So what is denied here was not denied: no decision on it is in the log
+(`Authorizer.authorizeByResourceType` of Kafka 4.3.0).
+"""
+
+PROBING: Final = "InitProducerId"
+"""The request in which any topic would do."""
+
+
+def parse(
+    line: bytes, cluster: str, zone: tzinfo = UTC
+) -> tuple[datetime, Record] | KafkaReason | None:
     r"""Return what a line, without its ``\n`` or ``\r\n``, says, or the reason to quarantine it.
+
+    None if it records no decision, but the first part of one (`PROBED`).
 
     ``cluster`` is what the record shall name, since the line does not. ``zone``: that of the
     broker's clock, which the log does not name either. Of an hour that occurs twice when clocks are
@@ -154,6 +170,8 @@ def parse(line: bytes, cluster: str, zone: tzinfo = UTC) -> tuple[datetime, Reco
     second = second_of(line[1:20].decode(), zone)
     if second is None:
         return KafkaReason.TIME
+    if record is None:
+        return None
     return second + timedelta(milliseconds=int(line[21:24])), record
 
 
@@ -165,8 +183,11 @@ def second_of(text: str, zone: tzinfo) -> datetime | None:
         return None
 
 
-def parse_rest(rest: bytes, cluster: str) -> Record | KafkaReason:
-    """Return what a line says behind its time, or the reason to quarantine it."""
+def parse_rest(rest: bytes, cluster: str) -> Record | KafkaReason | None:
+    """Return what a line says behind its time, or the reason to quarantine it.
+
+    None if it records no decision.
+    """
     if not _HEAD.match(rest):
         return KafkaReason.HEAD
     if not ends_as_record(rest):
@@ -188,13 +209,17 @@ def _together(
     resource: ResourcePart,
     request: RequestPart,
     rule: RulePart,
-) -> Record | KafkaReason:
+) -> Record | KafkaReason | None:
     if asker.is_old != rule.is_missing:
         return KafkaReason.WORDS
     if not (resource.has_pattern or request.is_missing):
         return KafkaReason.RESOURCE
     if not (rule.may_allow if asker.allowed else rule.may_deny):
         return KafkaReason.CONTRADICTION
+    probes = (request.api, request.reference_count, resource.resource_type) == (PROBING, 0, "TOPIC")
+    is_any = probes and resource.resource_name == PROBED
+    if is_any and not asker.allowed:
+        return None
     return Record(
         cluster=cluster,
         listener=None,
@@ -203,7 +228,7 @@ def _together(
         host=host.host,
         operation=asker.operation,
         resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+        resource_name=ANY_RESOURCE if is_any else resource.resource_name,
         api=request.api,
         allowed=asker.allowed,
         rule=rule.rule,

@@ -91,7 +91,7 @@ class KafkaLog:
         heads = pc.binary_slice(lines, 0, kafka_line.TIME_LENGTH)
         has_time = pc.match_substring_regex(heads, f"^{kafka_line.TIME}$")
         rests = pc.binary_slice(lines, kafka_line.TIME_LENGTH, _LINE_END).dictionary_encode()
-        records, rows, wrong = said(rests.dictionary, self._cluster)
+        records, rows, wrong, is_event = said(rests.dictionary, self._cluster)
         codes = rests.indices.to_numpy()
         micros = self._microseconds(pc.if_else(has_time, heads, None))
         suspects = np.flatnonzero(np.isin(codes, list(wrong)) | np.isnat(micros))
@@ -100,7 +100,7 @@ class KafkaLog:
             line: wrong.get(codes[line], KafkaReason.TIME) if is_timed[line] else KafkaReason.HEAD
             for line in suspects.tolist()
         }
-        return _Read(records, rows[codes], micros, rejected)
+        return _Read(records, rows[codes], micros, rejected, is_event[codes])
 
     def _microseconds(self, heads: pa.Array) -> NDArray[np.datetime64]:
         """Return the times in UTC; NaT where there is none."""
@@ -135,7 +135,7 @@ class KafkaLog:
             Rejected(source_file, lines[line].as_py(), reason.value, _day(found.micros[line]))
             for line, reason in found.rejected.items()
         ]
-        good = np.ones(len(lines), dtype=bool)
+        good = found.is_event.copy()
         good[list(found.rejected)] = False
         index = pa.array(found.rows[good], pa.int64())
         timestamp = pa.array(found.micros[good]).cast(pa.int64()).cast(MICROSECOND)
@@ -161,12 +161,16 @@ def _ends_broken(line: bytes) -> bool:
 
 
 class _Read(NamedTuple):
-    """What lines say by themselves: of each its row of ``records`` and its time."""
+    """What lines say by themselves: of each its row of ``records`` and its time.
+
+    One that is neither rejected nor ``is_event`` records no decision.
+    """
 
     records: pa.Table
     rows: NDArray[np.int64]
     micros: NDArray[np.datetime64]
     rejected: dict[int, KafkaReason]
+    is_event: NDArray[np.bool_]
 
 
 class _Marks(NamedTuple):

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE
+from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA
@@ -21,11 +23,15 @@ Flags = NDArray[np.bool_]
 
 
 class Said(NamedTuple):
-    """What texts say. Text *i* is row ``rows[i]`` of ``records``, or ``wrong`` has its reason."""
+    """What texts say. Text *i* is row ``rows[i]`` of ``records``, or ``wrong`` has its reason.
+
+    ``is_event`` tells of each whether it records a decision.
+    """
 
     records: pa.Table
     rows: NDArray[np.int64]
     wrong: dict[int, KafkaReason]
+    is_event: Flags
 
 
 def said(rests: pa.Array, cluster: str) -> Said:
@@ -35,6 +41,10 @@ def said(rests: pa.Array, cluster: str) -> Said:
     good &= _agree(*parts)
     columns = {name: found for each in parts for name, found in each.columns(good).items()}
     columns["cluster"] = pa.repeat(cluster, int(good.sum()))
+    is_any = _is_any(columns)
+    columns["resource_name"] = pc.if_else(is_any, ANY_RESOURCE, columns["resource_name"])
+    is_event = good.copy()
+    is_event[good] = pc.or_(pc.invert(is_any), columns["allowed"]).to_numpy(zero_copy_only=False)
     arrays = [
         columns[field.name].cast(field.type)
         if field.name in columns
@@ -45,7 +55,18 @@ def said(rests: pa.Array, cluster: str) -> Said:
         pa.Table.from_arrays(arrays, schema=RECORD_SCHEMA),
         np.cumsum(good) - 1,
         {text: _reason(rests[text].as_py(), cluster) for text in np.flatnonzero(~good).tolist()},
+        is_event,
     )
+
+
+def _is_any(columns: dict[str, pa.Array]) -> pa.Array:
+    """Tell of which records any topic would have done (`kafka_line.PROBED`)."""
+    is_name = pc.equal(columns["resource_name"], kafka_line.PROBED)
+    is_type = pc.equal(columns["resource_type"], ResourceType.TOPIC.name)
+    is_api = pc.equal(columns["api"], kafka_line.PROBING)
+    is_zero = pc.equal(columns["reference_count"], 0)
+    found = pc.and_(pc.and_(is_name, is_type), pc.and_(is_api, is_zero))
+    return pc.fill_null(found, False)
 
 
 def _cut(rests: pa.Array) -> list[pa.Array]:

@@ -137,6 +137,25 @@ RECORDS = [
     simple_line(resource="Cluster:kafka-cluster"),
 ]
 
+PROBE = {
+    "operation": "WRITE",
+    "resource": "Topic:LITERAL:hardcode",
+    "request": " for request = InitProducerId with resourceRefCount = 0",
+}
+"""What Kafka asks to know whether any topic may be written to."""
+
+PROBES = [
+    allowed_line(**PROBE),
+    allowed_line("()", **PROBE),
+    line(head=f"[{CLOCK}] TRACE", **PROBE),
+    zookeeper_line(**PROBE | {"operation": "Write"}),
+    line(**PROBE | {"resource": "Topic:LITERAL:hardcoded"}),
+    line(**PROBE | {"resource": "TransactionalId:LITERAL:hardcode"}),
+    line(**PROBE | {"request": PROBE["request"].replace("= 0", "= 1")}),
+    line(**PROBE | {"request": PROBE["request"].replace("InitProducerId", "Fetch")}),
+]
+"""Lines of such questions, and some that are only like them."""
+
 _PIECES = [
     *(*WORDS, TAIL, " ", "\r", ":", "=", "x", "LITERAL:", "ALLOW", "\x00", "ü"),
     *("Topic:LITERAL:t", "User:a", "READ", "Read", "127.0.0.1", "Fetch", "1", "DefaultDeny"),

@@ -27,6 +27,7 @@ def logged() -> list[Record | KafkaReason]:
         level, _, message = line.partition(b" ")
         text = b"[2026-11-21 07:48:42,328] %s %s (kafka.authorizer.logger)" % (level, message)
         said = parse(text, "old")
+        assert said is not None
         found.append(said if isinstance(said, KafkaReason) else said[1])
     return found
 

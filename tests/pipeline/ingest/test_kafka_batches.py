@@ -16,7 +16,7 @@ from aclbroker.pipeline.ingest import kafka_line as kafka
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
-from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, line, mangled
+from tests.pipeline.kafka_lines import NOT_RECORDS, PROBES, RECORDS, line, mangled
 from tests.pipeline.parsing import Result, binary, collected
 
 WHOLE = Piece("a.log", 0)
@@ -42,7 +42,8 @@ def expected(lines: Sequence[bytes], reasons: Sequence[KafkaReason | None], zone
         found = parse(text, "eu", zone)
         if reason is None:
             assert not isinstance(found, KafkaReason)
-            result.events.append(found)
+            if found is not None:
+                result.events.append(found)
         else:
             result.rejected.append(Rejected("", text, reason.value, None))
     return result
@@ -88,7 +89,7 @@ CLOCKS = [
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin", "America/St_Johns"])
 def test_each_line_means_the_same_among_others(zone: str) -> None:
     randomly = random.Random(f"20261121 {zone}")
-    honest = [text.encode() for text in (*RECORDS, *NOT_RECORDS)]
+    honest = [text.encode() for text in (*RECORDS, *NOT_RECORDS, *PROBES)]
     lines = [*honest, *CLOCKS, *(mangled(randomly) for _ in range(6_000))]
     lines = [each for each in lines if parse(each, "eu") is not KafkaReason.CUT_OFF]
     randomly.shuffle(lines)

@@ -12,6 +12,8 @@ from aclbroker.protocol.messages import APIS
 from tests.pipeline.kafka_lines import (
     CLOCK,
     NOT_RECORDS,
+    PROBE,
+    PROBES,
     RECORDS,
     allowed_line,
     line,
@@ -22,7 +24,7 @@ from tests.pipeline.kafka_lines import (
 
 def timed(text: str, zone: ZoneInfo | None = None) -> tuple[datetime, Record]:
     found = parse(text.encode(), "eu", zone or UTC)
-    assert not isinstance(found, KafkaReason), found
+    assert isinstance(found, tuple), found
     return found
 
 
@@ -147,3 +149,23 @@ def test_a_replaced_character_is_one_that_kafka_wrote() -> None:
 
 def test_all_requests_that_the_broker_knows_are_known() -> None:
     assert {api.name for api in APIS.values()} <= kafka.APIS
+
+
+def test_kafkas_question_for_any_topic_is_no_question_for_the_topic_it_names() -> None:
+    asked = read(allowed_line(**PROBE))
+    assert (asked.resource_type, asked.resource_name) == ("TOPIC", "(any)")
+    assert (asked.allowed, asked.operation, asked.reference_count) == (True, "WRITE", 0)
+    old = read(zookeeper_line(**PROBE | {"operation": "Write"}))
+    assert old.resource_name == "(any)"
+
+
+def test_what_is_denied_in_that_question_was_not_denied() -> None:
+    """Kafka goes on to look at all ACLs, and logs nothing of that."""
+    assert parse(line(head=f"[{CLOCK}] TRACE", **PROBE).encode(), "eu") is None
+    late = line(head="[2026-02-30 07:48:42,328] TRACE", **PROBE)
+    assert parse(late.encode(), "eu") is KafkaReason.TIME
+
+
+@pytest.mark.parametrize("text", PROBES[4:])
+def test_a_topic_that_is_called_so_stays(text: str) -> None:
+    assert read(text).resource_name in ("hardcode", "hardcoded")

@@ -41,6 +41,7 @@ from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.authorization.rights import RIGHTS, create_topics, replace_acls
 from tests.clients.drivers import WITH_PATTERN_TYPES, Driver
+from tests.clients.story import connect, creates, tell
 from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes
 from tests.pipeline.audited_kafka import Asked, AuditedKafka
 from tests.pipeline.forgeries import (
@@ -67,6 +68,8 @@ SCRAM_USERS = (
     *("two\nlines", "x is Denied operation = READ from host = 1.1.1.1"),
 )
 PLAIN_USER = "zo\u00eb"
+PROBED = f"TOPIC,hard,PREFIXED,User:{PLAIN_USER},*,WRITE,ALLOW"
+"""Allows what Kafka asks for when any topic would do, and no topic that there is."""
 
 WORDS = (
     *(" Principal =", " is Allowed operation =", " is Denied operation =", " from host ="),
@@ -104,9 +107,12 @@ def captured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
         create_topics(kafka.listeners["PLAINTEXT"])
         driver = Driver(WITH_PATTERN_TYPES["kafka-python"], directory / "kafka-python.log")
         replace_acls(driver, address)
+        connect(driver, address, "admin")
+        tell(driver, [creates([PROBED])])
         driver.close()
         outcomes = attempt_all(address, directory)
         _log_in(kafka)
+        _write_idempotently(address)
         _forge(address)
         _forge_with_a_real_client(address)
         kafka.terminate()
@@ -138,6 +144,14 @@ def _log_in(kafka: AuditedKafka) -> None:
                 return True
 
         wait_for(f"a login of {user!r}", logged_in, seconds=20)
+
+
+def _write_idempotently(address: str) -> None:
+    """Have two ask for the id of a producer, one of whom may write to what Kafka asks for then."""
+    for user, password in (("alice", PASSWORDS["alice"]), (PLAIN_USER, "pw")):
+        with Client(address) as client:
+            client.login(user, password)
+            client.ask(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 1000))
 
 
 def _forge(address: str) -> None:
@@ -193,21 +207,26 @@ def test_what_clients_were_told_is_in_the_events(captured: Captured, plain: Foun
 
 
 def test_no_line_is_lost_or_misread(captured: Captured, plain: Found) -> None:
-    asked = [each for each in captured.kafka.recorded() if each.principal != FORGER]
+    recorded = [_meant(each) for each in captured.kafka.recorded()]
+    asked = [each for each in recorded if each and each.principal != FORGER]
     unambiguous = [each for each in asked if not _breaks(each) and not _repeats_a_word(each)]
     others = [each for each in asked if _breaks(each) or _repeats_a_word(each)]
     assert {each.api for each in unambiguous} >= {"Produce", "Fetch", "JoinGroup", "CreateAcls"}
     events = _without(plain.events, {FORGER, SEAMLESS_VICTIM})
     assert _counted(events) == Counter(unambiguous)
     lines = captured.kafka.plain.read_bytes().count(b"\n")
-    assert len(plain.events) + len(plain.quarantine) == lines
+    probes = sum(each is None for each in recorded)
+    assert probes > 0
+    assert len(plain.events) + len(plain.quarantine) + probes == lines
     assert len(plain.quarantine) == sum(1 + _breaks(each) for each in others)
     for event in events:
         assert captured.begin <= event["timestamp"].astimezone(UTC) <= captured.end, event
 
 
 def test_a_replay_decides_as_kafka_did(plain: Found) -> None:
-    rules = Ruleset(ordered(map(_acl, RIGHTS)), frozenset({"User:admin", "User:ANONYMOUS"}))
+    rules = Ruleset(
+        ordered(map(_acl, [*RIGHTS, PROBED])), frozenset({"User:admin", "User:ANONYMOUS"})
+    )
     honest = plain.usage.where(F.col("principal") != SEAMLESS_VICTIM)
     questions = honest.withColumn("example_host", F.col("host"))
     rows = replay.decided(questions, {"now": {"kafka": rules}}).collect()
@@ -226,7 +245,7 @@ def test_what_was_forged_is_in_quarantine(captured: Captured, plain: Found) -> N
 def test_a_broker_that_escapes_line_breaks_cannot_be_deceived(
     captured: Captured, escaped: Found
 ) -> None:
-    asked = captured.kafka.recorded()
+    asked = [each for each in map(_meant, captured.kafka.recorded()) if each]
     unambiguous = [_escaped(each) for each in asked if not _repeats_a_word(each)]
     assert _counted(escaped.events) == Counter(unambiguous)
     assert len(escaped.events) + len(escaped.quarantine) == len(asked)
@@ -239,6 +258,33 @@ def test_a_forgery_that_breaks_no_line_is_not_seen_where_line_breaks_are_not_esc
     assert [each.principal for each in captured.kafka.recorded()].count(FORGER) == 1
     said = _counted(plain.events)
     assert sum(said[each] for each in said if each.principal == SEAMLESS_VICTIM) == 1
+
+
+def test_idempotent_producers_ask_for_any_topic(captured: Captured, plain: Found) -> None:
+    asked = [each for each in plain.events if each["resource_name"] == "(any)"]
+    assert {(each["principal"], each["allowed"]) for each in asked} == {
+        (f"User:{PLAIN_USER}", True)
+    }
+    assert {each["api"] for each in asked} == {"InitProducerId"}
+    assert "hardcode" not in {each["resource_name"] for each in plain.events}
+    probed = {each.principal for each in captured.kafka.recorded() if _is_probe(each)}
+    assert probed >= {"User:alice", f"User:{PLAIN_USER}"}
+
+
+def _is_probe(asked: Asked) -> bool:
+    """Whether any topic would have done; asked by a name that stands for none."""
+    return (asked.api, asked.reference_count, asked.resource_name) == (
+        "InitProducerId",
+        0,
+        "hardcode",
+    )
+
+
+def _meant(asked: Asked) -> Asked | None:
+    """What a question means; None if it is only the first part of one, whose end is not told."""
+    if not _is_probe(asked):
+        return asked
+    return asked._replace(resource_name="(any)") if asked.allowed else None
 
 
 def _acl(fields: str) -> AclBinding:
