@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -71,11 +72,19 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
         clusters[row.cluster] += row.events
         if row.super_user is not None:
             super_users.setdefault(row.cluster, Counter())[row.super_user] += row.events
-    days = [row.day for row in rows]
+    by_day: Counter[date] = Counter()
+    for row in rows:
+        by_day[row.day] += row.events
     events = clusters.total()
     allowed = sum(row.events for row in rows if row.allowed)
     window = Window(
-        min(days), max(days), events, allowed, events - allowed, sum(quarantined.values())
+        min(by_day),
+        max(by_day),
+        events,
+        allowed,
+        events - allowed,
+        sum(quarantined.values()),
+        dict(sorted(by_day.items())),
     )
     return Content(window, dict(sorted(clusters.items())), quarantined, super_users)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.days import Days, calendar, parted
 from aclbroker.pipeline.interface.output import Output
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class Window:
     """What the log covers: its first and last day (UTC), and how many events of which kind.
 
-    ``quarantined`` counts the lines that are no events.
+    ``quarantined`` counts the lines that are no events. ``by_day`` has the events of each day that
+    has some; where it is not given, each day is taken to have as many.
     """
 
     first_day: date
@@ -30,12 +32,27 @@ class Window:
     allowed: int
     denied: int
     quarantined: int
+    by_day: Mapping[date, int] = field(default_factory=dict)
 
     @property
     def days(self) -> list[date]:
-        """All days, in order, also those without events."""
+        """All days, in order, also those without events, but for long gaps.
+
+        A clock that was wrong once must not make a log of a week one of seventy years.
+        """
+        return calendar(self._by_day)
+
+    @property
+    def parted(self) -> Days:
+        """The days that have events, and which of them stand apart."""
+        return parted(self._by_day)
+
+    @property
+    def _by_day(self) -> Mapping[date, int]:
+        if self.by_day:
+            return self.by_day
         count = (self.last_day - self.first_day).days + 1
-        return [self.first_day + timedelta(days=number) for number in range(count)]
+        return {self.first_day + timedelta(days=number): 1 for number in range(count)}
 
 
 @dataclass(frozen=True, slots=True)

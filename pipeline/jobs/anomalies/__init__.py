@@ -15,7 +15,8 @@ from aclbroker.pipeline.interface.result import JobResult
 class AnomaliesOptions:
     """How the log is looked at.
 
-    ``baseline_days``: how many days at its beginning are taken for normal; None for half of them.
+    ``baseline_days``: how many days with events at its beginning are taken for normal; None for
+    half of them.
     ``spike``: what is far more than before. ``top``: how many rows the tables show.
     """
 
@@ -40,7 +41,7 @@ def run(inputs: Inputs, options: AnomaliesOptions | None = None) -> JobResult:
 
     options = options or AnomaliesOptions()
     found = find(inputs, options.baseline_days, options.spike)
-    return summary(found, inputs.window.days, options.top)
+    return summary(found, options.top)
 
 
 JOB: Final = Job(
@@ -52,8 +53,8 @@ JOB: Final = Job(
         Option(
             "baseline-days",
             "baseline_days",
-            "how many days at the beginning of the log are taken for normal (default: half of "
-            "them)",
+            "how many days with events at the beginning of the log are taken for normal (default: "
+            "half of them)",
             whole,
             "N",
         ),

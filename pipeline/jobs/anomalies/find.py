@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.pipeline.analysis.days import calendar
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.anomalies.novelty import habits_of, items_of
 from aclbroker.pipeline.jobs.anomalies.spike_days import spike_days
+from aclbroker.pipeline.report.words import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -35,13 +37,15 @@ _GRANT: Final = (*_WHO, "operation", "resource_type")
 class Anomalies(NamedTuple):
     """The tables as they were written, named as the outputs.
 
-    ``split`` is the first day after the baseline. ``warnings`` say what was left out.
+    ``days`` are those that were looked at, also without events, and ``split`` is the first one
+    after the baseline. ``warnings`` say what was left out.
     """
 
     principals: DataFrame
     hosts: DataFrame
     grants: DataFrame
     spikes: DataFrame
+    days: Sequence[date]
     split: date
     warnings: Sequence[str]
 
@@ -49,12 +53,15 @@ class Anomalies(NamedTuple):
 def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomalies:
     """Write the tables of what is new after the baseline.
 
-    ``baseline_days``: how many days it has; None for half of the log's. Raises InputError if the
-    log is too short for them and a day after them.
+    ``baseline_days``: how many days with events it has; None for half of the log's. Days that stand
+    apart (`pipeline.analysis.days`) are left out, with a warning. Raises InputError if the log is
+    too short for the baseline and a day after it.
     """
-    days = inputs.window.days
-    split = _end_of_baseline(days, baseline_days)
-    usage, warnings = _with_baseline(inputs.usage.rows, split)
+    with_events, outliers = inputs.window.parted
+    split = _end_of_baseline(with_events, outliers, baseline_days)
+    days = calendar(with_events)
+    usage, warnings = _with_baseline(_without(inputs.usage.rows, outliers), split)
+    warnings = [*_told(inputs.window.by_day, outliers), *warnings]
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
     principals = inputs.output.table("anomalies/principals", _principals(usage, split))
     known = principals.where(~F.col("new"))
@@ -66,17 +73,44 @@ def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomali
         inputs.output.table(
             "anomalies/spikes", spike_days(acts, known, days, days.index(split), spike)
         ),
+        days,
         split,
         warnings,
     )
 
 
-def _end_of_baseline(days: Sequence[date], wanted: int | None) -> date:
+_NAMED: Final = 5
+"""How many days a warning names."""
+
+
+def _without(usage: DataFrame, days: Sequence[date]) -> DataFrame:
+    return usage.where(~F.col("day").isin(list(days))) if days else usage
+
+
+def _told(events: Mapping[date, int], outliers: Sequence[date]) -> list[str]:
+    """Return what to say of days that stand apart."""
+    if not outliers:
+        return []
+    total = sum(events.get(day, 0) for day in outliers)
+    return [
+        f"left out, since they stand apart from all others, as when a clock was wrong: "
+        f"{_names(outliers)}, with {counted(total, 'event')}; --days looks at them alone"
+    ]
+
+
+def _names(days: Sequence[date]) -> str:
+    named = ", ".join(map(str, days[:_NAMED]))
+    more = len(days) - _NAMED
+    return f"{named} and {counted(more, 'other day')}" if more > 0 else named
+
+
+def _end_of_baseline(days: Sequence[date], outliers: Sequence[date], wanted: int | None) -> date:
     """The first day that is compared with those before it."""
     if len(days) < 2:
+        apart = f" but for {_names(outliers)}, far from it" if outliers else ""
         raise InputError(
-            f"the log covers one day ({days[0]}): to see what is new, at least one day before "
-            "is needed"
+            f"the log covers one day ({days[0]}){apart}: to see what is new, at least one day "
+            "before is needed"
         )
     baseline = len(days) // 2 if wanted is None else wanted
     if not 1 <= baseline < len(days):

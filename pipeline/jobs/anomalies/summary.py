@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as F
@@ -23,9 +23,9 @@ _OUTPUTS: Final = {
 }
 
 
-def summary(found: Anomalies, days: Sequence[date], top: int) -> JobResult:
-    """Sum up the tables. ``days``: those of the log."""
-    split = found.split
+def summary(found: Anomalies, top: int) -> JobResult:
+    """Sum up the tables."""
+    days, split = found.days, found.split
     of_known = found.grants.where("not new_principal")
     grants = of_known.where("not changing_names")
     tables = {
@@ -48,7 +48,7 @@ def summary(found: Anomalies, days: Sequence[date], top: int) -> JobResult:
             f"{counts['opened']:,} denied and then allowed, {counts['spikes']:,} spikes."
         ),
         figures=[
-            Figure("Baseline", f"{days[0]} to {split - timedelta(days=1)}"),
+            Figure("Baseline", f"{days[0]} to {days[days.index(split) - 1]}"),
             *(Figure(table.title, table.total, table.note) for table in tables.values()),
         ],
         tables=list(tables.values()),

@@ -1,5 +1,9 @@
 """Who behaves anew, on a planted case of six days: three of baseline, three after it."""
 
+from collections import Counter
+from dataclasses import replace
+from datetime import date
+
 import pytest
 
 from tests.support import toolchain
@@ -193,3 +197,22 @@ def test_a_log_without_days_to_compare_is_refused(spark, tmp_path, days, baselin
     inputs = inputs_of(spark, tmp_path, [], days)
     with pytest.raises(InputError, match=message):
         run(inputs, AnomaliesOptions(baseline))
+
+
+def test_an_event_that_a_wrong_clock_dated_silences_nothing(spark, tmp_path):
+    wrong = {"years ahead": 26_600, "long ago": -9_000}
+    odd = [used(day=day, principal="User:new", resource_name="x") for day in wrong.values()]
+    rows = [*ROWS, *(used(day=day, events=200) for day in DAYS), *odd]
+    given = inputs_of(spark, tmp_path, rows, days=6)
+    by_day: Counter[date] = Counter()
+    for row in rows:
+        by_day[row["day"]] += row["events"]
+    first, last = min(by_day), max(by_day)
+    window = replace(given.window, first_day=first, last_day=last, by_day=by_day)
+    assert len(window.days) == 8
+    found = run(replace(given, window=window))
+    assert [row["Principal"] for row in table_of(found, "New principals")] == ["User:new"]
+    assert figures_of(found)["Baseline"] == "2026-03-01 to 2026-03-03"
+    (warning, _) = found.warnings
+    assert warning.startswith("left out, since they stand apart from all others")
+    assert f"{first}, {last}, with 2 events" in warning
