@@ -14,6 +14,7 @@ from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import ClusterRules, RuleFiles
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.tables import BatchProgress
+from aclbroker.pipeline.ingest.unread import UnreadFile, told
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.job import Job
 from aclbroker.pipeline.interface.output import Output
@@ -41,6 +42,7 @@ def answered(
     with progress.step("log") as step:
         tables = _tables(spark, options, rules, progress)
         found = content(tables.usage, tables.quarantine)
+        unread = told(tables.unread() if found.quarantined else ())
         if tables.is_new:
             step.lines = found.window.events + found.window.quarantined
     by_cluster = rules.by_cluster(list(found.clusters))
@@ -66,10 +68,11 @@ def answered(
         ],
         found.quarantined,
         unanswered,
-        _warnings(found, by_cluster),
+        [*unread, *_warnings(found, by_cluster)],
         [*((place, "log") for place in options.inputs), *rules.read],
         options.output,
         options.command,
+        is_unread=bool(unread),
     )
     name = "report.html" if options.job == ALL else f"{options.job}.html"
     output.text(name, page(report))
@@ -95,11 +98,15 @@ def _tables(
     if options.job != ingest.JOB.name:
         return load(spark, options, rules.named_cluster)
 
-    def told(batch: BatchProgress) -> None:
-        progress.note(f"batch {batch.batch}: {batch.lines:,} lines")
+    unread: list[UnreadFile] = []
 
-    gather(spark, options, rules.named_cluster, told, progress.note)
-    return of_options(gathered(spark, [options.output.rstrip("/")]), options)
+    def note(batch: BatchProgress) -> None:
+        progress.note(f"batch {batch.batch}: {batch.lines:,} lines")
+        unread.extend(batch.unread)
+
+    gather(spark, options, rules.named_cluster, note, progress.note)
+    found = gathered(spark, [options.output.rstrip("/")])._replace(unread=lambda: unread)
+    return of_options(found, options)
 
 
 def _results(

@@ -11,6 +11,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from aclbroker.pipeline.command.options import ALL, AuditOptions, Given
+from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
 from aclbroker.pipeline.interface.job import Option
 from aclbroker.pipeline.jobs import JOBS
 
@@ -146,7 +147,14 @@ def _add_log(group: Any) -> None:
     group.add_argument(
         "--form",
         choices=("jsonl", "kafka"),
-        help="our own audit log, or Kafka's authorizer log; without it, as the content looks",
+        help="our own audit log, or Kafka's authorizer log; without it, each file as it looks",
+    )
+    group.add_argument(
+        "--pattern",
+        metavar="PATTERN",
+        type=_pattern,
+        help="the conversion pattern of a Kafka's log in log4j's configuration, such as "
+        "'%%d{ISO8601} %%p [%%t] %%c: %%m%%n'; without it, as the content looks",
     )
     group.add_argument(
         "--cluster",
@@ -278,6 +286,14 @@ def _zone(text: str) -> str:
         raise argparse.ArgumentTypeError(
             f"{text!r} is no time zone known here, such as UTC or Europe/Berlin"
         ) from None
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        compiled(text)
+    except PatternError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.unread import FORMS
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.grouping import encoded
@@ -61,11 +62,7 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
     reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
     quarantined = {row.reason: row.lines for row in sorted(reasons, key=lambda row: -row.lines)}
     if not rows:
-        lines = sum(quarantined.values())
-        raise InputError(
-            "the input holds no events in these days"
-            + (f", and {lines:,} lines that are none" if lines else "")
-        )
+        raise InputError("the input holds no events in these days" + _none(quarantined))
     clusters: Counter[str] = Counter()
     super_users: dict[str, Counter[str]] = {}
     for row in rows:
@@ -87,6 +84,14 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
         dict(sorted(by_day.items())),
     )
     return Content(window, dict(sorted(clusters.items())), quarantined, super_users)
+
+
+def _none(quarantined: Mapping[str, int]) -> str:
+    """Say which lines are no events, and what can be read."""
+    if not quarantined:
+        return ""
+    reason, lines = next(iter(quarantined.items()))
+    return f", and {sum(quarantined.values()):,} lines that are none ({lines:,}: {reason}); {FORMS}"
 
 
 def _type() -> StructType:

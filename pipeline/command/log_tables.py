@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.read import LogForm, Reading, form_of, usage
-from aclbroker.pipeline.ingest.sources import lines
+from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
+from aclbroker.pipeline.ingest.sources import head, lines
 from aclbroker.pipeline.ingest.tables import (
     QUARANTINE,
     BatchProgress,
@@ -24,6 +24,7 @@ from aclbroker.pipeline.ingest.tables import (
     read_usage,
 )
 from aclbroker.pipeline.ingest.topic import is_topic
+from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:
@@ -38,12 +39,14 @@ Told = Callable[[BatchProgress], None]
 class LogTables(NamedTuple):
     """The tables `pipeline.schemas.usage` and ``quarantine``, of what the options ask for.
 
-    ``is_new`` tells that log files are read for them.
+    ``is_new`` tells that log files are read for them. ``unread`` returns those files that are in
+    quarantine as a whole.
     """
 
     usage: Usage
     quarantine: DataFrame
     is_new: bool
+    unread: Callable[[], Sequence[UnreadFile]] = tuple
 
 
 def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
@@ -65,7 +68,8 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     _check_apart(options.inputs, options.output)
     counted = usage(lines(spark, options.inputs), reading(spark, options, named_cluster))
     counted.kept.persist()
-    return of_options(LogTables(counted.usage, counted.quarantine, True), options)
+    unread = partial(unread_files, counted.quarantine, counted.read)
+    return of_options(LogTables(counted.usage, counted.quarantine, True, unread), options)
 
 
 def gather(
@@ -105,21 +109,25 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
 
     Quarantined lines are kept whichever cluster they name, since they cannot be trusted.
     """
-    counted, quarantine, is_new = tables
+    counted, quarantine = tables.usage, tables.quarantine
     clusters = None if options.cluster is None else [options.cluster]
     days = options.since, options.until
-    return LogTables(counted.part(clusters, *days), of_days(quarantine, *days), is_new)
+    return tables._replace(
+        usage=counted.part(clusters, *days), quarantine=of_days(quarantine, *days)
+    )
 
 
 def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> Reading:
     """Return how the inputs are to be read."""
     files = [each for each in options.inputs if not is_topic(each)]
+    cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
+    form = LogForm(options.form) if options.form else None
     # Topics hold our own form, as Kafka's log is written to files; and one may have nothing new to
     # look at.
-    found = form_of(spark, files) if files and not options.form else LogForm.JSONL
-    form = LogForm(options.form) if options.form else found
-    cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
-    return Reading(form, cluster, ZoneInfo(options.zone))
+    first = head(spark, files) if files else b""
+    if not files and form is None:
+        form = LogForm.JSONL
+    return Reading(form, cluster, ZoneInfo(options.zone), options.pattern, first)
 
 
 def _check_apart(inputs: Sequence[str], output: str) -> None:

@@ -27,7 +27,8 @@ class AuditOptions:
     ``inputs`` are paths or URLs of logs, or of directories that the job ``ingest`` wrote. ``acls``,
     ``proposed``, ``other`` and ``earlier`` name files of ACLs (`pipeline.interface.inputs.Inputs`
     says what each is for), and ``topics`` files with the names of the topics that exist. ``form``
-    is a value of `pipeline.ingest.read.LogForm`; None means the one that the content looks like.
+    is a value of `pipeline.ingest.read.LogForm`; None means that each file tells by its first line.
+    ``pattern`` is log4j's conversion pattern of a Kafka's log.
     ``zone`` is the IANA name of the time zone of the broker that wrote a Kafka's log. ``since`` and
     ``until`` are the first and the last day (UTC) to look at. ``spark`` are Spark's own settings.
     ``job_options`` are the fields of the jobs' options that were given, by job. ``command`` is what
@@ -49,6 +50,7 @@ class AuditOptions:
     properties: tuple[Given, ...] = ()
     cidr: bool = False
     form: str | None = None
+    pattern: str | None = None
     cluster: str | None = None
     zone: str = "UTC"
     since: date | None = None

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from aclbroker.pipeline.report.content import AuditReport
 
 DONE, REFUSED, FAILED = 0, 1, 2
-"""The exit statuses: answered, whatever was found; what was given cannot answer it; failed."""
+"""The exit statuses: answered, whatever was found; what was given cannot answer it; failed.
+
+Failed is also who answered without one of the files, of which no line was an event.
+"""
 
 _WIDTH_OF_A_FILE: Final = 100
 _PATIENCE: Final = 0.5  # seconds
@@ -44,7 +47,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
             raise
         return _failed(options, reason, FAILED)
     _print(summary(report, _columns()))
-    return DONE
+    return FAILED if report.is_unread else DONE
 
 
 def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:

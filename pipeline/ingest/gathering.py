@@ -18,11 +18,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aclbroker.pipeline.ingest.growth import Read, plan, rotated_from
 from aclbroker.pipeline.ingest.ledger import Ledger, loaded
-from aclbroker.pipeline.ingest.read import LogForm, Reading
+from aclbroker.pipeline.ingest.read import Reading
 from aclbroker.pipeline.ingest.settling import end_by
 from aclbroker.pipeline.ingest.sources import IngestError, local_files, planned_lines
 from aclbroker.pipeline.ingest.texts import MovedError
-from aclbroker.pipeline.spark.files import exists, local_path, remove, replace_text, replaced_text
+from aclbroker.pipeline.ingest.unread import UnreadFile
+from aclbroker.pipeline.spark.files import (
+    exists,
+    local_path,
+    path_of,
+    remove,
+    replace_text,
+    replaced_text,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,8 +38,16 @@ if TYPE_CHECKING:
 _ATTEMPTS: Final = 10
 """How often in a row a batch is planned anew because files were rotated while it was read."""
 
-WriteBatch = Callable[["DataFrame", str], int]
-"""Writes the tables of a batch, by its name, in place of what is there; returns its lines."""
+
+class Written(NamedTuple):
+    """How many lines a batch had, and which files are in quarantine as a whole."""
+
+    lines: int
+    unread: Sequence[UnreadFile]
+
+
+WriteBatch = Callable[["DataFrame", str], Written]
+"""Writes the tables of a batch, by its name, in place of what is there."""
 
 
 class Limits(NamedTuple):
@@ -54,8 +70,8 @@ class Gathering:
     """Local files of some inputs, and the ledger of the tables at ``place``.
 
     ``write`` writes the tables of a batch, ``remove_batch`` removes what there is of one, ``told``
-    is given the number of a batch and of its lines, and ``noted`` a sentence for each file that is
-    not read to its end, once.
+    is given the number of a batch and what was written of it, and ``noted``, once each, a sentence
+    for files that are not read to their end.
     """
 
     def __init__(
@@ -68,7 +84,7 @@ class Gathering:
         *,
         write: WriteBatch,
         remove_batch: Callable[[str], None],
-        told: Callable[[int, int], None],
+        told: Callable[[int, Written], None],
         noted: Callable[[str], None],
     ) -> None:
         self._spark = spark
@@ -104,8 +120,7 @@ class Gathering:
         times = dict(self._times())
         paths = dict.fromkeys(path for each in self._inputs for path in self._paths(each))
         self._ledger = replace(self._ledger, newest={**times, **self._ledger.newest})
-        is_kafka = self._reading.form is LogForm.KAFKA
-        found = plan(self._ledger, paths, end_by(time.time(), is_kafka=is_kafka))
+        found = plan(self._ledger, paths, end_by(time.time(), self._reading.layout_of))
         for note in found.notes:
             if note not in self._notes:
                 self._notes.add(note)
@@ -152,14 +167,17 @@ class Gathering:
             self._remove_batch(name)
         replace_text(self._spark, self._begun, name)
         try:
-            lines = self._write(planned_lines(self._spark, reads), name)
+            written = self._write(planned_lines(self._spark, reads), name)
         except Exception as error:
             if MovedError.__name__ in str(error):
                 raise MovedError("files are rotated faster than they are read") from error
             raise
         self._commit(self._ledger.with_read((read.position, read.after) for read in reads))
         remove(self._spark, self._begun)
-        self._told(self._ledger.batch - 1, lines)
+        # Of a file that was read before only a few lines may be new, and these no events.
+        new = {read.path for read in reads if read.start == 0}
+        unread = [each for each in written.unread if path_of(each.source_file) in new]
+        self._told(self._ledger.batch - 1, written._replace(unread=unread))
 
     def _load(self) -> Ledger:
         text = replaced_text(self._spark, self._file)

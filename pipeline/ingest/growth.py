@@ -135,6 +135,11 @@ def _compare(ledger: Ledger, found: Iterable[_Found], end_of: EndOf, made: Plan)
                 continue
             # Of two files that began alike, each goes on in its own way.
             position = None
+        if text.is_opaque and start:
+            made.notes.append(
+                f"{text.path} was changed: only Spark decompresses it, and reads it once"
+            )
+            continue
         end = end_of(text, start, size)
         if end < size:
             made.notes.append(

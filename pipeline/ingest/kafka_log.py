@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import date, tzinfo
+from datetime import UTC, date, tzinfo
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
+from aclbroker.pipeline.ingest.layouts import OWN, Layout, brought
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 
 _LINE_END: Final = 1 << 31
@@ -30,27 +31,32 @@ class Piece(NamedTuple):
     """A part of a file, and the byte at which it starts.
 
     ``is_whole``: no record goes on from what is before. Without it, only the beginning of a file is
-    known for that.
+    known for that. ``head`` is the beginning of the file, None if it is not known here.
     """
 
     source_file: str
     start: int
     is_whole: bool | None = None
+    head: bytes | None = None
 
 
 class KafkaLog:
     """Reads lines of one cluster's log in their order, piece of a file by piece of a file.
 
-    ``zone``: that of the brokers' clocks. A line that is cut off was broken by a line break in what
-    a client asked for, as a rule, and the lines after it are that client's text until the rest of
-    the record comes: a line that is no record, and ends as one. All lines before it are
-    quarantined. If it does not come where it could, one of the next lines has the rest of the
-    record behind a text that looks like one, and nothing tells which: all of them are quarantined.
+    ``zone``: that of the brokers' clocks. ``layout``: that of the lines.
+
+    A line that is cut off was broken by a line break in what a client asked for, as a rule, and the
+    lines after it are that client's text until the rest of the record comes: a line that is no
+    record, and ends as one. All lines before it are quarantined. If it does not come where it
+    could, one of the next lines has the rest of the record behind a text that looks like one, and
+    nothing tells which: all of them are quarantined.
     """
 
-    def __init__(self, cluster: str, zone: tzinfo) -> None:
+    def __init__(self, cluster: str, zone: tzinfo, layout: Layout = OWN) -> None:
         self._cluster = cluster
-        self._zone = zone
+        self._given_zone = zone
+        self._zone = layout.zone(zone)
+        self._layout = layout
         self._piece: Piece | None = None
         self._held = pa.array([], pa.binary())
         self._unsettled = False
@@ -63,7 +69,7 @@ class KafkaLog:
         if piece != self._piece:
             yield from self.finish()
             self._piece = piece
-            self._unsettled = piece.start > 0 and not piece.is_whole
+            self._unsettled = piece.start > 0 and not piece.is_whole and self._layout.is_breakable()
             self._broken = -1
         yield from self._settle(pa.concat_arrays([self._held, lines]), at_end=False)
 
@@ -75,10 +81,11 @@ class KafkaLog:
     def _settle(self, lines: pa.Array, at_end: bool) -> Iterator[Parsed]:
         if not len(lines):
             return
-        found = self._read(lines)
+        texts = brought(self._layout, lines, self._given_zone)
+        found = self._read(texts)
         self._held = lines[:0]
-        if found.rejected or self._unsettled or self._broken >= 0:
-            marks = _marks(lines, found.rejected)
+        if self._layout.is_breakable() and (found.rejected or self._unsettled or self._broken >= 0):
+            marks = _marks(lines, texts, found.rejected)
             if self._unsettled and not (at_end or marks.settle):
                 self._held = lines
                 return
@@ -142,12 +149,13 @@ class KafkaLog:
         return Parsed(found.records, index, timestamp, rejected)
 
 
-def end_of_records(lines: list[bytes]) -> int:
+def end_of_records(lines: list[bytes], layout: Layout = OWN) -> int:
     """Return how many of the last lines of a log can be read before more is written to it.
 
     ``lines``: those in the last 64 KiB. A broken record is not read, nor what is behind it, until
     its rest has come: what follows it may be forged.
     """
+    lines = [layout.brought(line, UTC) for line in lines]
     last_rest = max((n for n, line in enumerate(lines) if _ends_broken(line)), default=-1)
     for number in range(last_rest + 1, len(lines)):
         if kafka_line.parse(lines[number], "") is KafkaReason.CUT_OFF:
@@ -199,14 +207,14 @@ class _Marks(NamedTuple):
         return bool(self.ends or self.cuts) or self.size > LONGEST_RECORD
 
 
-def _marks(lines: pa.Array, rejected: dict[int, KafkaReason]) -> _Marks:
+def _marks(lines: pa.Array, texts: pa.Array, rejected: dict[int, KafkaReason]) -> _Marks:
     sizes = pc.binary_length(lines).to_numpy().astype(np.int64) + 1
     after = np.cumsum(sizes)
     return _Marks(
         after - sizes,
         int(after[-1]),
         [line for line, reason in rejected.items() if reason is KafkaReason.CUT_OFF],
-        [line for line in rejected if kafka_line.ends_as_record(lines[line].as_py())],
+        [line for line in rejected if kafka_line.ends_as_record(texts[line].as_py())],
     )
 
 

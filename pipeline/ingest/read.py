@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
@@ -14,10 +14,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.conversion_pattern import compiled
 from aclbroker.pipeline.ingest.json_log import JsonLog
-from aclbroker.pipeline.ingest.kafka_log import KafkaLog
+from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
+from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout, layout_of
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
-from aclbroker.pipeline.ingest.sources import first_line, worker_lines
+from aclbroker.pipeline.ingest.sources import worker_lines
 from aclbroker.pipeline.ingest.usage import usage_rows
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
@@ -25,16 +27,16 @@ from aclbroker.pipeline.usage.packing import packed
 from aclbroker.pipeline.usage.table import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
 UTC: Final = ZoneInfo("UTC")
 
 
 class LogForm(StrEnum):
-    """How the lines of an input are written.
+    """How the lines of a file are written.
 
-    One input has one form. A client can forge any line of a Kafka's log, and so a line of our form
+    One file has one form. A client can forge any line of a Kafka's log, and so a line of our form
     as well.
     """
 
@@ -46,13 +48,29 @@ class LogForm(StrEnum):
 class Reading:
     """How to read lines.
 
-    ``cluster``: the name for lines that do not name their cluster, which are those of Kafka and the
-    quarantined. ``zone``: that of the brokers' clocks, for Kafka's log.
+    ``form``: that of all files; None if each file tells by its first line. ``cluster``: the name
+    for lines that do not name their cluster, which are those of Kafka and the quarantined.
+    ``zone``: that of the brokers' clocks, for Kafka's log. ``pattern``: the conversion pattern of
+    Kafka's log, if it is told. ``first``: the beginning of the first file, by which those are read
+    whose own beginning a task does not see, which are parts of large files at URLs.
     """
 
-    form: LogForm
+    form: LogForm | None
     cluster: str
     zone: tzinfo = UTC
+    pattern: str | None = None
+    first: bytes = b""
+
+    def layout_of(self, head: bytes) -> Layout | None:
+        """Return the layout of a Kafka's log that begins so; None for our own."""
+        if self.form is LogForm.JSONL:
+            return None
+        if self.pattern is not None:
+            # Our own log is JSON, as no pattern is.
+            found = None if self.form is LogForm.KAFKA else layout_of(head)
+            is_ours = self.form is None and found is None
+            return None if is_ours else TextLayout(compiled(self.pattern))
+        return layout_of(head) or (OWN if self.form is LogForm.KAFKA else None)
 
 
 class Ingested(NamedTuple):
@@ -63,20 +81,16 @@ class Ingested(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The tables of usage and of quarantined lines.
+    """The tables of usage and of quarantined lines, and which files had events.
 
-    Both are of the rows ``kept``: who needs both lets Spark keep these (``persist``), so that the
-    files are read once.
+    All are of the rows ``kept``: who needs several lets Spark keep these (``persist``), so that the
+    files are read once. ``read`` has the column ``source_file``.
     """
 
     usage: Usage
     quarantine: DataFrame
     kept: DataFrame
-
-
-def form_of(spark: SparkSession, paths: Sequence[str]) -> LogForm:
-    """Return the form of the first line. Raises IngestError if there is none, as `lines` does."""
-    return LogForm.JSONL if first_line(spark, paths).startswith("{") else LogForm.KAFKA
+    read: DataFrame
 
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
@@ -90,7 +104,8 @@ def events(found: DataFrame, reading: Reading) -> Ingested:
 def usage(found: DataFrame, reading: Reading) -> Counted:
     """Return the events of `lines`, counted, and the lines that are none."""
     rows = found.mapInArrow(partial(_usage_batches, reading), _either(_packed()))
-    return Counted(Usage(tables=rows), _quarantine(rows), rows)
+    read = rows.where(F.col("reason").isNull() & F.col("source_file").isNotNull())
+    return Counted(Usage(tables=rows), _quarantine(rows), rows, read.select("source_file"))
 
 
 _QUARANTINE: Final = ("source_file", "line", "reason")
@@ -124,7 +139,7 @@ Batches = Iterator[pa.RecordBatch]
 
 def _event_batches(reading: Reading, batches: Batches) -> Batches:
     schema = schemas.arrow(_either(schemas.events()))
-    for parsed in _parsed(reading, batches):
+    for _, parsed in _parsed(reading, batches):
         yield from _quarantined(parsed.rejected, reading, schema)
         if len(parsed.timestamp):
             records = parsed.records
@@ -146,11 +161,15 @@ def _event_batches(reading: Reading, batches: Batches) -> Batches:
 def _usage_batches(reading: Reading, batches: Batches) -> Batches:
     schema = schemas.arrow(_either(_packed()))
     counting = Counting(KEYS, COUNTS)
-    for parsed in _parsed(reading, batches):
+    read: set[str] = set()
+    for source_file, parsed in _parsed(reading, batches):
         yield from _quarantined(parsed.rejected, reading, schema)
         if len(parsed.timestamp):
+            read.add(source_file)
             yield from _packed_batches(counting.add(usage_rows(parsed)), schema)
     yield from _packed_batches(counting.rest(), schema)
+    if read:
+        yield from _batches(pa.table({"source_file": pa.array(sorted(read))}), schema)
 
 
 def _packed_batches(found: pa.Table | None, schema: pa.Schema) -> Batches:
@@ -183,14 +202,36 @@ def _batches(table: pa.Table, schema: pa.Schema) -> Batches:
     yield from pa.Table.from_arrays(columns, schema=schema).to_batches()
 
 
-def _parsed(reading: Reading, batches: Batches) -> Iterator[Parsed]:
+def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
+    """Yield what lines say, and of which file."""
+    json_log = JsonLog()
+    kafka_logs: dict[Layout, KafkaLog] = {}
+    kafka_log: KafkaLog | None = None
+    piece = Piece("", -1)
     with uncollected():
-        if reading.form is LogForm.JSONL:
-            json_log = JsonLog()
-            for piece, lines in worker_lines(batches):
-                yield from json_log.parse(lines, piece.source_file)
-            return
-        kafka_log = KafkaLog(reading.cluster, reading.zone)
-        for piece, lines in worker_lines(batches):
-            yield from kafka_log.parse(lines, piece)
-        yield from kafka_log.finish()
+        for found, lines in worker_lines(batches):
+            if found != piece:
+                if kafka_log is not None:
+                    yield from _of(piece, kafka_log.finish())
+                layout = reading.layout_of(_beginning(found, lines, reading))
+                piece, kafka_log = found, None
+                if layout is not None:
+                    new = KafkaLog(reading.cluster, reading.zone, layout)
+                    kafka_log = kafka_logs.setdefault(layout, new)
+            if kafka_log is None:
+                yield from _of(piece, json_log.parse(lines, piece.source_file))
+            else:
+                yield from _of(piece, kafka_log.parse(lines, piece))
+        if kafka_log is not None:
+            yield from _of(piece, kafka_log.finish())
+
+
+def _of(piece: Piece, found: Iterable[Parsed]) -> Iterator[tuple[str, Parsed]]:
+    return ((piece.source_file, each) for each in found)
+
+
+def _beginning(piece: Piece, lines: pa.Array, reading: Reading) -> bytes:
+    """Return the beginning of the file that a piece is of, or of one that is to be like it."""
+    if piece.head is not None:
+        return piece.head
+    return b"\n".join(lines[:100].to_pylist()) if piece.start == 0 else reading.first

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from aclbroker.pipeline.ingest.growth import Read
 from aclbroker.pipeline.ingest.kafka_log import Piece
 from aclbroker.pipeline.ingest.pieces import read_lines
-from aclbroker.pipeline.ingest.texts import Prefix, is_compressed
+from aclbroker.pipeline.ingest.texts import HEAD, OPAQUE, Prefix, is_compressed, opened
 from aclbroker.pipeline.spark.files import as_pattern, is_local, path_of
 from aclbroker.pipeline.spark.tasks import in_tasks, task_size
 
@@ -34,9 +34,6 @@ _LINES: Final = (
     "prefix_length long, prefix_digest string, is_whole boolean"
 )
 
-_ONLY_SPARK_READS: Final = (".deflate", ".lz4", ".snappy")
-"""Ends of the names of files that only Spark decompresses."""
-
 
 class IngestError(Exception):
     """The input cannot be read; the message says what to do."""
@@ -48,32 +45,30 @@ class _File(NamedTuple):
     size: int
 
 
-def first_line(spark: SparkSession, paths: Sequence[str]) -> str:
-    """Return the first line that is not blank. Raises IngestError if there is none."""
+def head(spark: SparkSession, paths: Sequence[str]) -> bytes:
+    """Return the beginning of the first file that is not blank. Raises IngestError if none is."""
     with _told():
         patterns = _patterns(spark, paths)
         text = _text(spark, patterns)
-        found = None
         if all(is_local(spark, each) for each in patterns):
-            found = _first_line(_files(text.inputFiles()))
-    if found is None:
-        row = text.where(F.length(F.trim("line")) > 0).select("line").first()
-        found = row and row["line"]
-    if found is None:
+            files = _files(text.inputFiles())
+            if not any(file.path.endswith(OPAQUE) for file in files):
+                found = next((each for file in files if (each := _head(file)).strip()), b"")
+                if found:
+                    return found
+                raise IngestError(f"nothing is in {', '.join(paths)}")
+    rows = text.where(F.length(F.trim("line")) > 0).select("line").take(_LINES_OF_HEAD)
+    if not rows:
         raise IngestError(f"nothing is in {', '.join(paths)}")
-    return str(found)
+    return "".join(f"{row['line']}\n" for row in rows).encode()
 
 
-def _first_line(files: Sequence[_File]) -> str | None:
-    for file in files:
-        if file.path.endswith(_ONLY_SPARK_READS):
-            return None
-        found = (line for each in read_lines(file.path, 0, None) for line in each)
-        for line in found:
-            text: str = line.as_py().decode(errors="replace")
-            if text.strip():
-                return text
-    return None
+_LINES_OF_HEAD: Final = 100
+
+
+def _head(file: _File) -> bytes:
+    with opened(file.path) as text:
+        return text.at(0, HEAD)
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -112,7 +107,7 @@ def planned_lines(spark: SparkSession, reads: Sequence[Read]) -> DataFrame:
     size = task_size(spark, [read.end - read.start for read in reads])
     rows: list[tuple[Any, ...]] = []
     for read in reads:
-        if read.path.endswith(_ONLY_SPARK_READS):
+        if read.path.endswith(OPAQUE):
             continue
         # A compressed file would be decompressed from its beginning for each piece.
         step = read.end - read.start if is_compressed(read.path) else size
@@ -121,9 +116,7 @@ def planned_lines(spark: SparkSession, reads: Sequence[Read]) -> DataFrame:
             url = Path(read.path).as_uri()
             rows.append((None, url, start, read.path, end, *read.prefix, start == read.start))
     pieces = in_tasks(spark, rows, [row[4] - row[2] for row in rows], _LINES)
-    others = [
-        as_pattern(spark, each.path) for each in reads if each.path.endswith(_ONLY_SPARK_READS)
-    ]
+    others = [as_pattern(spark, each.path) for each in reads if each.path.endswith(OPAQUE)]
     return pieces.unionByName(_text(spark, others)) if others else pieces
 
 
@@ -145,8 +138,10 @@ def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, pa.
         for number, path in enumerate(batch.column("path").to_pylist()):
             if path is not None:
                 row = batch.slice(number, 1).to_pylist()[0]
-                piece = Piece(row["source_file"], row["start"], row["is_whole"])
                 prefix = row["prefix_digest"] and Prefix(row["prefix_length"], row["prefix_digest"])
+                with opened(path, prefix) as text:
+                    head = text.at(0, HEAD)
+                piece = Piece(row["source_file"], row["start"], row["is_whole"], head)
                 for lines in read_lines(path, row["start"], row["end"], prefix):
                     yield piece, lines
         yield from _read_by_spark(batch.filter(pc.is_null(batch.column("path"))))
@@ -213,7 +208,7 @@ def _files(urls: Iterable[str]) -> list[_File]:
 
 def _of_files(spark: SparkSession, files: Sequence[_File], others: Sequence[str]) -> DataFrame:
     """Return where the lines of local files are, and those of other patterns."""
-    for_spark = [each for each in files if each.path.endswith(_ONLY_SPARK_READS)]
+    for_spark = [each for each in files if each.path.endswith(OPAQUE)]
     pieces = _pieces(spark, [each for each in files if each not in for_spark])
     text = [*others, *(as_pattern(spark, each.path) for each in for_spark)]
     return pieces.unionByName(_text(spark, text)) if text else pieces

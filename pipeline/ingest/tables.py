@@ -23,10 +23,11 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest.gathering import Gathering, Limits, alone
+from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone
 from aclbroker.pipeline.ingest.read import Reading, events, usage
 from aclbroker.pipeline.ingest.sources import IngestError, lines, stream
 from aclbroker.pipeline.ingest.topic import is_topic, topic_lines
+from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.spark.files import (
     as_pattern,
     exists,
@@ -59,10 +60,14 @@ _BATCH: Final = {"maxBytesPerTrigger": str(4 << 30)}
 
 @dataclass(frozen=True, slots=True)
 class BatchProgress:
-    """A batch that is in the tables: its number within its input, and how many lines it had."""
+    """A batch that is in the tables: its number within its input, and how many lines it had.
+
+    ``unread`` are files of it that are in quarantine as a whole.
+    """
 
     batch: int
     lines: int
+    unread: Sequence[UnreadFile] = ()
 
 
 def ingest(
@@ -214,7 +219,7 @@ class _Work:
             Limits.of(self.options),
             write=lambda found, batch: _write(found, self.reading, self.place, batch),
             remove_batch=lambda batch: _remove_batch(self.spark, self.place, batch),
-            told=lambda number, read: self.told(BatchProgress(number, read)),
+            told=lambda number, written: self.told(BatchProgress(number, *written)),
             noted=self.noted,
         )
 
@@ -227,7 +232,7 @@ class _Work:
 
         def write(batch: DataFrame, number: int) -> None:
             name = f"{_source(path)}-{number:06}"
-            self.told(BatchProgress(number, _write(batch, self.reading, self.place, name)))
+            self.told(BatchProgress(number, *_write(batch, self.reading, self.place, name)))
 
         writer = found.writeStream.foreachBatch(write)
         located = writer.option("checkpointLocation", f"{self._checkpoints}/{_source(path)}")
@@ -245,8 +250,8 @@ def _remove_batch(spark: SparkSession, place: str, batch: str) -> None:
             remove(spark, each)
 
 
-def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
-    """Write the partitions of a batch; return how many lines it has."""
+def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> Written:
+    """Write the partitions of a batch."""
     counted = usage(found, reading)
     kept = counted.kept.persist()
     try:
@@ -261,7 +266,9 @@ def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> int:
                 "compression", "zstd"
             ).partitionBy(*_PARTITIONS).parquet(f"{place}/{name}")
         read = sum(row["events"] for row in counted.usage.by("cluster").collect())
-        return int(read + counted.quarantine.count())
+        quarantined = counted.quarantine.count()
+        unread = unread_files(counted.quarantine, counted.read) if quarantined else []
+        return Written(int(read + quarantined), unread)
     finally:
         kept.unpersist()
 
@@ -283,7 +290,8 @@ def _same_reading(spark: SparkSession, file: str, path: str, reading: Reading) -
     """Note how an input is read, so that the tables do not come to hold it read in two ways."""
     wanted = {
         "input": path,
-        "form": reading.form.value,
+        "form": reading.form and reading.form.value,
+        "pattern": reading.pattern,
         "cluster": reading.cluster,
         "zone": str(reading.zone),
     }

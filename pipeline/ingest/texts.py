@@ -12,6 +12,12 @@ import pyarrow as pa
 COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 """What a compressed file's name ends in, and what pyarrow calls that."""
 
+HEAD: Final = 1 << 16
+"""How many bytes of a text are looked at to tell how it is written."""
+
+OPAQUE: Final = (".deflate", ".lz4", ".snappy")
+"""Ends of the names of files that only Spark decompresses."""
+
 _AT_ONCE: Final = 4 << 20
 
 
@@ -71,6 +77,11 @@ class Text:
     def is_compressed(self) -> bool:
         """Whether the file is decompressed; such a file does not grow."""
         return self._compression is not None
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the text is not that of the log, but compressed in a way not known here."""
+        return self.path.endswith(OPAQUE)
 
     def stream(self, start: int) -> Any:
         """Return a binary stream of the text from a byte on. One can be read at a time."""

@@ -29,6 +29,7 @@ class AuditReport:
     ``quarantined`` counts the lines that are no events, by reason. ``unanswered`` says by job why
     there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were read,
     with what they are. ``output`` is where the tables lie, ``command`` how the run was started.
+    ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
     """
 
     results: Sequence[JobResult]
@@ -41,6 +42,7 @@ class AuditReport:
     inputs: Sequence[tuple[str, str]] = ()
     output: str = ""
     command: str = ""
+    is_unread: bool = False
 
     def compact(self, table: Table) -> Table:
         """Return a table without the column of the cluster, if there is but one to name."""

@@ -331,7 +331,7 @@ def _about(report: AuditReport) -> Markup:
             rows,
             len(rows),
             "Lines that are not unmistakably a record of the authorizer. A client can make Kafka "
-            "write such lines; they are kept in the table quarantine, and counted nowhere else.",
+            "write such lines. They are counted nowhere else; the job ingest keeps them.",
         )
         parts.append(element("div", _table(table), id="quarantine"))
     if report.clusters:

@@ -1,7 +1,8 @@
 """A Kafka 4.3.0 that logs all decisions of its authorizer, and another record of them to compare.
 
-Its log4j 2 writes each message twice: by the pattern of Kafka's own configuration, and by the same
-with line breaks escaped. `tests/pipeline/java/RecordingAuthorizer` records what was really asked.
+Its log4j 2 writes each message four times: by the pattern of Kafka's own configuration, by the same
+with line breaks escaped, by another one, and as JSON. `tests/pipeline/java/RecordingAuthorizer`
+records what was really asked.
 """
 
 from __future__ import annotations
@@ -25,16 +26,25 @@ _LOGGING = """\
     <File name="escaped" fileName="{escaped}">
       <PatternLayout pattern="[%d] %p %enc{{%m}}{{CRLF}} (%c)%n"/>
     </File>
+    <File name="other" fileName="{other}">
+      <PatternLayout pattern="{pattern}"/>
+    </File>
+    <File name="json" fileName="{json}"><JsonLayout compact="true" eventEol="true"/></File>
   </Appenders>
   <Loggers>
     <Logger name="kafka.authorizer.logger" level="trace" additivity="false">
       <AppenderRef ref="plain"/><AppenderRef ref="escaped"/>
+      <AppenderRef ref="other"/><AppenderRef ref="json"/>
     </Logger>
     <Logger name="kafka.server.KafkaRaftServer" level="info"/>
     <Root level="warn"><AppenderRef ref="console"/></Root>
   </Loggers>
 </Configuration>
 """
+
+
+PATTERN = "%d{ISO8601}{UTC} %-5p [%t] %c{1.} - %enc{%m}{CRLF}%n"
+"""Another layout than Kafka's own."""
 
 
 class Asked(NamedTuple):
@@ -51,14 +61,22 @@ class Asked(NamedTuple):
 
 
 class AuditedKafka(Kafka):
-    """Kafka with its authorizer's log in `plain` and `escaped`."""
+    """Kafka with its authorizer's log in `plain`, `escaped`, `other` (by `PATTERN`) and `json`."""
 
     def __init__(self, directory: Path, overrides: dict[str, str]) -> None:
         self.plain = directory / "kafka-authorizer.log"
         self.escaped = directory / "kafka-authorizer-escaped.log"
+        self.other = directory / "kafka-authorizer-other.log"
+        self.json = directory / "kafka-authorizer.json"
         self._recorded = directory / "recorded.jsonl"
         logging = directory / "log4j2.xml"
-        logging.write_text(_LOGGING.format(plain=self.plain, escaped=self.escaped))
+        files = {
+            "plain": self.plain,
+            "escaped": self.escaped,
+            "other": self.other,
+            "json": self.json,
+        }
+        logging.write_text(_LOGGING.format(pattern=PATTERN, **files))
         jars = logging_kafka_jars()
         java = Path(__file__).parent / "java"
         classes = compiled_java(

@@ -38,9 +38,10 @@ def added_up(found: DataFrame) -> DataFrame:
     return found.groupBy(*KEYS).agg(*sums).select(*schemas.usage().fieldNames())
 
 
-def found_in(spark: SparkSession, log: Path) -> Found:
+def found_in(spark: SparkSession, log: Path, pattern: str | None = None) -> Found:
     """Read a Kafka's log whose clock has the zone of `audited_kafka`."""
-    read = events(lines(spark, [str(log)]), Reading(LogForm.KAFKA, "kafka", ZONE))
+    reading = Reading(LogForm.KAFKA, "kafka", ZONE, pattern)
+    read = events(lines(spark, [str(log)]), reading)
     quarantined = [row.line for row in read.quarantine.collect()]
     rows = [row.asDict() for row in read.events.collect()]
     return Found(rows, usage_of(read.events), quarantined)

@@ -21,6 +21,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.ingest.growth import SETTLED, Plan, plan, rotated_from
+from aclbroker.pipeline.ingest.layouts import OWN
 from aclbroker.pipeline.ingest.ledger import Ledger, loaded
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.settling import end_by
@@ -37,7 +38,8 @@ class Reader:
 
     def plan(self, *, is_kafka: bool = False, later: float = 0) -> Plan:
         paths = [str(path) for path in self.directory.iterdir() if path.is_file()]
-        return plan(self.ledger, paths, end_by(time.time() + later, is_kafka=is_kafka))
+        layout = OWN if is_kafka else None
+        return plan(self.ledger, paths, end_by(time.time() + later, lambda head: layout))
 
     def read(self, found: Plan | None = None, batches: int | None = None) -> list[bytes]:
         """Read what is new; of several batches, a file each, those before a kill."""

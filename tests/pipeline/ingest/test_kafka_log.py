@@ -43,7 +43,7 @@ from tests.clients.authorization.rights import RIGHTS, create_topics, replace_ac
 from tests.clients.drivers import WITH_PATTERN_TYPES, Driver
 from tests.clients.story import connect, creates, tell
 from tests.pipeline.attempts import ATTEMPTS, Decided, attempt_all, expected_outcomes
-from tests.pipeline.audited_kafka import Asked, AuditedKafka
+from tests.pipeline.audited_kafka import PATTERN, Asked, AuditedKafka
 from tests.pipeline.forgeries import (
     FORGER,
     FORGERIES,
@@ -249,6 +249,20 @@ def test_a_broker_that_escapes_line_breaks_cannot_be_deceived(
     unambiguous = [_escaped(each) for each in asked if not _repeats_a_word(each)]
     assert _counted(escaped.events) == Counter(unambiguous)
     assert len(escaped.events) + len(escaped.quarantine) == len(asked)
+
+
+def test_other_layouts_of_log4j_say_the_same(
+    captured: Captured, escaped: Found, spark: SparkSession
+) -> None:
+    other = found_in(spark, captured.kafka.other, PATTERN)
+    assert _counted(other.events) == _counted(escaped.events)
+    assert len(other.quarantine) == len(escaped.quarantine)
+    times = sorted(event["timestamp"] for event in other.events)
+    assert times == sorted(event["timestamp"] for event in escaped.events)
+    asked = [each for each in map(_meant, captured.kafka.recorded()) if each]
+    in_json = found_in(spark, captured.kafka.json)
+    assert _counted(in_json.events) == Counter(each for each in asked if not _repeats_a_word(each))
+    assert len(in_json.events) + len(in_json.quarantine) == len(asked)
 
 
 def test_a_forgery_that_breaks_no_line_is_not_seen_where_line_breaks_are_not_escaped(

@@ -18,15 +18,15 @@ toolchain.require_spark()
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from aclbroker.pipeline.ingest.kafka_line import TAIL, KafkaReason
 from aclbroker.pipeline.ingest.read import (
     LogForm,
     Reading,
     events,
-    form_of,
     usage,
 )
-from aclbroker.pipeline.ingest.sources import IngestError, lines
+from aclbroker.pipeline.ingest.sources import IngestError, head, lines
+from aclbroker.pipeline.ingest.unread import told, unread_files
 from tests.pipeline.conftest import WriteLog
 from tests.pipeline.ingesting import added_up, usage_of
 from tests.pipeline.json_lines import record
@@ -171,12 +171,70 @@ def test_no_path(spark: "SparkSession") -> None:
         lines(spark, [])
 
 
-def test_the_form_is_that_of_the_first_line(spark: "SparkSession", write_log: WriteLog) -> None:
-    assert form_of(spark, [write_log(["", record(), line()])]) is LogForm.JSONL
-    assert form_of(spark, [write_log(["{", record()])]) is LogForm.JSONL
-    assert form_of(spark, [write_log([" ", zookeeper_line(), record()])]) is LogForm.KAFKA
+BARE = line().removesuffix(TAIL).replace("[", "").replace("]", "")
+
+
+def test_each_file_has_the_form_of_its_first_line(
+    spark: "SparkSession", write_log: WriteLog, tmp_path: Path
+) -> None:
+    in_json = {
+        "@timestamp": "2026-11-21T07:48:42.328Z",
+        "level": "INFO",
+        "logger_name": "kafka.authorizer.logger",
+        "message": BARE.split(" ", 3)[3],
+    }
+    for log in (
+        ["", record(), line()],
+        ["{", record()],
+        [" ", zookeeper_line(), record()],
+        [BARE, line(), BARE],
+        [json.dumps(in_json), record()],
+    ):
+        write_log(log)
+    found, quarantine = read(spark, [tmp_path], Reading(None, "named"))
+    sources = Counter(row.source for row in found)
+    assert sources == {"jsonl": 2, "kafka-zookeeper": 1, "kafka-3.3": 3}
+    assert sorted(row.line for row in quarantine if row.line.strip()) == sorted(
+        ["{", line(), line(), record(), record()]
+    )
+
+
+def test_one_form_for_all_files(spark: "SparkSession", write_log: WriteLog, tmp_path: Path) -> None:
+    write_log([record()])
+    write_log([line()])
+    write_log([BARE])
+    assert len(read(spark, [tmp_path], JSONL)[0]) == 1
+    assert len(read(spark, [tmp_path], KAFKA)[0]) == 2
+    for form in (None, LogForm.KAFKA):
+        reading = Reading(form, "named", pattern="%d %p %m%n")
+        found, _ = read(spark, [tmp_path], reading)
+        assert Counter(row.source for row in found) == Counter(
+            ["kafka-3.3"] + ["jsonl"] * (form is None)
+        )
+
+
+def test_the_beginning_of_a_log(spark: "SparkSession", write_log: WriteLog) -> None:
+    empty = write_log(["", " "])
+    assert head(spark, [empty, write_log(["x"])]) == b"x\n"
     with pytest.raises(IngestError, match=r"nothing is in .*\.log"):
-        form_of(spark, [write_log(["", " "])])
+        head(spark, [empty])
+
+
+def test_files_without_any_event_are_told(
+    spark: "SparkSession", write_log: WriteLog, tmp_path: Path
+) -> None:
+    write_log([record(), "x"])
+    write_log([line(), "x"])
+    odd = write_log(["<event/>", "<event/>", "x"])
+    write_log([record(event="left_out", denied=3, allowed=0)])
+    counted = usage(lines(spark, [str(tmp_path)]), Reading(None, "named"))
+    (found,) = unread_files(counted.quarantine, counted.read)
+    assert found == (Path(odd).as_uri(), 3, KafkaReason.HEAD.value)
+    (said,) = told([found])
+    assert said.startswith(f"no line is an event, all are in quarantine: {odd} (3: does not begin")
+    assert "[%d] %p %m (%c)%n, " in said
+    assert "--pattern" in said
+    assert told([]) == []
 
 
 @pytest.fixture

@@ -25,6 +25,7 @@ from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest import tables
 from aclbroker.pipeline.ingest.gathering import alone
 from aclbroker.pipeline.ingest.growth import plan
+from aclbroker.pipeline.ingest.layouts import layout_of
 from aclbroker.pipeline.ingest.ledger import Ledger
 from aclbroker.pipeline.ingest.read import LogForm, Reading, events, usage
 from aclbroker.pipeline.ingest.settling import end_by
@@ -118,7 +119,7 @@ def test_a_file_is_read_once_however_often_ingest_runs(
     land(landing, 2)
     ingest()
 
-    assert told == [tables.BatchProgress(0, 4), tables.BatchProgress(1, 4)]
+    assert told == [tables.BatchProgress(0, 4, []), tables.BatchProgress(1, 4, [])]
     assert_are_those_of_the_files(spark, place, landing)
 
 
@@ -256,7 +257,7 @@ def test_a_file_that_is_rotated_while_it_is_read_is_read_where_it_lies_then(
     """As if it happened between the plan and the work of a task."""
     log = landing / "audit.jsonl"
     log.write_text(records(0, 50))
-    found = plan(Ledger(), [str(log)], end_by(time.time(), is_kafka=False))
+    found = plan(Ledger(), [str(log)], end_by(time.time(), layout_of))
     planned = planned_lines(spark, found.reads)
     log.rename(landing / "audit.jsonl.1")
     log.write_text(records(100, 200))

@@ -1,0 +1,211 @@
+"""The layouts in which log4j writes the lines of Kafka's authorizer.
+
+`kafka_line` reads one layout, ``[%d] %p %m (%c)%n``, that of Kafka's own configuration. Lines of
+others are brought into it. What is no record in its own layout is none then: where such a line does
+not begin as a record it has a blank before it, and where it does not end as one, one behind it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+
+from aclbroker.pipeline.ingest import kafka_line
+from aclbroker.pipeline.ingest.conversion_pattern import Pattern, compiled
+
+KAFKAS_OWN: Final = "[%d] %p %m (%c)%n"
+_LOOKED_FOR: Final = (KAFKAS_OWN, "[%d] %p %m%n", "%d %p %m%n", "%d %p %m (%c)%n")
+"""The patterns that are told by a look at the log; of a line only one can be true."""
+
+LAYOUTS: Final = (
+    f"{', '.join(_LOOKED_FOR)} and JSON (JsonLayout, or JsonTemplateLayout with the templates of "
+    "ECS, Logstash or JsonLayout); others with --pattern"
+)
+"""What can be read, for messages."""
+
+_TAIL: Final = kafka_line.TAIL.encode()
+_NO_SUCH_TIME: Final = "2000-00-00 00:00:00,000"
+
+# Where nothing stands behind a message, it must end as a record does. Before Kafka 2.4 it ends with
+# a name, which a client may choose: such lines cannot be read without the logger behind them.
+_MESSAGE_END: Final = re.compile(
+    rb" with resourceRefCount = [0-9]{1,9}\Z"
+    rb"| based on rule (?:SuperUser|DefaultAllow|DefaultDeny|MatchingAcl\(acl=null\))\Z"
+    rb"|, permissionType=(?:ALLOW\]|DENY\]|ALLOW\)|DENY\))\)\Z"
+)
+
+
+class Layout(Protocol):
+    """Brings lines into the layout that `kafka_line` reads."""
+
+    def is_breakable(self) -> bool:
+        """Tell whether a line break in a name breaks a line of this layout."""
+        ...
+
+    def zone(self, given: tzinfo) -> tzinfo:
+        """Return the zone of the times in the lines as they are then. ``given``: the broker's."""
+        ...
+
+    def brought(self, line: bytes, given: tzinfo) -> bytes:
+        """Return a line, without its line feed, in that layout."""
+        ...
+
+
+def brought(layout: Layout, lines: pa.Array, given: tzinfo) -> pa.Array:
+    """Return binary lines in the layout that `kafka_line` reads."""
+    if layout == OWN:
+        return lines
+    return pa.array((layout.brought(line, given) for line in lines.to_pylist()), pa.binary())
+
+
+@dataclass(frozen=True, slots=True)
+class TextLayout:
+    """The layout of a conversion pattern (`conversion_pattern`)."""
+
+    pattern: Pattern
+
+    def is_breakable(self) -> bool:
+        """Line breaks in names break lines."""
+        return True
+
+    def zone(self, given: tzinfo) -> tzinfo:
+        """Return the zone that the pattern names, or the broker's."""
+        return self.pattern.zone or given
+
+    def brought(self, line: bytes, given: tzinfo) -> bytes:
+        """Return a line, whose beginning and end are those of the pattern or none."""
+        line = line.removesuffix(b"\r")
+        begin = self.pattern.begin.match(line)
+        if begin is None:
+            head, rest = b" ", line
+        else:
+            time = self.pattern.time_of(begin) or _NO_SUCH_TIME
+            head, rest = f"[{time}] {self.pattern.level_of(begin)} ".encode(), line[begin.end() :]
+        if self.pattern.end is None:
+            return head + rest + (_TAIL if _MESSAGE_END.search(rest) else b" ")
+        end = self.pattern.end.match(rest)
+        return head + (rest + b" " if end is None else end[0] + _TAIL)
+
+
+OWN: Final = TextLayout(compiled(KAFKAS_OWN))
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLayout:
+    """One object a line, with the message in a key. Nothing in a message can end such a line."""
+
+    def is_breakable(self) -> bool:
+        """Line breaks are escaped."""
+        return False
+
+    def zone(self, given: tzinfo) -> tzinfo:
+        """Return the zone of the times as they are brought: that of all of them is told."""
+        return UTC
+
+    def brought(self, line: bytes, given: tzinfo) -> bytes:
+        """Return the message with its time and level."""
+        said = _said(line)
+        if said is None:
+            return b" " + line + b" "
+        time, level, message = said
+        moment = _moment(time, given)
+        clock = moment.strftime("%Y-%m-%d %H:%M:%S,%f")[:23] if moment else _NO_SUCH_TIME
+        return f"[{clock}] {level} {message}".encode() + _TAIL
+
+
+JSON: Final = JsonLayout()
+
+_LOGGER: Final = "kafka.authorizer.logger"
+_KEYS: Final = {
+    "time": ("@timestamp", "timestamp", "instant", "timeMillis"),
+    "level": ("level", "log.level", "severity"),
+    "logger": ("loggerName", "logger_name", "log.logger", "logger"),
+    "message": ("message",),
+}
+"""What a key of a JSON layout says, whichever layout it is."""
+
+
+def _said(line: bytes) -> tuple[Any, str, str] | None:
+    """Return time, level and message of a line; None if it is none of the authorizer."""
+    found = _object(line)
+    if found is None:
+        return None
+    values = {what: [found[key] for key in keys if key in found] for what, keys in _KEYS.items()}
+    if any(len(each) != 1 for each in values.values()):
+        return None
+    ((time,), (level,), (logger,), (message,)) = values.values()
+    if logger != _LOGGER or not isinstance(level, str) or not isinstance(message, str):
+        return None
+    return time, level.upper(), message
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    """Return the object that a line is, with the keys of an inner ``log`` as ECS may have it."""
+    try:
+        found = json.loads(line.decode(), object_pairs_hook=_unique)
+        # A lone surrogate is no character.
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    inner = found.get("log")
+    if isinstance(inner, dict):
+        return {f"log.{key}": value for key, value in inner.items()} | found
+    return dict(found)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found
+
+
+def _moment(time: Any, given: tzinfo) -> datetime | None:
+    """Return the time in UTC of a value in one of the forms in which JSON layouts write it."""
+    try:
+        if isinstance(time, dict):
+            nanos = int(time["epochSecond"]) * 1_000_000_000 + int(time["nanoOfSecond"])
+            return datetime.fromtimestamp(nanos // 1_000_000_000, UTC).replace(
+                microsecond=nanos % 1_000_000_000 // 1000
+            )
+        if type(time) is int:
+            second, millis = divmod(time, 1000)
+            return datetime.fromtimestamp(second, UTC).replace(microsecond=millis * 1000)
+        if not isinstance(time, str):
+            return None
+        found = datetime.fromisoformat(time)
+        return (found if found.tzinfo else found.replace(tzinfo=given)).astimezone(UTC)
+    except (ValueError, KeyError, TypeError, OverflowError, OSError):
+        return None
+
+
+def layout_of(head: bytes) -> Layout | None:
+    """Return the layout of a log by its beginning; None for our own JSON Lines.
+
+    The first line tells whether it is JSON; the first that is a record, in which layout. A log
+    without any is taken for one in Kafka's own.
+    """
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    if not lines or not lines[0].lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        return next(_text_layouts(lines), OWN)
+    objects = (found for line in lines if (found := _object(line)) is not None)
+    first = next(objects, {})
+    is_kafkas = "message" in first and any(key in first for key in _KEYS["logger"])
+    return JSON if is_kafkas else None
+
+
+def _text_layouts(lines: list[bytes]) -> Iterator[TextLayout]:
+    known = [TextLayout(compiled(each)) for each in _LOOKED_FOR]
+    for line in lines:
+        for layout in known:
+            found = kafka_line.parse(layout.brought(line, UTC), "")
+            if not isinstance(found, kafka_line.KafkaReason):
+                yield layout
