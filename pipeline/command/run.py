@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from aclbroker.broker.policy import PolicyError
 from aclbroker.pipeline.acls.broker_properties import PropertiesError
+from aclbroker.pipeline.command.log_check import check_inputs
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import Describe, read_rules
@@ -51,6 +52,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
 
 
 def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
+    check_inputs(options)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_rules, options, describe)
         # Errors in these files are told before Spark starts, unless the files take long to read.

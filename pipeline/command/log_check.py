@@ -1,0 +1,174 @@
+"""Looks at the inputs before Spark starts, which takes seconds: what is no log is told at once."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from aclbroker.pipeline.command.options import AuditOptions
+from aclbroker.pipeline.errors import LogError
+
+_MOST_FILES: Final = 1000
+"""How many files are looked into; of more, only whether there are any."""
+
+_LEDGER: Final = "_checkpoints/ledger.json"
+_PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
+_SHOWN: Final = 80
+_TABLES: Final = {
+    "_checkpoints": "",
+    "_delta_log": "a Delta table, which needs Spark's connector io.delta:delta-spark",
+    "metadata": (
+        "an Iceberg table, which needs Spark's connector org.apache.iceberg:iceberg-spark-runtime"
+    ),
+}
+
+
+class _Looked(NamedTuple):
+    """What a look at the beginning of a file tells.
+
+    ``form``: that of a line of it, "" if none of them is an event, or in any other way part of such
+    a log. ``is_whole``: there is no more of it. ``first`` is its first line.
+    """
+
+    path: str
+    form: str
+    is_whole: bool
+    first: str
+
+
+def check_inputs(options: AuditOptions) -> None:
+    """Raise LogError for an input that cannot be read, or if all are empty, or none is a log.
+
+    Also if none of the files has the form, or the pattern, that the options name. Inputs at URLs
+    are not looked at, and tables that the job ``ingest`` wrote only so far as that they are some.
+    Where that job goes on with a log, this may be empty now, since it was rotated.
+    """
+    if options.job == "ingest" and Path(options.output, _LEDGER).exists():
+        return
+    found = [None if "://" in name else _files(name) for name in options.inputs]
+    files = [path for each in found if each is not None for path in each]
+    with suppress(ImportError):  # that Spark's packages are missing is told when it is to start
+        looked = [each for path in files[:_MOST_FILES] if (each := _look(path, options))]
+        if None in found or len(files) > _MOST_FILES:
+            return
+        name = " ".join(options.inputs)
+        if not looked:
+            raise LogError(f"--input {name}: nothing is in it")
+        _check_forms(name, looked, options)
+
+
+def _files(name: str) -> list[str] | None:
+    """Return the files of an input in order, None if it is for Spark to find them."""
+    path = Path(name)
+    if not path.exists():
+        if path.is_symlink() or not _PATTERN_SIGN.search(name):
+            raise LogError(f"--input {name}: there is no such file or directory")
+        if "{" in name or "\\" in name:
+            return None
+        found = sorted(glob.glob(name))
+        if not found:
+            raise LogError(f"--input {name}: no file has such a name")
+        lists = [_files(each) for each in found]
+        return [each for one in lists if one is not None for each in one]
+    if path.is_file():
+        return [name]
+    for entry, what in _TABLES.items():
+        if (path / entry).is_dir():
+            if what and _is_table(path, entry):
+                raise LogError(
+                    f"--input {name}: this is {what}; only logs, and tables of the job ingest, "
+                    "are read"
+                )
+            if not what:
+                return None
+    return list(_below(path))
+
+
+def _is_table(path: Path, entry: str) -> bool:
+    return entry != "metadata" or any((path / entry).glob("*.metadata.json"))
+
+
+def _below(path: Path) -> Iterator[str]:
+    """Yield the files below a directory, without those that Spark passes over."""
+
+    def fail(error: OSError) -> None:
+        raise LogError(f"--input {path}: {error.filename} cannot be read: {error.strerror}")
+
+    for place, directories, files in os.walk(path, onerror=fail, followlinks=True):
+        directories[:] = sorted(each for each in directories if each[0] not in "._")
+        yield from (os.path.join(place, each) for each in sorted(files) if each[0] not in "._")
+
+
+def _look(path: str, options: AuditOptions) -> _Looked | None:
+    """Look into a file; None if there is nothing in it."""
+    import pyarrow as pa
+
+    from aclbroker.pipeline.ingest.texts import HEAD, Text
+
+    try:
+        with Text(path) as text:
+            if text.is_opaque:
+                return _Looked(path, _UNKNOWN, False, "")
+            head = text.at(0, HEAD + 1)
+    except OSError as error:
+        raise LogError(f"{path} cannot be read: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise LogError(f"{path} cannot be decompressed: {error}") from error
+    if not head.strip():
+        return None
+    first = next(line for line in head.split(b"\n") if line.strip())
+    shown = first[:_SHOWN].decode(errors="replace")
+    return _Looked(path, _form(head, options.pattern), len(head) <= HEAD or b"\0" in head, shown)
+
+
+_OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
+
+
+def _form(head: bytes, pattern: str | None) -> str:
+    """Return of which form there are lines at the beginning of a file, "" if of none."""
+    from aclbroker.pipeline.ingest import json_line, kafka_line
+    from aclbroker.pipeline.ingest.conversion_pattern import compiled
+    from aclbroker.pipeline.ingest.layouts import TextLayout, layout_of
+
+    layout = layout_of(head)
+    none: tuple[object, ...]
+    if layout is None:
+        none = (
+            json_line.JsonReason.JSON,
+            json_line.JsonReason.EVENT,
+            json_line.JsonReason.ENCODING,
+        )
+        found = (json_line.parse(line) for line in head.split(b"\n"))
+        return _OURS if any(each not in none for each in found) else ""
+    if pattern is not None:
+        layout = TextLayout(compiled(pattern))
+    none = (kafka_line.KafkaReason.HEAD,)
+    lines = (layout.brought(line, UTC) for line in head.split(b"\n"))
+    return _KAFKAS if any(kafka_line.parse(line, "") not in none for line in lines) else ""
+
+
+def _check_forms(name: str, looked: Sequence[_Looked], options: AuditOptions) -> None:
+    from aclbroker.pipeline.ingest.unread import FORMS
+
+    forms = {each.form for each in looked}
+    if not all(each.is_whole for each in looked if not each.form):
+        return
+    if forms == {""}:
+        beside = f" with --pattern {options.pattern!r}" if options.pattern else ""
+        raise LogError(
+            f"--input {name}: this is no log{beside}: {looked[0].path} begins with "
+            f"{looked[0].first!r}; {FORMS}"
+        )
+    if options.form and forms.isdisjoint({options.form, _UNKNOWN}):
+        is_kafkas = _KAFKAS in forms
+        written = "Kafka's authorizer log" if is_kafkas else "our own audit log, in JSON Lines"
+        raise LogError(
+            f"--input {name}: not of --form {options.form}, but {written}: "
+            f"leave the option out, or write --form {_KAFKAS if is_kafkas else _OURS}"
+        )
