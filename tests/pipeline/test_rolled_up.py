@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import io
 import random
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.support import toolchain
 
@@ -20,9 +21,12 @@ from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.arguments import add_jobs, audit_options
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
+from aclbroker.pipeline.ingest.read import Reading
+from aclbroker.pipeline.ingest.tables import EVENTS, USAGE, ingest, read_table
 from aclbroker.protocol.messages import ApiKey
 from tests.acl.examples import ALL, PREFIXED, READ, WRITE, allow, authorizer, deny
 from tests.observability.auditing import Audited
+from tests.pipeline.ingesting import added_up, usage_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,16 +118,36 @@ def answers(spark: SparkSession, log: Path, rules: Path, out: Path) -> dict[str,
     return tables
 
 
+def gathered(spark: SparkSession, log: Path, place: Path) -> Counter[Any]:
+    """Return the usage that is in the tables when a log was gathered, half of it and the rest."""
+    lines = log.read_bytes().splitlines(keepends=True)
+    growing = place.with_name(f"{place.name}.jsonl")
+    for part in (lines[: len(lines) // 2], lines[len(lines) // 2 :]):
+        with growing.open("ab") as file:
+            file.writelines(part)
+        ingest(spark, [str(growing)], Reading(None, "ours"), str(place))
+    events = read_table(spark, str(place), EVENTS)
+    assert events.count() == len(lines)
+    usage = added_up(read_table(spark, str(place), USAGE))
+    same = added_up(usage_of(events).select(*usage.columns))
+    found = Counter(map(tuple, usage.collect()))
+    assert Counter(map(tuple, same.collect())) == found
+    return found
+
+
 def test_roll_ups_have_the_answers_of_single_lines(spark: SparkSession, tmp_path: Path) -> None:
     rules = tmp_path / "acls.yaml"
     rules.write_text(POLICY)
-    found, lines = [], []
+    found, usage, lines = [], [], []
     for name, seconds in (("single", 0), ("rolled-up", 86_400)):
         (tmp_path / name).mkdir()
         audited = Audited(tmp_path / name, rollup_seconds=seconds, max_bytes_per_second=0)
         decided = traffic(audited)
         lines.append(len(audited.lines()))
         found.append(answers(spark, audited.path, rules, tmp_path / f"{name}-out"))
+        usage.append(gathered(spark, audited.path, tmp_path / f"{name}-tables"))
+    # With the times of the first and of the last event, and how many there were.
+    assert usage[0] == usage[1]
     assert lines[0] == decided > 2 * lines[1]
     single, rolled_up = found
     assert {"matrix/use", "denials/denied", "unused/acls"} <= single.keys() == rolled_up.keys()
