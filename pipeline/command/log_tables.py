@@ -25,6 +25,7 @@ from aclbroker.pipeline.ingest.tables import (
 )
 from aclbroker.pipeline.ingest.topic import is_topic
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
+from aclbroker.pipeline.jobs import ingest as ingest_job
 from aclbroker.pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:
@@ -124,7 +125,9 @@ def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | Non
     form = LogForm(options.form) if options.form else None
     # Topics hold our own form, as Kafka's log is written to files; and one may have nothing new to
     # look at.
-    first = head(spark, files) if files else b""
+    # A log that was gathered before may be empty now, since it was rotated.
+    goes_on = options.job == ingest_job.JOB.name and has_tables(spark, options.output.rstrip("/"))
+    first = head(spark, files, may_be_empty=goes_on) if files else b""
     if not files and form is None:
         form = LogForm.JSONL
     return Reading(form, cluster, ZoneInfo(options.zone), options.pattern, first)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aclbroker.pipeline.ingest.growth import Read, plan, rotated_from
+from aclbroker.pipeline.ingest.growth import Read, looked_since, plan, rotated_from
 from aclbroker.pipeline.ingest.ledger import Ledger, loaded
 from aclbroker.pipeline.ingest.read import Reading
 from aclbroker.pipeline.ingest.settling import end_by
@@ -128,7 +128,7 @@ class Gathering:
         for reads in _batches(found.reads, self._limits):
             self._batch(reads)
         # Only now: what was rotated meanwhile is looked for by these times.
-        newest = {**self._ledger.newest, **times}
+        newest = looked_since(self._ledger.newest, times, found.waiting)
         self._commit(replace(self._ledger.with_seen(found.seen), newest=newest))
         return not found.has_vanished
 

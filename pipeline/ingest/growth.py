@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -46,18 +46,22 @@ class Plan(NamedTuple):
     """What is to be read, the oldest first.
 
     ``seen`` has signatures of files that tell nothing new, by what they are. ``notes`` tell a
-    person what was left out. ``has_vanished``: a file was renamed while it was looked for.
+    person what was left out. ``waiting`` are files whose end is left for the next time.
+    ``has_vanished``: a file was renamed while it was looked for.
     """
 
     reads: list[Read]
     seen: dict[int, list[str]]
     notes: list[str]
+    waiting: list[str]
     has_vanished: bool
 
 
 class _Found(NamedTuple):
-    text: Text
-    head: bytes
+    """A file, and how many bytes its text has."""
+
+    path: str
+    signature: str
     size: int
 
 
@@ -68,96 +72,111 @@ def plan(ledger: Ledger, paths: Iterable[str], end_of: EndOf) -> Plan:
     cannot be opened.
     """
     looked = {signature for file in ledger.files for signature in file.seen}
-    made = Plan([], {}, [], False)
+    made = Plan([], {}, [], [], False)
+    found: list[_Found] = []
+    # Those that are compressed are decompressed for it.
     with ThreadPoolExecutor() as pool:
-        found: list[_Found] = []
+        for each in pool.map(lambda path: _found(path, looked), paths):
+            if isinstance(each, _Found):
+                found.append(each)
+            elif each == _VANISHED:
+                made = made._replace(has_vanished=True)
+            elif each:
+                made.notes.append(each)
+    comparing = _Comparing(ledger, end_of, made)
+    done: set[str] = set()
+    # The longest first, and compressed ones behind others.
+    for each in sorted(found, key=lambda each: (-each.size, is_compressed(each.path), each.path)):
         try:
-            for each in pool.map(lambda path: _found(path, looked), paths):
-                if isinstance(each, _Found):
-                    found.append(each)
-                elif each == _VANISHED:
-                    made = made._replace(has_vanished=True)
-                elif each:
-                    made.notes.append(each)
-            _compare(ledger, _once(found), end_of, made)
-        finally:
-            for one in found:
-                one.text.close()
-    return made
+            with Text(each.path) as text:
+                is_other = text.is_compressed and text.signature != each.signature
+                if not is_other and text.signature not in done:
+                    done.add(text.signature)
+                    comparing.compare(text, each.size if text.is_compressed else text.size())
+        except FileNotFoundError:
+            is_other = True
+        if is_other:
+            made = made._replace(has_vanished=True)
+    return made._replace(reads=comparing.reads())
 
 
 _VANISHED: Final = "vanished"
 
 
 def _found(path: str, looked: set[str]) -> _Found | str:
-    """Look into a file, unless it is known as it is; otherwise say why it is left out."""
+    """Look at a file, unless it is known as it is; otherwise say why it is left out."""
     try:
         if signature(os.stat(path)) in looked:
             return ""
-        text = Text(path)
+        with Text(path) as text:
+            return _Found(path, text.signature, text.size())
     except FileNotFoundError:
         return _VANISHED
-    try:
-        head = text.at(0, MARKS[-1])
-        return _Found(text, head, text.size())
     except (OSError, pa.ArrowException) as error:
-        text.close()
         if not is_compressed(path):
             raise
         return f"{path} is not whole yet, and left for the next run: {error}"
 
 
-def _once(found: Sequence[_Found]) -> Iterator[_Found]:
-    """Yield each file once, the longest first, and compressed ones behind others."""
-    order = sorted(found, key=lambda each: (-each.size, each.text.is_compressed, each.text.path))
-    done: set[str] = set()
-    for each in order:
-        if each.size and each.text.signature not in done:
-            done.add(each.text.signature)
-            yield each
+class _Comparing:
+    """Compares texts with what is known, the longest first, and notes in ``made`` what is new."""
 
+    def __init__(self, ledger: Ledger, end_of: EndOf, made: Plan) -> None:
+        self._ledger = ledger
+        self._before, self._index = Index(ledger.files), Index(ledger.files)
+        self._end_of = end_of
+        self._made = made
+        self._reads: list[tuple[float, Read]] = []
 
-def _compare(ledger: Ledger, found: Iterable[_Found], end_of: EndOf, made: Plan) -> None:
-    before, index = Index(ledger.files), Index(ledger.files)
-    reads: list[tuple[float, Read]] = []
-    for text, head, size in found:
-        position = before.continued(text, head, size)
-        start = 0 if position is None else ledger.files[position].length
-        if position is None or index.is_taken(position):
-            copied = index.continued(text, head, size)
+    def reads(self) -> list[Read]:
+        """Return what is to be read, the oldest first."""
+        ordered = sorted(self._reads, key=lambda each: (each[0], each[1].path))
+        return [read for _, read in ordered]
+
+    def compare(self, text: Text, size: int) -> None:
+        """Look what is new in a text of so many bytes."""
+        if not size:
+            return
+        head = text.at(0, MARKS[-1])
+        position = self._before.continued(text, head, size)
+        start = 0 if position is None else self._ledger.files[position].length
+        if position is None or self._index.is_taken(position):
+            copied = self._index.continued(text, head, size)
             if copied is None:
-                copied = index.holds(head, size)
+                copied = self._index.holds(head, size)
             if copied is not None:
-                _note_seen(made, ledger, index, copied, text)
-                continue
+                self._note_seen(copied, text)
+                return
             if position is not None and start == size:
-                made.seen.setdefault(position, []).append(text.signature)
-                continue
+                self._made.seen.setdefault(position, []).append(text.signature)
+                return
             # Of two files that began alike, each goes on in its own way.
             position = None
+        self._go_on(text, head, size, position, start)
+
+    def _go_on(self, text: Text, head: bytes, size: int, position: int | None, start: int) -> None:
         if text.is_opaque and start:
-            made.notes.append(
+            self._made.notes.append(
                 f"{text.path} was changed: only Spark decompresses it, and reads it once"
             )
-            continue
-        end = end_of(text, start, size)
+            return
+        end = self._end_of(text, start, size)
         if end < size:
-            made.notes.append(
+            self._made.waiting.append(text.path)
+            self._made.notes.append(
                 f"{text.path}: the last {size - end:,} bytes, no whole line, wait for the next run"
             )
         if end > start:
             read = _read(text, head, start, end, position, is_whole=end == size)
-            index.take(position, read.after)
-            reads.append((text.modified, read))
+            self._index.take(position, read.after)
+            self._reads.append((text.modified, read))
         elif position is not None and end == size:
-            _note_seen(made, ledger, index, position, text)
-    made.reads.extend(read for _, read in sorted(reads, key=lambda each: (each[0], each[1].path)))
+            self._note_seen(position, text)
 
-
-def _note_seen(made: Plan, ledger: Ledger, index: Index, position: int, text: Text) -> None:
-    # A copy of what is only about to be read is looked at again next time: that may fail.
-    if position < len(ledger.files) and not index.is_taken(position):
-        made.seen.setdefault(position, []).append(text.signature)
+    def _note_seen(self, position: int, text: Text) -> None:
+        # A copy of what is only about to be read is looked at again next time: that may fail.
+        if position < len(self._ledger.files) and not self._index.is_taken(position):
+            self._made.seen.setdefault(position, []).append(text.signature)
 
 
 def _read(
@@ -193,6 +212,18 @@ def rotated_from(path: str, since: float) -> list[str]:
         and _modified(each) >= since
         and each.is_file()
     ]
+
+
+def looked_since(
+    before: Mapping[str, float], now: Mapping[str, float], waiting: Iterable[str]
+) -> dict[str, float]:
+    """Return since when `rotated_from` is to look next, by log file.
+
+    ``before``: since when it looked now. ``now``: when the log files were written to last. What a
+    log was rotated to and is ``waiting`` must be found again.
+    """
+    held = {path for path in now for each in waiting if each != path and each.startswith(path)}
+    return {**before, **{path: time for path, time in now.items() if path not in held}}
 
 
 def _modified(path: Path) -> float:

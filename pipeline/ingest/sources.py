@@ -45,30 +45,37 @@ class _File(NamedTuple):
     size: int
 
 
-def head(spark: SparkSession, paths: Sequence[str]) -> bytes:
-    """Return the beginning of the first file that is not blank. Raises IngestError if none is."""
+def head(spark: SparkSession, paths: Sequence[str], *, may_be_empty: bool = False) -> bytes:
+    """Return the beginning of the first file that is not blank.
+
+    Raises IngestError if there is none, unless all of them ``may_be_empty``.
+    """
     with _told():
         patterns = _patterns(spark, paths)
         text = _text(spark, patterns)
-        if all(is_local(spark, each) for each in patterns):
-            files = _files(text.inputFiles())
-            if not any(file.path.endswith(OPAQUE) for file in files):
-                found = next((each for file in files if (each := _head(file)).strip()), b"")
-                if found:
-                    return found
-                raise IngestError(f"nothing is in {', '.join(paths)}")
-    rows = text.where(F.length(F.trim("line")) > 0).select("line").take(_LINES_OF_HEAD)
-    if not rows:
+        found = b""
+        paths_of_files = [path_of(url) for url in text.inputFiles()]
+        are_local = all(is_local(spark, each) for each in patterns)
+        if are_local and not any(each.endswith(OPAQUE) for each in paths_of_files):
+            heads = (_head(each) for each in sorted(paths_of_files))
+            found = next((each for each in heads if each.strip()), b"")
+        else:
+            rows = text.where(F.length(F.trim("line")) > 0).select("line").take(_LINES_OF_HEAD)
+            found = "".join(f"{row['line']}\n" for row in rows).encode()
+    if not found and not may_be_empty:
         raise IngestError(f"nothing is in {', '.join(paths)}")
-    return "".join(f"{row['line']}\n" for row in rows).encode()
+    return found
 
 
 _LINES_OF_HEAD: Final = 100
 
 
-def _head(file: _File) -> bytes:
-    with opened(file.path) as text:
-        return text.at(0, HEAD)
+def _head(path: str) -> bytes:
+    try:
+        with opened(path) as text:
+            return text.at(0, HEAD)
+    except FileNotFoundError:  # rotated right now
+        return b""
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:

@@ -25,11 +25,10 @@ from pyspark.sql import functions as F
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone
 from aclbroker.pipeline.ingest.read import Reading, events, usage
-from aclbroker.pipeline.ingest.sources import IngestError, lines, stream
+from aclbroker.pipeline.ingest.sources import IngestError, lines, local_files, stream
 from aclbroker.pipeline.ingest.topic import is_topic, topic_lines
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.spark.files import (
-    as_pattern,
     exists,
     is_local,
     matching,
@@ -194,9 +193,10 @@ class _Work:
         Nobody else gathers into the same tables meanwhile.
         """
         # A path that does not exist is an error here and none to a stream.
-        if files := [path for path in paths if not is_topic(path)]:
-            lines(self.spark, files)
-        local = [path for path in files if is_local(self.spark, as_pattern(self.spark, path))]
+        files = [path for path in paths if not is_topic(path)]
+        local = [path for path in files if local_files(self.spark, path) is not None]
+        if remote := [path for path in files if path not in local]:
+            lines(self.spark, remote)
         with alone(self.spark, self._checkpoints):
             for path in paths:
                 file = f"{self._checkpoints}/{_source(path)}.json"

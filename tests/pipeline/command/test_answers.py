@@ -71,6 +71,29 @@ def test_ingest_writes_tables_that_all_jobs_read_instead_of_the_log(
     assert (str(again.window.first_day), again.window.events) == ("2026-01-02", 7)
 
 
+def test_ingest_goes_on_with_a_log_that_is_empty_since_it_was_rotated(
+    ask: Ask, files: SmallLog
+) -> None:
+    log = files.log / "audit-1.jsonl"
+    ask("ingest", "--input", log)
+    with log.open("a") as file:
+        file.write(log.read_text().partition("\n")[0] + "\n")
+    log.rename(files.log / "audit-1.jsonl.1")
+    log.write_bytes(b"")
+    report = ask("ingest", "--input", log)
+    assert report.window is not None
+    assert report.window.events == 8
+
+
+def test_a_file_of_which_no_line_is_an_event_is_named(ask: Ask, files: SmallLog) -> None:
+    (files.log / "server.log").write_text("[2026-01-01 00:00:00,000] INFO started (x)\n" * 3)
+    for job in ("matrix", "ingest"):
+        report = ask(job, "--input", files.log)
+        assert report.is_unread
+        assert "server.log (3: does not begin as a record of the authorizer)" in report.warnings[0]
+    assert not ask("ingest", "--input", files.log).is_unread
+
+
 def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
     ask: Ask, files: SmallLog, tmp_path: Path
 ):
@@ -96,7 +119,7 @@ def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
 ):
     with pytest.raises(InputError, match=f"is of cluster x, .* the log is of {CLUSTER}"):
         ask("redundant", "--input", files.log, "--acls", f"x={files.acls}")
-    with pytest.raises(InputError, match="holds no events in these days, and 1 line"):
+    with pytest.raises(InputError, match=r"holds no events in these days, and 1 line.*JSON L"):
         ask("matrix", "--input", files.log, "--until", "2025-12-31")
     with pytest.raises(InputError, match=r"--output .* lies within --input"):
         ask("matrix", "--input", tmp_path)

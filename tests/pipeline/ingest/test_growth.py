@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import resource
 import shutil
 import time
 from collections import Counter
@@ -20,7 +21,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.ingest.growth import SETTLED, Plan, plan, rotated_from
+from aclbroker.pipeline.ingest.growth import SETTLED, Plan, looked_since, plan, rotated_from
 from aclbroker.pipeline.ingest.layouts import OWN
 from aclbroker.pipeline.ingest.ledger import Ledger, loaded
 from aclbroker.pipeline.ingest.pieces import read_lines
@@ -136,6 +137,18 @@ def test_rotation_by_copying_and_cutting_off(reader: Reader, tmp_path: Path) -> 
     assert numbers(reader.read()) == list(range(42, 90))
 
 
+def test_what_was_added_is_read_once_though_there_is_a_copy(reader: Reader, tmp_path: Path) -> None:
+    log = tmp_path / "audit.jsonl"
+    log.write_bytes(lines(0, 30))
+    reader.read()
+    with log.open("ab") as file:
+        file.write(lines(30, 40))
+    shutil.copy(log, tmp_path / "audit.jsonl.1")
+    (tmp_path / "audit.jsonl.2.gz").write_bytes(gzip.compress(log.read_bytes()))
+    assert numbers(reader.read()) == list(range(30, 40))
+    assert reader.read() == []
+
+
 def test_compression_changes_nothing(reader: Reader, tmp_path: Path) -> None:
     log, packed = tmp_path / "audit.jsonl.1", tmp_path / "audit.jsonl.1.gz"
     log.write_bytes(lines(0, 30))
@@ -173,6 +186,18 @@ def test_what_is_known_is_not_looked_into_again(reader: Reader, tmp_path: Path) 
     assert len(reader.read()) == 30
 
 
+def test_there_may_be_more_files_than_can_be_open(reader: Reader, tmp_path: Path) -> None:
+    for number in range(300):
+        (tmp_path / f"{number}.log").write_bytes(lines(number, number + 1))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 100, before[1]))
+    try:
+        found = reader.plan()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert len(found.reads) == 300
+
+
 def test_files_that_begin_alike_are_not_one(reader: Reader, tmp_path: Path) -> None:
     (tmp_path / "a.log").write_bytes(lines(0, 1))
     (tmp_path / "b.log").write_bytes(lines(0, 1))
@@ -181,6 +206,9 @@ def test_files_that_begin_alike_are_not_one(reader: Reader, tmp_path: Path) -> N
     (tmp_path / "a.log").write_bytes(lines(0, 1) + lines(10, 14))
     (tmp_path / "b.log").write_bytes(lines(0, 1) + lines(20, 23))
     assert sorted(numbers(reader.read())) == [10, 11, 12, 13, 20, 21, 22]
+    (tmp_path / "a.log").write_bytes(lines(0, 1) + lines(10, 15))
+    (tmp_path / "b.log").write_bytes(lines(0, 1) + lines(20, 24))
+    assert sorted(numbers(reader.read())) == [14, 23]
 
 
 def test_a_file_of_one_line_is_no_copy_of_another_that_begins_like_it(
@@ -236,12 +264,18 @@ def test_rotated_files_of_an_input_that_is_one_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_rotated_file_is_looked_for_until_it_is_read_to_its_end() -> None:
+    assert looked_since({"/a": 1, "/b": 1}, {"/a": 5}, ["/a", "/other"]) == {"/a": 5, "/b": 1}
+    assert looked_since({"/a": 1, "/b": 1}, {"/a": 5, "/b": 6}, ["/a.1"]) == {"/a": 1, "/b": 6}
+
+
 ACTIONS = st.lists(
     st.sampled_from(
         ["append"] * 4
         + ["append half", "read", "read", "killed", "killed between", "kill late", "rename"]
         + ["copy", "cut off", "compress", "compress half", "remove", "read while moved"]
     ),
+    min_size=8,
     max_size=40,
 )
 
@@ -342,7 +376,7 @@ class World:
             path.unlink()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(ACTIONS, st.sampled_from(["", "y" * 400]))
 def test_each_line_is_read_once_whatever_happens(actions: list[str], filling: str) -> None:
     with TemporaryDirectory() as directory:
