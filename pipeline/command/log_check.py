@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -19,13 +20,12 @@ _MOST_FILES: Final = 1000
 
 _LEDGER: Final = "_checkpoints/ledger.json"
 _PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 80
 _TABLES: Final = {
     "_checkpoints": "",
-    "_delta_log": "a Delta table, which needs Spark's connector io.delta:delta-spark",
-    "metadata": (
-        "an Iceberg table, which needs Spark's connector org.apache.iceberg:iceberg-spark-runtime"
-    ),
+    "_delta_log": "a Delta table, of Spark's connector io.delta:delta-spark",
+    "metadata": "an Iceberg table, of Spark's connector org.apache.iceberg:iceberg-spark-runtime",
 }
 
 
@@ -82,12 +82,12 @@ def _files(name: str) -> list[str] | None:
         if (path / entry).is_dir():
             if what and _is_table(path, entry):
                 raise LogError(
-                    f"--input {name}: this is {what}; only logs, and tables of the job ingest, "
-                    "are read"
+                    f"--input {name}: this is {what}, which is not read here: only logs are, and "
+                    "tables of the job ingest"
                 )
             if not what:
                 return None
-    return list(_below(path))
+    return list(islice(_below(path), _MOST_FILES + 1))
 
 
 def _is_table(path: Path, entry: str) -> bool:
@@ -100,7 +100,13 @@ def _below(path: Path) -> Iterator[str]:
     def fail(error: OSError) -> None:
         raise LogError(f"--input {path}: {error.filename} cannot be read: {error.strerror}")
 
+    seen: set[str] = set()
     for place, directories, files in os.walk(path, onerror=fail, followlinks=True):
+        # A link may lead around in a circle.
+        if (real := os.path.realpath(place)) in seen:
+            directories.clear()
+            continue
+        seen.add(real)
         directories[:] = sorted(each for each in directories if each[0] not in "._")
         yield from (os.path.join(place, each) for each in sorted(files) if each[0] not in "._")
 
@@ -115,7 +121,7 @@ def _look(path: str, options: AuditOptions) -> _Looked | None:
         with Text(path) as text:
             if text.is_opaque:
                 return _Looked(path, _UNKNOWN, False, "")
-            head = text.at(0, HEAD + 1)
+            head = text.at(0, HEAD + 1).removeprefix(_BYTE_ORDER_MARK)
     except OSError as error:
         raise LogError(f"{path} cannot be read: {error.strerror or error}") from error
     except pa.ArrowException as error:

@@ -18,7 +18,7 @@ from aclbroker.pipeline.report.words import counted
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """``follow``: go on with files as they appear, until interrupted."""
+    """``follow``: go on with what is added, until interrupted."""
 
     follow: bool = False
 
@@ -36,7 +36,7 @@ def run(inputs: Inputs, options: IngestOptions | None = None) -> JobResult:
         JOB.name,
         "What the log holds",
         f"The tables hold {counted(window.events, 'event')} in {counted(rows, 'row')} of usage, "
-        f"and {lines} that are none.",
+        f"and {lines} in quarantine.",
         [Figure("Rows of usage", rows, "events that differ in nothing but the time of a day")],
         outputs={
             EVENTS: "every event",
@@ -49,8 +49,8 @@ def run(inputs: Inputs, options: IngestOptions | None = None) -> JobResult:
 
 JOB: Final = Job(
     "ingest",
-    "gather logs in tables, each file once, which all jobs can read instead of logs",
+    "gather logs in tables, each line once, which all jobs can read instead of logs",
     IngestOptions,
     run,
-    (Option("follow", "follow", "go on with files as they appear, until interrupted"),),
+    (Option("follow", "follow", "go on with what is added, until interrupted"),),
 )

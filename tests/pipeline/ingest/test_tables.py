@@ -268,6 +268,25 @@ def test_a_file_that_is_rotated_while_it_is_read_is_read_where_it_lies_then(
         events(planned, JSONL).events.collect()
 
 
+def test_following_reads_on_until_it_is_interrupted(
+    spark: "SparkSession", landing: Path, tmp_path: Path
+) -> None:
+    log, place = landing / "audit.jsonl", str(tmp_path / "tables")
+    log.write_text(records(0, 5))
+
+    def told(progress: tables.BatchProgress) -> None:
+        if progress.batch == 2:
+            raise KeyboardInterrupt
+        with log.open("a") as file:
+            log.rename(landing / f"audit.jsonl.{progress.batch}")
+            file.write(records(5 + progress.batch, 6 + progress.batch))
+
+    with pytest.raises(KeyboardInterrupt):
+        tables.follow(spark, [str(landing)], JSONL, place, told=told, interval=0.1)
+    found = tables.read_table(spark, place, "events").collect()
+    assert Counter(row.resource_name for row in found) == Counter(f"topic-{n}" for n in range(7))
+
+
 def test_two_cannot_gather_into_the_same_tables(
     spark: "SparkSession", landing: Path, tmp_path: Path
 ) -> None:
