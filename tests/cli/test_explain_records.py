@@ -207,6 +207,7 @@ def test_a_record_that_has_the_beginning_of_a_name_alone_is_told_so(ask):
         (("--line", '{"event":"change"}'), "--line: another event than authorization"),
         (("--line", json_lines.record(**DENIED, resource_name=None)), "named no resource"),
         (("--line", CONSOLE.replace("allowed=false ", "")), "--line: allowed: neither true"),
+        (("--line", kafka_lines.line(**kafka_lines.PROBE)), "whether any topic is allowed"),
         (("--line", json_lines.record(host="laptop")), "'laptop' is no address"),
         (("--line", LINE, "--host", "10.0.0.1"), "nothing can be said besides"),
         (("User:a", "--line", LINE), "nothing can be said besides"),

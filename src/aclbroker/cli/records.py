@@ -141,6 +141,8 @@ def _recorded(line: bytes, *, loud: bool = False) -> Recorded | str:
         line = json.dumps(found).encode()
     if not line.startswith(b"{"):
         of_kafka = kafka_line.parse(line, cluster="")
+        if of_kafka is None:
+            return "Kafka asked whether any topic is allowed, and looked at the ACLs after that"
         if isinstance(of_kafka, kafka_line.KafkaReason):
             return of_kafka.value
         time, record = text[1:24], of_kafka[1]
