@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,14 +23,21 @@ from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs import JOBS, ingest
 from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
+from aclbroker.pipeline.report.findings import findings_json
 from aclbroker.pipeline.report.html import page
+from aclbroker.pipeline.report.summary import summary_json
 from aclbroker.pipeline.report.words import counted
+from aclbroker.pipeline.report.written import read_written
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+SUMMARY: Final = "summary.json"
+FINDINGS: Final = "findings.sarif"
+"""What programs read of the last run, beside the report."""
+
 _NAMED: Final = 3
-"""How many principals a warning names."""
+"""How many principals, or clusters, a warning names."""
 
 
 def answered(
@@ -73,10 +82,16 @@ def answered(
         options.output,
         options.command,
         is_unread=bool(unread),
+        sources=rules.sources,
     )
-    name = "report.html" if options.job == ALL else f"{options.job}.html"
-    output.text(name, page(report))
-    progress.note(f"report: {output.place}/{name}")
+    with progress.step("report") as step:
+        outputs = [name for each in results for name in each.outputs if each.job != ingest.JOB.name]
+        report = replace(report, stored=read_written(spark, output.place, outputs))
+        name = "report.html" if options.job == ALL else f"{options.job}.html"
+        output.text(name, page(report))
+        output.text(SUMMARY, summary_json(report))
+        output.text(FINDINGS, findings_json(report))
+        step.name += f" {output.place}/{name}"
     return report
 
 
@@ -142,28 +157,43 @@ def _cluster(name: str, events: int, rules: ClusterRules) -> LoggedCluster:
 
 
 def _warnings(log: Content, rules: ClusterRules) -> list[str]:
+    found = []
+    if rules.left_out:
+        found.append(
+            f"The log holds nothing of {_clusters(rules.left_out)}: what was given for "
+            f"{'it is' if len(rules.left_out) == 1 else 'them is'} left out."
+        )
     if not rules.current:
-        return []
-    found = [
-        f"No ACLs of cluster {name} were given with --acls: answers about ACLs leave out "
-        f"its {counted(events, 'event')}."
-        for name, events in log.clusters.items()
-        if name not in rules.current
-    ]
+        return found
+    unknown = [name for name in log.clusters if name not in rules.current]
+    if unknown:
+        events = sum(log.clusters[name] for name in unknown)
+        found.append(
+            f"No ACLs of {_clusters(unknown)} were given with --acls: answers about ACLs leave out "
+            f"{counted(events, 'event')}."
+        )
     listed = {name: _without_acls(ruleset) for name, ruleset in rules.current.items()}
     missing = log.unlisted(listed)
     if not missing:
         return found
-    names = ", ".join(name for name, _ in missing.most_common(_NAMED))
-    others = len(missing) - _NAMED
-    if others > 0:
-        names += f" and {counted(others, 'other')}"
+    names = _named([name for name, _ in missing.most_common()])
     found.append(
         f"The log calls {names} super users, and the options do not "
         f"({counted(missing.total(), 'event')}): they are judged by ACLs alone. Name them "
         "with --super-user or --broker-user, or give the broker's --properties."
     )
     return found
+
+
+def _clusters(names: Sequence[str]) -> str:
+    return f"cluster{'' if len(names) == 1 else 's'} {_named(names)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first of some names, and how many more there are."""
+    others = len(names) - _NAMED
+    more = f" and {counted(others, 'other')}" if others > 0 else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _without_acls(ruleset: Ruleset) -> frozenset[str]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from aclbroker.pipeline.command.options import ALL, AuditOptions, Given
+from aclbroker.pipeline.command.fail_on import bounds, impossible
+from aclbroker.pipeline.command.options import ALL, AuditOptions
+from aclbroker.pipeline.command.rule_arguments import PROPOSED_SETTINGS, add_rules
 from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
+from aclbroker.pipeline.interface.alarms import ALARMS
 from aclbroker.pipeline.interface.job import Option
 from aclbroker.pipeline.jobs import JOBS
-
-# A cluster's id or name, which no path with a directory, URL or principal can be mistaken for.
-_CLUSTER: Final = re.compile(r"([^:/=]+)=(.*)", re.DOTALL)
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -66,10 +65,21 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
     since, until = given.pop("days") or (given["since"], given["until"])
     if since and until and since > until:
         parser.error(f"the first day, {since}, is after the last, {until}")
+    if any(given[name] for name in PROPOSED_SETTINGS):
+        given["proposed"] = given["proposed"] or given["acls"]
+        if not given["proposed"]:
+            parser.error("proposed settings need --acls, or --proposed: who is allowed what else")
     needs = () if given["job"] == ALL else JOBS[given["job"]].needs
     missing = [name for name in needs if not given[name]]
     if missing:
-        parser.error(f"{given['job']} needs {' and '.join(f'--{name}' for name in missing)}")
+        options = " and ".join(f"--{name}" for name in missing)
+        or_else = ", or a proposed setting" if missing == ["proposed"] else ""
+        parser.error(f"{given['job']} needs {options}{or_else}")
+    problem = impossible(given["fail_on"], _running(given))
+    if problem:
+        parser.error(problem)
+    if given["proposed_broker_listener"] and not given["proposed_broker_users"]:
+        parser.error("--proposed-broker-listener is for --proposed-broker-user")
     if given["broker_users"] and not given["broker_listener"]:
         parser.error("--broker-user needs --broker-listener NAME, on which they may do everything")
     fields: dict[str, Any] = {
@@ -85,6 +95,13 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
         "command": shlex.join(command),
     }
     return AuditOptions(**fields)
+
+
+def _running(given: Mapping[str, Any]) -> list[str]:
+    """The jobs that will run."""
+    if given["job"] != ALL:
+        return [given["job"]]
+    return [name for name, job in JOBS.items() if all(given[each] for each in job.needs)]
 
 
 def _add(group: Any, option: Option) -> None:
@@ -109,12 +126,19 @@ def _fields(job: str, given: dict[str, Any]) -> dict[str, Any]:
 def _shared() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     _add_log(parser.add_argument_group("the log"))
-    rules = parser.add_argument_group("the rules")
-    _add_sets(rules)
-    _add_settings(rules)
+    add_rules(parser)
     run = parser.add_argument_group("the run")
     run.add_argument(
         "--output", metavar="DIR", required=True, help="where tables and the report are written"
+    )
+    run.add_argument(
+        "--fail-on",
+        metavar="NAME[=MOST],...",
+        type=bounds,
+        action="extend",
+        default=[],
+        help="end with status 3, when all is written, if there are more than MOST (default: 0) of: "
+        + ", ".join(ALARMS),
     )
     run.add_argument(
         "--master",
@@ -177,98 +201,6 @@ def _add_log(group: Any) -> None:
     )
     group.add_argument("--since", metavar="DAY", type=_day, help="the first day (UTC) to look at")
     group.add_argument("--until", metavar="DAY", type=_day, help="the last day (UTC) to look at")
-
-
-def _add_sets(group: Any) -> None:
-    sets = {
-        "acls": "the ACLs in force",
-        "proposed": "the ACLs to try",
-        "other": "the ACLs to compare with: of another cluster, or another day",
-        "earlier": "the ACLs as they were when the log begins",
-    }
-    for name, does in sets.items():
-        where = "FILE|kafka://HOST:PORT" if name in ("acls", "other") else "FILE"
-        group.add_argument(
-            f"--{name}",
-            metavar=f"[CLUSTER=]{where}",
-            type=_given,
-            action="append",
-            default=[],
-            help=f"{does}: a policy file, or what kafka-acls.sh --list printed"
-            + (", or a broker to ask" if where != "FILE" else ""),
-        )
-    group.add_argument(
-        "--topics",
-        metavar="[CLUSTER=]FILE",
-        type=_given,
-        action="append",
-        default=[],
-        help="the topics that exist, one a line, as kafka-topics.sh --list prints them: the job "
-        "recommend counts what a prefix would newly allow among them and those in the log",
-    )
-    group.add_argument(
-        "--command-config",
-        metavar="FILE",
-        help="a Kafka client's properties file, to ask a broker for its ACLs, or to read a topic",
-    )
-
-
-def _add_settings(group: Any) -> None:
-    group.add_argument(
-        "--properties",
-        metavar="[CLUSTER=]FILE",
-        type=_given,
-        action="append",
-        default=[],
-        help="a broker's server.properties, to take super.users, broker.users, their listener and "
-        "allow.everyone.if.no.acl.found from",
-    )
-    for name, does in (
-        ("super", "may do everything"),
-        ("broker", "may do so on the brokers' listener"),
-    ):
-        group.add_argument(
-            f"--{name}-user",
-            dest=f"{name}_users",
-            metavar="[CLUSTER=]Type:name",
-            type=_given_principal,
-            action="append",
-            default=[],
-            help=f"a principal who {does}; may be given several times",
-        )
-    group.add_argument("--broker-listener", metavar="NAME", type=str.upper, help="that listener")
-    group.add_argument(
-        "--allow-everyone-if-no-acl-found",
-        dest="open_clusters",
-        metavar="CLUSTER",
-        nargs="?",
-        action="append",
-        default=[],
-        help="what no ACL is about is open to all, in this cluster or in all of them",
-    )
-    group.add_argument(
-        "--cidr",
-        action="store_true",
-        help="hosts such as 10.0.0.0/8 are subnets, as with aclbroker.acl.host.cidr=true",
-    )
-
-
-def _given(text: str) -> Given:
-    match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
-    if not value:
-        raise argparse.ArgumentTypeError("expected FILE or CLUSTER=FILE")
-    return Given(cluster, value)
-
-
-def _given_principal(text: str) -> Given:
-    match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
-    if ":" not in value:
-        raise argparse.ArgumentTypeError(
-            "expected Type:name or CLUSTER=Type:name, such as User:admin"
-        )
-    return Given(cluster, value)
 
 
 def _setting(text: str) -> tuple[str, str]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, NamedTuple
 
+from aclbroker.pipeline.command.fail_on import Bound
+
 ALL: Final = "all"
 """The job that stands for every other one that the given files allow, but for `ingest`."""
 
@@ -26,13 +28,15 @@ class AuditOptions:
 
     ``inputs`` are paths or URLs of logs, or of directories that the job ``ingest`` wrote. ``acls``,
     ``proposed``, ``other`` and ``earlier`` name files of ACLs (`pipeline.interface.inputs.Inputs`
-    says what each is for), and ``topics`` files with the names of the topics that exist. ``form``
-    is a value of `pipeline.ingest.read.LogForm`; None means that each file tells by its first line.
+    says what each is for), and ``topics`` files with the names of the topics that exist. The fields
+    that begin with ``proposed_`` are settings to try (`pipeline.command.proposed`). ``form`` is a
+    value of `pipeline.ingest.read.LogForm`; None means that each file tells by its first line.
     ``pattern`` is log4j's conversion pattern of a Kafka's log.
     ``zone`` is the IANA name of the time zone of the broker that wrote a Kafka's log. ``since`` and
     ``until`` are the first and the last day (UTC) to look at. ``spark`` are Spark's own settings.
-    ``job_options`` are the fields of the jobs' options that were given, by job. ``command`` is what
-    the user typed, for the report.
+    ``job_options`` are the fields of the jobs' options that were given, by job. ``fail_on`` are the
+    numbers above which the run fails (`pipeline.command.fail_on`). ``command`` is what the user
+    typed, for the report.
     """
 
     job: str
@@ -49,6 +53,12 @@ class AuditOptions:
     open_clusters: tuple[str | None, ...] = ()
     properties: tuple[Given, ...] = ()
     cidr: bool = False
+    proposed_properties: tuple[Given, ...] = ()
+    proposed_super_users: tuple[Given, ...] = ()
+    proposed_broker_users: tuple[Given, ...] = ()
+    proposed_broker_listener: str | None = None
+    proposed_allow_everyone: tuple[tuple[str | None, bool], ...] = ()
+    proposed_cidr: tuple[tuple[str | None, bool], ...] = ()
     form: str | None = None
     pattern: str | None = None
     cluster: str | None = None
@@ -59,4 +69,5 @@ class AuditOptions:
     spark: Mapping[str, str] = field(default_factory=dict)
     command_config: str | None = None
     job_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    fail_on: tuple[Bound, ...] = ()
     command: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,8 +13,17 @@ from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import AuditOptions, Given
-from aclbroker.pipeline.command.rules import AclSet, Settings, existing, rulesets
+from aclbroker.pipeline.command.proposed import ProposedSettings
+from aclbroker.pipeline.command.rules import (
+    AclSet,
+    Settings,
+    check_known,
+    existing,
+    fitting,
+    rulesets,
+)
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.report.content import Source
 
 Describe = Callable[[str, str | None], Policy]
 """Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""
@@ -28,6 +38,7 @@ class RuleFiles(NamedTuple):
     sets: dict[str, list[AclSet]]
     settings: Settings
     topics: Sequence[tuple[Given, frozenset[str]]] = ()
+    proposed: ProposedSettings = ProposedSettings()
 
     @property
     def named_cluster(self) -> str | None:
@@ -42,25 +53,49 @@ class RuleFiles(NamedTuple):
             for each in sets:
                 yield each.source, f"{len(each.acls):,} ACLs, {option}"
 
+    @property
+    def sources(self) -> list[Source]:
+        """Where the rules came from."""
+        return [
+            Source(option, each.source, each.cluster or each.named)
+            for option, sets in self.sets.items()
+            for each in sets
+        ]
+
     def by_cluster(self, clusters: Sequence[str]) -> ClusterRules:
         """Return the rules for the clusters of a log. Raises InputError if they do not fit."""
-        self.settings.check(clusters)
+        fits, left_out = {}, set()
+        for option, sets in self.sets.items():
+            fits[option], others = fitting(option, sets, clusters)
+            left_out.update(others)
+        check_known([*self.settings.clusters(), *self.proposed.clusters()], clusters, left_out)
         found = {
-            option: rulesets(option, sets, self.settings, clusters)
-            for option, sets in self.sets.items()
+            option: rulesets(option, sets, self.settings, clusters) for option, sets in fits.items()
         }
-        sets = (found[_CURRENT], found[_PROPOSED], found[_OTHER], found[_EARLIER])
-        return ClusterRules(*sets, existing(self.topics, clusters))
+        proposed = {name: self.proposed.of(name, rules) for name, rules in found[_PROPOSED].items()}
+        topics = [each for each in self.topics if each[0].cluster not in left_out]
+        return ClusterRules(
+            found[_CURRENT],
+            proposed,
+            found[_OTHER],
+            found[_EARLIER],
+            existing(topics, clusters),
+            sorted(left_out),
+        )
 
 
 class ClusterRules(NamedTuple):
-    """The rules by cluster, as `pipeline.interface.inputs.Inputs` has them."""
+    """The rules by cluster, as `pipeline.interface.inputs.Inputs` has them.
+
+    ``left_out`` are clusters that rules were given for and the log holds nothing of.
+    """
 
     current: dict[str, Ruleset]
     proposed: dict[str, Ruleset]
     other: dict[str, Ruleset]
     earlier: dict[str, Ruleset]
     names: dict[str, dict[ResourceType, frozenset[str]]]
+    left_out: Sequence[str] = ()
 
 
 def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
@@ -82,12 +117,22 @@ def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
         options.cidr,
         [(each.cluster, read_broker_properties(each.value)) for each in options.properties],
     )
-    sets = {
-        option: [_acl_set(each, options.command_config, describe) for each in values]
-        for option, values in given.items()
-    }
+    proposed = ProposedSettings(
+        [
+            (each.cluster, read_broker_properties(each.value))
+            for each in options.proposed_properties
+        ],
+        options.proposed_super_users,
+        options.proposed_broker_users,
+        options.proposed_broker_listener,
+        options.proposed_allow_everyone,
+        options.proposed_cidr,
+    )
+    # With other settings alone, the ACLs that are proposed are those in force.
+    read = cache(partial(_acl_set, command_config=options.command_config, describe=describe))
+    sets = {option: [read(each) for each in values] for option, values in given.items()}
     topics = [(each, _names(each.value)) for each in options.topics]
-    return RuleFiles(sets, settings, topics)
+    return RuleFiles(sets, settings, topics, proposed)
 
 
 def _names(path: str) -> frozenset[str]:
@@ -95,7 +140,7 @@ def _names(path: str) -> frozenset[str]:
     return frozenset(line.strip() for line in lines) - {""}
 
 
-def _acl_set(given: Given, command_config: str | None, describe: Describe | None) -> AclSet:
+def _acl_set(given: Given, *, command_config: str | None, describe: Describe | None) -> AclSet:
     if not given.value.startswith(_BROKER):
         policy = read_acls(given.value)
     elif describe is None:

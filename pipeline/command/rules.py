@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
@@ -52,21 +52,48 @@ class Settings(NamedTuple):
             cidr=self.cidr or any(each.cidr for each in files),
         )
 
-    def check(self, clusters: Sequence[str]) -> None:
-        """Raise InputError if a setting names a cluster of which the log holds nothing."""
-        options: Mapping[str, Iterable[str | None]] = {
-            "--super-user": (each.cluster for each in self.super_users),
-            "--broker-user": (each.cluster for each in self.broker_users),
-            "--allow-everyone-if-no-acl-found": self.open_clusters,
-            "--properties": (name for name, _ in self.properties),
-        }
-        for option, names in options.items():
-            for name in names:
-                if name is not None and name not in clusters:
-                    raise InputError(
-                        f"{option} {name}: the log holds nothing of that cluster; it holds "
-                        f"{_listed(clusters)}"
-                    )
+    def clusters(self) -> list[tuple[str, str | None]]:
+        """Return the option of each value, and the cluster that it is for."""
+        return [
+            *(("--super-user", each.cluster) for each in self.super_users),
+            *(("--broker-user", each.cluster) for each in self.broker_users),
+            *(("--allow-everyone-if-no-acl-found", name) for name in self.open_clusters),
+            *(("--properties", name) for name, _ in self.properties),
+        ]
+
+
+def check_known(
+    given: Iterable[tuple[str, str | None]], clusters: Sequence[str], named: Collection[str] = ()
+) -> None:
+    """Raise InputError if a setting is for a cluster that nothing else knows.
+
+    ``given``: options with the cluster of a value each. ``clusters``: those of the log. ``named``:
+    those of which there are ACLs, though the log may hold nothing of them.
+    """
+    for option, name in given:
+        if name is not None and name not in clusters and name not in named:
+            raise InputError(
+                f"{option} {name}: the log holds nothing of that cluster; it holds "
+                f"{_listed(clusters)}"
+            )
+
+
+def fitting(
+    option: str, sets: Sequence[AclSet], clusters: Sequence[str]
+) -> tuple[list[AclSet], list[str]]:
+    """Return the sets that are of clusters in the log, and the clusters of the others.
+
+    If none is, all are returned, so that `rulesets` says what is wrong: a fleet may well have a
+    cluster without events, but who names a single one means one that the log is of.
+    """
+    fits, others = [], []
+    for each in sets:
+        name = _named(option, each, clusters)
+        if name is None or name in clusters:
+            fits.append(each)
+        else:
+            others.append(name)
+    return (fits, sorted(set(others))) if fits else (list(sets), [])
 
 
 def rulesets(
@@ -95,13 +122,18 @@ def existing(
     return {cluster: {ResourceType.TOPIC: names} for cluster, names in found.items()}
 
 
-def _cluster(option: str, acls: AclSet, clusters: Sequence[str]) -> str:
-    if acls.cluster in clusters:
-        return str(acls.cluster)
+def _named(option: str, acls: AclSet, clusters: Sequence[str]) -> str | None:
+    """The cluster that a set is said to be of."""
     if acls.cluster is None and acls.named in clusters:
-        return str(acls.named)
+        return acls.named
     # The other set of a comparison may well be of another cluster, and say so.
-    named = acls.cluster or (None if option == "--other" else acls.named)
+    return acls.cluster or (None if option == "--other" else acls.named)
+
+
+def _cluster(option: str, acls: AclSet, clusters: Sequence[str]) -> str:
+    named = _named(option, acls, clusters)
+    if named in clusters:
+        return str(named)
     if named is None and len(clusters) == 1:
         return clusters[0]
     problem = (

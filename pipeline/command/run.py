@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import shutil
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from threading import Thread, current_thread, main_thread
+from types import FrameType
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from aclbroker.broker.policy import PolicyError
 from aclbroker.pipeline.acls.broker_properties import PropertiesError
+from aclbroker.pipeline.command.fail_on import judged
 from aclbroker.pipeline.command.log_check import check_inputs
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.progress import Progress
@@ -22,21 +29,34 @@ if TYPE_CHECKING:
 
     from aclbroker.pipeline.report.content import AuditReport
 
-DONE, REFUSED, FAILED = 0, 1, 2
-"""The exit statuses: answered, whatever was found; what was given cannot answer it; failed.
+DONE, REFUSED, FAILED, ALARMED = 0, 1, 2, 3
+"""The exit statuses: answered, whatever was found; what was given cannot answer it; failed;
+answered, and more was found than `--fail-on` accepts.
 
 Failed is also who answered without one of the files, of which no line was an event.
 """
 
+INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as shells tell it of a process that SIGINT ended."""
+
 _WIDTH_OF_A_FILE: Final = 100
 _PATIENCE: Final = 0.5  # seconds
+_LAST_PATIENCE: Final = 10.0  # seconds
 
 
 def run(options: AuditOptions, describe: Describe | None = None) -> int:
     """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
-    progress = Progress()
     try:
-        report = _answered(options, describe, progress)
+        status = _run(options, describe)
+    except KeyboardInterrupt:
+        status = _failed(options, "interrupted", INTERRUPTED)
+    _forget_unread_output()
+    return status
+
+
+def _run(options: AuditOptions, describe: Describe | None) -> int:
+    try:
+        report = _answered(options, describe, Progress())
     except InputError as error:
         return _failed(options, str(error), REFUSED)
     except (PolicyError, PropertiesError, SparkUnavailableError, OSError) as error:
@@ -48,7 +68,16 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
             raise
         return _failed(options, reason, FAILED)
     _print(summary(report, _columns()))
-    return FAILED if report.is_unread else DONE
+    return _verdict(options, report)
+
+
+def _verdict(options: AuditOptions, report: AuditReport) -> int:
+    found = judged(options.fail_on, report.results)
+    for sentence in (*found.exceeded, *found.not_counted):
+        _tell(f"aclbroker audit {options.job}: {sentence}\n")
+    if report.is_unread:
+        return FAILED
+    return ALARMED if found.exceeded else REFUSED if found.not_counted else DONE
 
 
 def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
@@ -66,20 +95,49 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
     from aclbroker.pipeline.spark.shipping import ship
 
     try:
+        _take_interrupts()
         rules = reading.result()
         progress.watch(spark.sparkContext)
         ship(spark)
-        return answered(spark, options, rules, progress)
-    finally:
+        found = answered(spark, options, rules, progress)
+    except KeyboardInterrupt:
+        # This thread's connection to the JVM may be in the midst of an answer.
+        stopping = Thread(target=_stop, args=(spark,), kwargs={"quietly": True}, daemon=True)
+        stopping.start()
+        stopping.join(_LAST_PATIENCE)
+        raise
+    except BaseException:
         _stop(spark)
+        raise
+    _stop(spark)
+    return found
 
 
-def _stop(spark: SparkSession) -> None:
+def _take_interrupts() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt, and nothing else.
+
+    Spark's own handler first asks the JVM to cancel all jobs, over the connection that is in use.
+    """
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    # py4j would log where it was.
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
+
+
+def _stop(spark: SparkSession, *, quietly: bool = False) -> None:
     # The answers are written by now, whatever goes wrong here.
     try:
+        if quietly:
+            # Tasks that are cut off would tell so.
+            spark.sparkContext.setLogLevel("OFF")
         spark.stop()
     except Exception as error:  # noqa: BLE001
-        sys.stderr.write(f"aclbroker audit: Spark did not stop: {type(error).__name__}\n")
+        if not quietly:
+            _tell(f"aclbroker audit: Spark did not stop: {type(error).__name__}\n")
 
 
 def _reason(error: Exception) -> str | None:
@@ -104,9 +162,28 @@ def _columns() -> int:
 def _print(text: str) -> None:
     # A terminal that cannot show a character gets its escape instead of a traceback.
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    with suppress(BrokenPipeError):
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+
+
+def _tell(text: str) -> None:
+    with suppress(BrokenPipeError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _forget_unread_output() -> None:
+    """Let what nobody reads any more go to nowhere: Python would complain of it when it ends."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
 
 
 def _failed(options: AuditOptions, reason: str, status: int) -> int:
-    sys.stderr.write(f"aclbroker audit {options.job}: {reason}\n")
+    _tell(f"aclbroker audit {options.job}: {reason}\n")
     return status

@@ -20,13 +20,19 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows for a person to read: the first ones of ``total``; all are in the Parquet table."""
+    """Rows for a person to read: the first ones of ``total``.
+
+    ``source`` names the one of `JobResult.outputs` that has all rows, if one has. ``matrix`` tells
+    that all columns of numbers count the same, so that one can be compared with the other.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     total: int
     note: str = ""
+    source: str = ""
+    matrix: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,8 @@ class JobResult:
 
     ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
     answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
-    each holds. ``alarms`` are the numbers that a CI run may fail on, by what they count, such as
-    ``newly-denied``; one that is 0 was looked for and not found.
+    each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
+    `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found.
     """
 
     job: str

@@ -133,6 +133,7 @@ def _result(
         charts=replayed.report.charts if replayed else (),
         warnings=warnings,
         outputs=dict(outputs),
+        alarms=replayed.alarms if replayed else {},
     )
 
 

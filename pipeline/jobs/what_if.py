@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.difference import setting_differences
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
-from aclbroker.pipeline.interface.result import Figure, JobResult
+from aclbroker.pipeline.interface.result import Figure, JobResult, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +36,42 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> JobResult:
     options = options or WhatIfOptions()
     if not inputs.proposed:
         raise InputError("what-if needs a proposed set of ACLs to replay the log under")
+    rules = _called(inputs.current, inputs.proposed)
     found = compare(
-        inputs,
-        inputs.current,
-        inputs.proposed,
-        job=JOB.name,
-        rules="proposed ACLs",
-        top=options.top,
+        inputs, inputs.current, inputs.proposed, job=JOB.name, rules=rules, top=options.top
     )
     return JobResult(
         job=JOB.name,
-        title="What the proposed ACLs would change",
-        summary=found.summary("proposed ACLs"),
+        title=f"What the {rules} would change",
+        summary=found.summary(rules),
         figures=[*found.report.figures, *_set_figures(inputs.current, inputs.proposed)],
-        tables=found.report.tables,
+        tables=[*_settings_tables(inputs.current, inputs.proposed), *found.report.tables],
         charts=found.report.charts,
         warnings=found.warnings,
         outputs=dict(found.report.outputs),
+        alarms=found.alarms,
     )
+
+
+def _called(current: Mapping[str, Ruleset], proposed: Mapping[str, Ruleset]) -> str:
+    """What is proposed, in words."""
+    pairs = [(current[name], proposed[name]) for name in proposed.keys() & current.keys()]
+    if not any(setting_differences(*pair) for pair in pairs):
+        return "proposed ACLs"
+    are_others = len(pairs) < len(proposed) or any(one.acls != other.acls for one, other in pairs)
+    return "proposed ACLs and settings" if are_others else "proposed settings"
+
+
+def _settings_tables(
+    current: Mapping[str, Ruleset], proposed: Mapping[str, Ruleset]
+) -> list[Table]:
+    rows = [
+        [name, *values]
+        for name in sorted(proposed.keys() & current.keys())
+        for values in setting_differences(current[name], proposed[name])
+    ]
+    columns = ("Cluster", "Setting", "Now", "Proposed")
+    return [Table("Settings that differ", columns, rows, len(rows))] if rows else []
 
 
 def _set_figures(current: Mapping[str, Ruleset], proposed: Mapping[str, Ruleset]) -> list[Figure]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
@@ -12,6 +13,8 @@ from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 from aclbroker.pipeline.replay.flips.comparing import NEWLY_ALLOWED, NEWLY_DENIED
 from aclbroker.pipeline.replay.flips.find import Flips, FlipTotal, find_flips
 from aclbroker.pipeline.replay.flips.summary import FlipsReport, report_flips
+
+_ALARMS: Final = {"newly-denied": NEWLY_DENIED, "newly-allowed": NEWLY_ALLOWED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,15 @@ class Comparison:
             f"Of {events:,} events the {rules} newly deny {self._count(NEWLY_DENIED)} and newly "
             f"allow {self._count(NEWLY_ALLOWED)}."
         )
+
+    @property
+    def alarms(self) -> dict[str, int]:
+        """The events that flip, and those of drift, for `JobResult.alarms`."""
+        flipped = {
+            alarm: self.flips.totals.get(direction, FlipTotal()).events
+            for alarm, direction in _ALARMS.items()
+        }
+        return flipped | {"drift": self.flips.drift_denied + self.flips.drift_allowed}
 
     def _count(self, direction: str) -> str:
         events = self.flips.totals.get(direction, FlipTotal()).events

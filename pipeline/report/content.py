@@ -2,13 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.interface.result import JobResult, Table
+from aclbroker.pipeline.interface.result import Cell, JobResult, Table
+
+
+class Column(NamedTuple):
+    """A column of a table: the value of a row is ``values[codes[row]]``."""
+
+    name: str
+    values: Sequence[Cell]
+    codes: array[int]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenTable:
+    """Rows of a table that a job wrote: all, or the first ones, of ``total``.
+
+    ``csv`` is the name of the file beside it that has all rows, if there is one.
+    """
+
+    columns: Sequence[Column]
+    total: int
+    csv: str | None = None
+
+    @property
+    def count(self) -> int:
+        """How many rows are here."""
+        return len(self.columns[0].codes) if self.columns else 0
+
+    def rows(self, most: int | None = None) -> Iterator[tuple[Cell, ...]]:
+        """Yield the rows, or the first ``most`` of them."""
+        for row in range(self.count if most is None else min(most, self.count)):
+            yield tuple(values[codes[row]] for _, values, codes in self.columns)
+
+    def records(self) -> Iterator[dict[str, Cell]]:
+        """Yield the rows as mappings from the names of columns."""
+        names = [column.name for column in self.columns]
+        for row in self.rows():
+            yield dict(zip(names, row, strict=True))
+
+
+class Source(NamedTuple):
+    """A file, or a broker, that rules came from, and the option that named it."""
+
+    option: str
+    place: str
+    cluster: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +74,10 @@ class AuditReport:
 
     ``quarantined`` counts the lines that are no events, by reason. ``unanswered`` says by job why
     there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were read,
-    with what they are. ``output`` is where the tables lie, ``command`` how the run was started.
-    ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
+    with what they are, and ``sources`` those of them that have rules. ``output`` is where the
+    tables lie, ``command`` how the run was started. ``stored`` are the tables among the outputs of
+    the results, by name. ``is_unread``: of one of the files no line was an event, as ``warnings``
+    say.
     """
 
     results: Sequence[JobResult]
@@ -42,6 +90,8 @@ class AuditReport:
     inputs: Sequence[tuple[str, str]] = ()
     output: str = ""
     command: str = ""
+    stored: Mapping[str, WrittenTable] = field(default_factory=dict)
+    sources: Sequence[Source] = ()
     is_unread: bool = False
 
     def compact(self, table: Table) -> Table:
@@ -55,3 +105,18 @@ class AuditReport:
         rows = [[*row[:at], *row[at + 1 :]] for row in table.rows]
         columns = [*table.columns[:at], *table.columns[at + 1 :]]
         return replace(table, columns=columns, rows=rows)
+
+    def for_people(self, table: WrittenTable) -> WrittenTable:
+        """Return a table without columns that tell a person nothing: ids, and empty ones.
+
+        That of the cluster is one of these, if there is but one to name.
+        """
+        only = {self.clusters[0].name} if len(self.clusters) == 1 else set()
+        columns = [
+            each
+            for each in table.columns
+            if not each.name.endswith(("_id", "_ids"))
+            and set(each.values) - {None, ""}
+            and (each.name != "cluster" or set(each.values) != only)
+        ]
+        return replace(table, columns=columns or table.columns)

@@ -97,6 +97,7 @@ def _heat_table(use: DataFrame, principals: Ranking) -> Table:
         ["Cluster", "Principal", *operations],
         rows,
         principals.total,
+        matrix=True,
     )
 
 

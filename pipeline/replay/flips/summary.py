@@ -58,7 +58,7 @@ def report_flips(
     affected = tops["principals"].above_zero
     principals = {direction: affected[name] for direction, name in _EVENTS.items()}
     tables = [
-        *_examples(flips, top),
+        *_examples(flips, f"{job}/flips", top),
         _causes_table(flips.table, output, f"{job}/causes", top),
         _ranking("Principals whose decisions flip", "Principal", tops["principals"]),
         _ranking("Resources whose decisions flip", "Resource", tops["resources"]),
@@ -130,7 +130,7 @@ def _measured(usage: DataFrame) -> DataFrame:
     return usage.withColumns({"events": events, **flips})
 
 
-def _examples(flips: Flips, top: int) -> list[Table]:
+def _examples(flips: Flips, source: str, top: int) -> list[Table]:
     largest = Window.partitionBy("direction").orderBy(
         F.desc("flipped_events"), "cluster", "principal", "operation", "resource_name"
     )
@@ -148,6 +148,7 @@ def _examples(flips: Flips, top: int) -> list[Table]:
             [*columns, "Before", "After"],
             [_example(row) for row in rows if row["direction"] == direction],
             total.questions,
+            source=source,
         )
         for direction, total in flips.totals.items()
     ]
@@ -188,7 +189,8 @@ def _causes_table(flips: DataFrame, output: Output, name: str, top: int) -> Tabl
     )
     first = [[row[column] for column in columns] for row in rows.limit(top).collect()]
     headings = ["Cluster", "Change", "ACL or setting", "Questions", "Newly denied", "Newly allowed"]
-    return Table("What makes decisions flip", headings, first, counted.get["causes"])
+    total = counted.get["causes"]
+    return Table("What makes decisions flip", headings, first, total, source=name)
 
 
 def _ranking(title: str, heading: str, ranking: Ranking) -> Table:

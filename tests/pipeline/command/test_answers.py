@@ -1,6 +1,7 @@
 """From options to answers: what is read, what is written, and what is said of it."""
 
 import io
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.arguments import add_jobs, audit_options
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
-from aclbroker.pipeline.command.run import DONE, FAILED, REFUSED
+from aclbroker.pipeline.command.run import ALARMED, DONE, FAILED, INTERRUPTED, REFUSED
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.sources import IngestError
@@ -99,8 +100,12 @@ def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
 ):
     told = io.StringIO()
     report = ask(
-        "all", "--input", files.log, "--acls", files.acls, "--proposed", files.proposed, told=told
-    )
+        "all", "--input", files.log, "--acls", files.acls, "--proposed", files.proposed,
+        "--acls", f"elsewhere={files.acls}", "--super-user", "elsewhere=User:root", told=told,
+    )  # fmt: skip
+    assert report.warnings == [
+        "The log holds nothing of cluster elsewhere: what was given for it is left out."
+    ]
     assert {each.job for each in report.results} | set(report.unanswered) == (
         set(JOBS) - {"ingest"}
     )
@@ -110,6 +115,19 @@ def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(
     assert "User:bob\\u202e\\n&lt;b&gt;" in page.replace('<span class="esc">', "").replace(
         "</span>", ""
     )
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [each["job"] for each in found["results"]] == [each.job for each in report.results]
+    tables = {out["name"]: out for each in found["results"] for out in each["outputs"]}
+    assert (tables["what-if/flips"]["rows"], tables["what-if/flips"]["csv"]) == (
+        1, "what-if/flips.csv"
+    )  # fmt: skip
+    assert tables["matrix/decisions"]["csv"] is None
+    sarif = json.loads((tmp_path / "out" / "findings.sarif").read_text())
+    rules = {each["ruleId"] for each in sarif["runs"][0]["results"]}
+    assert rules >= {"newly-denied", "denied"}
+    csv = (tmp_path / "out" / "matrix" / "use.csv").read_text()
+    assert csv.count("\n") == 1 + tables["matrix/use"]["rows"]
+    assert "bob\\u202e\\n<b>" in csv
     assert "log: " in told.getvalue()
     assert "13 lines, " in told.getvalue()
 
@@ -127,5 +145,6 @@ def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
         ask("matrix", "--input", tmp_path / "nothing")
 
 
-def test_the_exit_statuses_are_those_of_other_commands():
+def test_the_exit_statuses_are_those_of_other_commands_and_two_of_its_own():
     assert (DONE, REFUSED, FAILED) == (0, 1, 2)
+    assert (ALARMED, INTERRUPTED) == (3, 130)

@@ -55,6 +55,29 @@ def test_all_that_a_run_can_be_told():
     assert options.command_config == "c"
 
 
+def test_numbers_to_fail_on_are_read_from_one_option_or_several():
+    options = parsed("what-if", *LEAST, "--proposed", "p", "--fail-on", "newly-denied,drift=100",
+                     "--fail-on", "newly-allowed=3")  # fmt: skip
+    assert options.fail_on == (("newly-denied", 0), ("drift", 100), ("newly-allowed", 3))
+
+
+def test_settings_to_try():
+    options = parsed(
+        "what-if", *LEAST, "--acls", "a", "--proposed-properties", "x=p", "--proposed-super-user",
+        "y=User:a", "--proposed-broker-user", "none", "--proposed-broker-listener", "internal",
+        "--proposed-allow-everyone-if-no-acl-found", "false", "--proposed-cidr", "x=true",
+    )  # fmt: skip
+    assert options.proposed == options.acls == (Given(None, "a"),)
+    assert options.proposed_properties == (Given("x", "p"),)
+    assert options.proposed_super_users == (Given("y", "User:a"),)
+    assert options.proposed_broker_users == (Given(None, "none"),)
+    assert options.proposed_broker_listener == "INTERNAL"
+    assert options.proposed_allow_everyone == ((None, False),)
+    assert options.proposed_cidr == (("x", True),)
+    assert parsed("all", *LEAST, "--acls", "a", "--proposed-cidr", "true", "--fail-on",
+                  "newly-denied").proposed  # fmt: skip
+
+
 def test_every_job_can_be_asked_for():
     for name, job in JOBS.items():
         needed = [part for each in job.needs for part in (f"--{each}", "file")]
@@ -89,7 +112,18 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         (["audit", "matrix", "--output", "o"], "required: --input"),
         (["audit", "matrix", "--input", "i"], "required: --output"),
         (["audit", "diff", *LEAST], "diff needs --acls and --other"),
-        (["audit", "what-if", *LEAST, "--acls", "a"], "what-if needs --proposed"),
+        (["audit", "what-if", *LEAST, "--acls", "a"], "needs --proposed, or a proposed setting"),
+        (["audit", "what-if", *LEAST, "--proposed-cidr", "true"], "proposed settings need --acls"),
+        (["audit", "what-if", *LEAST, "--proposed-cidr", "on"], "expected true, false, CLUSTER="),
+        (["audit", "what-if", *LEAST, "--proposed-super-user", "a"], "Type:name"),
+        (
+            ["audit", "what-if", *LEAST, "--acls", "a", "--proposed-broker-listener", "L",
+             "--proposed-cidr", "true"],
+            "--proposed-broker-listener is for --proposed-broker-user",
+        ),
+        (["audit", "matrix", *LEAST, "--fail-on", "unused"], "the job unused looks for it"),
+        (["audit", "all", *LEAST, "--fail-on", "newly-denied"], "the jobs what-if and diff look"),
+        (["audit", "matrix", *LEAST, "--fail-on", "denied"], "'denied' is none of newly-denied"),
         (["audit", "what-if", *LEAST, "--baseline-days", "2"], "unrecognized arguments"),
         (["audit", "anomalies", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
         (["audit", "anomalies", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),

@@ -12,7 +12,14 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
 from aclbroker.pipeline.command.options import Given
-from aclbroker.pipeline.command.rules import AclSet, Settings, existing, rulesets
+from aclbroker.pipeline.command.rules import (
+    AclSet,
+    Settings,
+    check_known,
+    existing,
+    fitting,
+    rulesets,
+)
 from aclbroker.pipeline.errors import InputError
 
 
@@ -104,7 +111,20 @@ def test_settings_of_files_and_options_are_added_up():
 )
 def test_a_setting_of_an_unknown_cluster_is_refused(settings: Settings):
     with pytest.raises(InputError, match="z: the log holds nothing of that cluster; it holds x, y"):
-        settings.check(["x", "y"])
+        check_known(settings.clusters(), ["x", "y"])
+    check_known(settings.clusters(), ["x", "y"], ["z"])
+
+
+def test_a_cluster_without_events_does_not_refuse_the_others():
+    x, z = AclSet("f", [ONE], "x"), AclSet("g", [TWO], None, "z")
+    assert fitting("--acls", [z, x], ["x", "y"]) == ([x], ["z"])
+    assert fitting("--acls", [x], ["x", "y"]) == ([x], [])
+    assert fitting("--acls", [AclSet("f", [ONE]), z], ["x"]) == ([AclSet("f", [ONE])], ["z"])
+
+
+def test_sets_of_which_none_fits_are_not_left_out_but_refused():
+    sets = [AclSet("g", [TWO], None, "z")]
+    assert fitting("--acls", sets, ["x"]) == (sets, [])
 
 
 def test_topics_of_a_file_are_those_of_its_cluster():

@@ -191,6 +191,37 @@ def test_drift_is_told_with_its_likeliest_reasons(result):
     assert "1 allowed requests to create or delete ACLs, the last on 2026-03-03" in text
 
 
+def test_a_ci_run_can_fail_on_the_events_that_flip_and_on_drift(result):
+    assert result.alarms == {"newly-denied": 20, "newly-allowed": 6, "drift": 14}
+
+
+def test_settings_alone_can_be_tried(spark, tmp_path):
+    rows = [
+        used(principal="User:bob", resource_name="logs", rule="DefaultAllow", events=3),
+        used(principal="User:admin", rule="SuperUser", events=7),
+        used(events=5),
+    ]
+    current = acls(
+        READS, super_users=frozenset(["User:admin"]), allow_everyone_if_no_acl_found=True
+    )
+    proposed = acls(READS)
+    inputs = inputs_of(spark, tmp_path, rows, 1, current={"c1": current}, proposed={"c1": proposed})
+    found = run(inputs)
+    assert found.title == "What the proposed settings would change"
+    assert found.summary == (
+        "Of 15 events the proposed settings newly deny 10 (2 principals) "
+        "and newly allow 0 (0 principals)."
+    )
+    assert [tuple(row.values()) for row in table_of(found, "Settings that differ")] == [
+        ("c1", "super.users", "User:admin", ""),
+        ("c1", "allow.everyone.if.no.acl.found", "true", "false"),
+    ]
+    causes = {row["ACL or setting"]: row["Newly denied"]
+              for row in table_of(found, "What makes decisions flip")}  # fmt: skip
+    assert causes == {"super.users or broker.users": 7, "allow.everyone.if.no.acl.found": 3}
+    assert found.alarms == {"newly-denied": 10, "newly-allowed": 0, "drift": 0}
+
+
 def test_rules_of_other_clusters_alone_are_refused(inputs):
     from dataclasses import replace
 

@@ -1,0 +1,33 @@
+"""The numbers that a CI run may fail on: what each counts, and which jobs look for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Alarm(NamedTuple):
+    """``counts``: what the number is of. ``jobs``: those that put it into `JobResult.alarms`."""
+
+    counts: str
+    jobs: tuple[str, ...]
+
+
+ALARMS: Final[Mapping[str, Alarm]] = {
+    "newly-denied": Alarm(
+        "events that the other rules deny and those in force allow", ("what-if", "diff")
+    ),
+    "newly-allowed": Alarm(
+        "events that the other rules allow and those in force deny", ("what-if", "diff")
+    ),
+    "opened": Alarm(
+        "rights that a proposal opens, whether anybody asked for them or not",
+        ("unused", "redundant", "recommend"),
+    ),
+    "unused": Alarm("ACLs that can go", ("unused",)),
+    "drift": Alarm(
+        "events that the log decides otherwise than the rules in force",
+        ("unused", "what-if", "diff"),
+    ),
+}
+"""Every alarm by its name."""
