@@ -6,11 +6,20 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, JobResult, Table
+
+_FOR_PROGRAMS: Final = frozenset(
+    ["reference_count", "loud_events", "before_allowed", "after_allowed"]
+)
+_FLIPPED: Final = (
+    *("cluster", "principal", "operation", "resource_type", "resource_name", "host"),
+    *("direction", "flipped_events"),
+)
+"""The first columns of questions that flip."""
 
 
 class Column(NamedTuple):
@@ -109,14 +118,19 @@ class AuditReport:
     def for_people(self, table: WrittenTable) -> WrittenTable:
         """Return a table without columns that tell a person nothing: ids, and empty ones.
 
-        That of the cluster is one of these, if there is but one to name.
+        That of the cluster is one of these, if there is but one to name. What flips comes before
+        what explains it.
         """
         only = {self.clusters[0].name} if len(self.clusters) == 1 else set()
         columns = [
             each
             for each in table.columns
             if not each.name.endswith(("_id", "_ids"))
+            and each.name not in _FOR_PROGRAMS
             and set(each.values) - {None, ""}
             and (each.name != "cluster" or set(each.values) != only)
         ]
+        if any(each.name == _FLIPPED[-1] for each in columns):
+            places = {name: at for at, name in enumerate(_FLIPPED)}
+            columns.sort(key=lambda each: places.get(each.name, len(places)))
         return replace(table, columns=columns or table.columns)

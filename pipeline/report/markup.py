@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 from typing import Final
 
@@ -52,6 +53,23 @@ def breakable(content: str) -> Markup:
 def style(css: str) -> Markup:
     """Return a style sheet that comes with this program."""
     return Markup(f"<style>{css}</style>")
+
+
+def script(code: str) -> Markup:
+    """Return a program that comes with this program."""
+    return Markup(f"<script>{code}</script>")
+
+
+def data(content: object, class_: str) -> Markup:
+    """Return values for a program on the page, which browsers neither show nor run.
+
+    No text in it can end the element or begin a comment: JSON needs none of these characters
+    outside of texts, where they are written as their numbers.
+    """
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    for char in "<>&":
+        text = text.replace(char, f"\\u{ord(char):04x}")
+    return Markup(f'<script type="application/json" class="{class_}">{text}</script>')
 
 
 def document(*children: str) -> Markup:

@@ -2,15 +2,27 @@
 
 import base64
 import hashlib
+import json
 import re
+from array import array
 from dataclasses import replace
 from html.parser import HTMLParser
+from typing import Any
 
 import pytest
 
-from aclbroker.pipeline.interface.result import Chart, JobResult
+from aclbroker.pipeline.interface.result import Chart, JobResult, Table
+from aclbroker.pipeline.report.content import Column
 from aclbroker.pipeline.report.html import page
-from tests.pipeline.report.examples import HOSTILE, MATRIX, REPORT, WHAT_IF
+from tests.pipeline.report.examples import (
+    ENDING,
+    HOSTILE,
+    MARKUP,
+    MATRIX,
+    REPORT,
+    WHAT_IF,
+    written,
+)
 
 VOID = {"meta", "wbr"}
 
@@ -79,33 +91,143 @@ def root(html: str) -> Node:
 def test_it_holds_no_element_or_attribute_that_could_act_or_load(html: str, root: Node):
     nodes = root.all()
     assert {node.tag for node in nodes}.isdisjoint(
-        {"script", "img", "iframe", "link", "object", "embed", "base", "form", "image", "use"}
+        {"img", "iframe", "link", "object", "embed", "base", "form", "image", "use"}
     )
     names = {name for node in nodes for name in node.attributes}
     assert not {name for name in names if name.startswith("on")}
     assert names.isdisjoint({"src", "style", "srcset", "xlink:href"})
     links = {node.attributes["href"] for node in nodes if "href" in node.attributes}
     assert links
-    assert all(link is not None and link.startswith("#") for link in links)
+    assert all(link is not None and link.startswith(("#", "./")) for link in links)
     assert not re.search(r"https?:|//|url\(|@import", root.one("style").text)
 
 
-def test_browsers_are_told_to_load_nothing_and_to_use_this_style_alone(root: Node):
+def test_browsers_are_told_to_load_nothing_and_to_use_this_style_and_script_alone(root: Node):
     policy = root.one("meta", **{"http-equiv": "Content-Security-Policy"}).attributes["content"]
-    digest = hashlib.sha256(root.one("style").text.encode()).digest()
+    (script,) = programs(root)
+    style, code = (
+        base64.b64encode(hashlib.sha256(each.text.encode()).digest()).decode()
+        for each in (root.one("style"), script)
+    )
     assert policy is not None
     assert policy.startswith("default-src 'none'; ")
-    assert f"style-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert f"style-src 'sha256-{style}'; script-src 'sha256-{code}'; " in policy
+    assert "require-trusted-types-for 'script'; trusted-types 'none'" in policy
+
+
+def programs(root: Node) -> list[Node]:
+    """The scripts that browsers run: all that are not said to be data."""
+    scripts = root.all("script")
+    found = [each for each in scripts if each.attributes.get("type") != "application/json"]
+    assert all(each.attributes == {} for each in found)
+    return found
+
+
+def test_no_script_has_anything_of_the_log(root: Node):
+    (script,) = programs(root)
+    other = Tree(page(replace(REPORT, results=[MATRIX], clusters=[], command=""))).root
+    assert programs(other)[0].text == script.text
+
+
+def test_no_name_ends_the_data_that_it_is_in(html: str, root: Node):
+    names = {column["name"]: column for column in data_of(root, "what-if/flips")["columns"]}
+    assert set(names["principal"]["values"]) >= {MARKUP, ENDING}
+    assert (
+        "x\\n[2026-01-01 00:00:00,000] DEBUG Principal = User:mallory\\x1b[2J"
+        in (names["principal"]["values"])
+    )
+    raw = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', html, re.DOTALL)
+    assert raw
+    assert not any(char in text for text in raw for char in "<>&\n\u2028")
+
+
+def data_of(root: Node, name: str) -> dict[str, Any]:
+    """The rows of a whole table that are in the page for its script."""
+    whole = root.one("details", id=f"rows-{name.replace('/', '-')}")
+    found: dict[str, Any] = json.loads(whole.one("script").text)
+    return found
+
+
+def test_a_whole_table_has_all_its_rows_as_data_and_its_first_ones_without_a_script(root: Node):
+    whole = root.one("details", id="rows-what-if-flips")
+    assert whole.one("summary").text == "what-if/flips first 128 of 812"
+    columns = data_of(root, "what-if/flips")["columns"]
+    assert [column["name"] for column in columns] == [
+        "principal", "operation", "resource type", "resource name", "direction", "flipped events",
+        "removed",
+    ]  # fmt: skip
+    values, codes = columns[5]["values"], columns[5]["codes"]
+    assert [values[code] for code in codes] == list(range(1_000, 1_000 - 128, -1))
+    assert {column["kind"] for column in columns} == {"name", "number"}
+    assert len(_rows(root, "what-if/flips")) == 10
+    assert "The first 10 of 812. The rest is in the file." in whole.text
+    assert [link.attributes["href"] for link in whole.all("a")] == ["./what-if/flips.csv"]
+    first = root.one("section", id="job-what-if").one("a", class_="every")
+    assert first.attributes["href"] == "#rows-what-if-flips"
+
+
+def test_a_table_that_is_too_large_for_the_page_says_how_much_of_it_is_there():
+    rows = [(f"User:{at}" + "x" * 200, at) for at in range(60_000)]
+    table = written(["principal", "events"], [])
+    table = replace(table, columns=[
+        Column(name, [row[at] for row in rows], array("i", range(len(rows))))
+        for at, name in enumerate(["principal", "events"])
+    ], total=70_000)  # fmt: skip
+    result = replace(MATRIX, outputs={"matrix/use": "use"})
+    html = page(replace(REPORT, results=[result], stored={"matrix/use": table}))
+    root = Tree(html).root
+    assert len(data_of(root, "matrix/use")["columns"][0]["codes"]) == 30_000
+    assert "first 30,000 of 70,000" in root.one("details", id="rows-matrix-use").text
+    assert len(html) < 9_000_000
+
+
+def test_files_are_linked_by_their_place_beside_the_page():
+    result = replace(MATRIX, outputs={"unused/remaining-a%2Fb c.yaml": "ACLs"})
+    root = Tree(page(replace(REPORT, results=[result]))).root
+    (link,) = root.one("section", id="job-matrix").all("a")
+    assert link.attributes["href"] == "./unused/remaining-a%252Fb%20c.yaml"
+
+
+def test_the_page_begins_with_what_is_at_risk(root: Node):
+    first = next(node for node in root.one("main").children if isinstance(node, Node))
+    assert first.attributes["id"] == "risk"
+    lines = [
+        (
+            line.attributes["class"],
+            line.one("b", class_="value").text,
+            line.one("div").one("b").text,
+        )
+        for line in first.one("ul", class_="risks").all("li")
+    ]
+    assert lines == [("high", "5,811", "newly denied"), ("none", "0", "newly allowed")]
+
+
+def test_a_page_without_rules_and_proposals_has_no_risks():
+    root = Tree(page(replace(REPORT, results=[MATRIX], clusters=[]))).root
+    assert root.all("section", id="risk") == []
+
+
+def test_a_matrix_has_shades_and_each_number_its_operation():
+    table = Table("M", ["Principal", "READ", "WRITE"], [("a", 1_000_000, 0), ("b", 30, 7)], 2,
+                  matrix=True)  # fmt: skip
+    root = Tree(page(replace(REPORT, results=[replace(MATRIX, tables=[table])]))).root
+    cells = _table(root, "M").one("tbody").all("td")
+    assert [cell.text for cell in cells] == ["1M", "·", "30", "7"]
+    assert [cell.attributes["class"] for cell in cells] == [
+        "number h5", "number h0", "number h2", "number h1"
+    ]  # fmt: skip
+    assert [cell.attributes["data-l"] for cell in cells] == ["READ", "WRITE", "READ", "WRITE"]
+    assert cells[0].attributes["title"] == "READ: 1,000,000"
 
 
 def test_every_link_leads_somewhere_and_no_id_is_there_twice(root: Node):
     ids = [node.attributes["id"] for node in root.all() if "id" in node.attributes]
     assert len(set(ids)) == len(ids)
-    links = {str(node.attributes["href"])[1:] for node in root.all("a")}
-    assert links <= set(ids)
+    links = {str(node.attributes["href"]) for node in root.all("a")}
+    assert {link[1:] for link in links if link.startswith("#")} <= set(ids)
     contents = root.one("nav").all("a")
     assert [link.attributes["href"] for link in contents] == [
-        "#answers", "#job-what-if", "#job-matrix", "#about"
+        "#risk", "#answers", "#job-what-if", "#job-matrix", "#about"
     ]  # fmt: skip
 
 
@@ -183,7 +305,7 @@ def test_tables_have_captions_headers_and_numbers_at_the_right(root: Node):
     assert [cell.text for cell in cells] == ["READ", "12,345", "–"]  # noqa: RUF001
     assert "number" in str(cells[1].attributes["class"])
     headings = [node.text for node in root.all("h3")]
-    assert "Newly denied first 8 of 812" in headings
+    assert "Newly denied first 8 of 812 all" in headings
     assert "Newly allowed none" in headings
 
 
@@ -231,7 +353,7 @@ def test_a_name_as_long_as_kafka_allows_is_shortened():
         replace(WHAT_IF.tables[0], columns=("principal",), rows=[("User:" + "x" * 32_000,)])
     ])  # fmt: skip
     html = page(replace(REPORT, results=[result]))
-    assert len(html) < 60_000
+    assert len(html) < 150_000
     assert "x…x" in html
 
 
