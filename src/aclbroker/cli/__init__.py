@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
 
 def main() -> None:
-    """Run the command that the arguments name; end the process with its exit status."""
+    """Run the command that the arguments name; end the process with its exit status.
+
+    Interrupted before a command takes care of that itself, it ends in one line, too.
+    """
+    try:
+        _main()
+    except KeyboardInterrupt:
+        sys.stderr.write("aclbroker: interrupted\n")
+        sys.exit(130)
+
+
+def _main() -> None:
     if sys.argv[1:2] == ["acls"]:
         # Nothing but this is imported: it is a tool that people and scripts wait for.
         from aclbroker.cli.acls.command import AclsCommand

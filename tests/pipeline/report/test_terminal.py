@@ -122,3 +122,27 @@ def test_numbers_are_written_for_people():
     assert written == ["0", "1,234,567", "3", "0.031", "1,234.6", "–"]  # noqa: RUF001
     short = [short_number(value) for value in (0, 999, 1500, 20_000, 3_000_000, 0.5)]
     assert short == ["0", "999", "1.5k", "20k", "3M", "0.500"]
+
+
+def test_a_fleet_is_told_in_few_lines():
+    clusters = [LoggedCluster(f"c{n}", 1_000 - n) for n in range(40)]
+    result = replace(
+        WHAT_IF,
+        warnings=[f"The log of cluster c{n} is short." for n in range(40)],
+        outputs={f"what-if/acls-c{n}.yaml": "ACLs" for n in range(40)},
+    )
+    text = summary(replace(REPORT, results=[result], clusters=clusters), 100)
+    assert len(text.splitlines()) < 100
+    assert "c4: 996 events\n             and 35 more clusters: 34,230 events\n" in text
+    assert "! The log of cluster c4 is short.\n\n! and 35 more warnings, in the report\n" in text
+    assert "what-if/acls-c7.yaml  ACLs\n  and 32 more, which the report lists\n" in text
+
+
+def test_of_many_answers_each_is_told_in_short():
+    tables = [Table(f"T{n}", ("principal",), [(f"User:u{m}",) for m in range(9)], 9)
+              for n in range(4)]  # fmt: skip
+    result = JobResult("j", "t", "s", tables=[Table("Empty", ("x",), [], 0), *tables])
+    text = summary(replace(REPORT, results=[result] * 3))
+    assert text.count("T0 (3 of 9)") == text.count("and 3 more tables, in the report\n") == 3
+    assert "T1" not in text
+    assert "Empty" not in text
