@@ -8,11 +8,18 @@ from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.acl.operations import ALLOWED_BITS
-from aclbroker.broker.reasoning.by_host import Rights, by_host, joined
-from aclbroker.broker.reasoning.difference import Comparison
-from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, NameRegion
+from aclbroker.broker.reasoning.by_host import Rights, by_host, combined, joined
+from aclbroker.broker.reasoning.names import (
+    LITERAL,
+    PREFIX,
+    ROOT,
+    Component,
+    Key,
+    NameRegion,
+    components,
+)
 from aclbroker.broker.reasoning.possible import UsedUp
-from aclbroker.broker.reasoning.rules import EFFECTIVE, Own, Table, named_principals
+from aclbroker.broker.reasoning.rules import EFFECTIVE, EVERYTHING, Own, Table, named_principals
 from aclbroker.broker.reasoning.trees import Everyone, patterns_of, tree_of, within
 
 
@@ -21,7 +28,7 @@ class OfType:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self.comparison = Comparison([table])
+        self.everyone = Everyone([table])
         self.named = named_principals([table])
         self.effective = EFFECTIVE[table.resource_type]
         by_pattern: dict[Key, list[str]] = {}
@@ -57,7 +64,7 @@ class OfType:
         """Return the rights of somebody who is no super user."""
         found = self._held.get(principal)
         if found is None:
-            found = Held(self.comparison.everyone, self.table.own(principal))
+            found = Held(self.everyone, self.table.own(principal))
             self._held[principal] = found
         return found
 
@@ -68,6 +75,15 @@ class OfType:
         if self._used_up is None:
             self._used_up = UsedUp(self._keys)
         return self._used_up.may_be_within(key)
+
+    def everything(self, principal: str) -> list[Component]:
+        """Return all that somebody may do, region by region; the values are of operations."""
+        if self.table.rules.is_super_user(principal):
+            return [Component(ROOT, self.effective[EVERYTHING], [])]
+        own = self.table.own(principal)
+        tree = tree_of(self.everyone, own, {*own.keys(), *self.everyone.keys})
+        allowed = [combined([each], self.effective.__getitem__) for each in tree.rights]
+        return [each for each in components(tree.keys, tree.parents, allowed)[0] if each.value]
 
     def related(self, key: Key) -> set[str]:
         """Return the principals with patterns that have a name in common with one, super users."""
@@ -97,11 +113,11 @@ class Held:
         self._everyone = everyone
         self._own = own
         self._prefixes = tuple(own.prefixes)
-        tree = tree_of(everyone, [own], [False], patterns_of(everyone, [own]))
+        tree = tree_of(everyone, own, patterns_of(everyone, own))
         self.keys = tree.keys
         """These patterns, in order."""
 
-        self.rights = [totals[0] for totals in tree.totals]
+        self.rights = tree.rights
         """What all ACLs say together, at each of them."""
 
     def is_own(self, name: str) -> bool:
@@ -167,7 +183,7 @@ class Asked:
         """The hosts that it is about."""
 
         self._masks = masks = _Masks(of_type.effective, bits, hosts)
-        everyone = of_type.comparison.everyone
+        everyone = of_type.everyone
         self._patterns, self._rights = everyone.keys, everyone.by_side[0]
         self._numbers = everyone.within(key)
         self._around = self._rights[everyone.innermost(key)]

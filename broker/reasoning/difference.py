@@ -1,31 +1,39 @@
 """Which rights differ between two sets of rules: every one, as regions of requests.
 
-Everyone whom no ACL names is compared once. A principal is compared on its own patterns, and only
-where it differs from everyone else is it told apart. So the cost follows the number of ACLs.
+Everyone whom no ACL names is compared once. A principal is compared on its own patterns, and on
+everyone's inside of them together with all whose own ACLs say the same there (`layers`). So the
+cost follows the number of ACLs and of the differences.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.reasoning.by_host import Rights, by_host, combined
+from aclbroker.broker.reasoning.by_host import Rights, by_host, combined, joined
 from aclbroker.broker.reasoning.hosts import HostCut
-from aclbroker.broker.reasoning.names import Component, Key, NameRegion, components
+from aclbroker.broker.reasoning.layers import Layer
+from aclbroker.broker.reasoning.names import PREFIX, ROOT, Component, Key, NameRegion
 from aclbroker.broker.reasoning.regions import Principals, Region
 from aclbroker.broker.reasoning.rules import (
     EFFECTIVE,
+    EVERYTHING,
     TYPES,
     Rules,
     Table,
     named_principals,
     tables,
 )
-from aclbroker.broker.reasoning.trees import Everyone, Totals, Tree, patterns_of, tree_of
+from aclbroker.broker.reasoning.trees import Everyone, Totals
 
 _LOST_SHIFT: Final = 16
 _GAINED_BITS: Final = 0xFFFF
+_NONE: Final[Mapping[str, Sequence[Key]]] = {}
+SUPER_USER: Final = -1
+"""In place of what ACLs say: every bit, which no ACLs do."""
 
 
 class Difference(NamedTuple):
@@ -44,25 +52,28 @@ class Compared(NamedTuple):
     named: frozenset[str]
 
 
-class Values(dict[Totals, Rights]):
-    """For totals, what differs at each host: the operations gained, and those lost, shifted.
+class Values(dict[tuple[Totals, Totals], Rights]):
+    """What differs at each host: the operations gained, and those lost, shifted; 0 if nothing.
 
-    0 if nothing differs. With one side it is what that side allows.
+    Of pairs: what own ACLs say together, on each side, and what everyone has there. `SUPER_USER` is
+    in place of the former for who may do everything.
     """
 
     def __init__(self, resource_type: ResourceType) -> None:
         super().__init__()
         self._effective = EFFECTIVE[resource_type]
 
-    def __missing__(self, totals: Totals) -> Rights:
-        found = self[totals] = combined(totals, self._compared)
+    def __missing__(self, pair: tuple[Totals, Totals]) -> Rights:
+        totals = [
+            EVERYTHING if own == SUPER_USER else joined(own, around)
+            for own, around in zip(*pair, strict=True)
+        ]
+        found = self[pair] = combined(totals, self._compared)
         return found
 
-    def _compared(self, *bits: int) -> int:
-        if len(bits) == 1:
-            return self._effective[bits[0]]
-        old, new = self._effective[bits[0]], self._effective[bits[1]]
-        return new & ~old | (old & ~new) << _LOST_SHIFT
+    def _compared(self, old: int, new: int) -> int:
+        before, after = self._effective[old], self._effective[new]
+        return after & ~before | (before & ~after) << _LOST_SHIFT
 
 
 def compare(old: Rules, new: Rules) -> Compared:
@@ -77,112 +88,167 @@ def compare(old: Rules, new: Rules) -> Compared:
     named: set[str] = set()
     for resource_type in TYPES:
         both = sides[0][resource_type], sides[1][resource_type]
-        named.update(named_principals(both))
-        comparison = Comparison(both)
-        found += _differences(comparison.regions(), cut, resource_type)
+        principals = named_principals(both)
+        named.update(principals)
+        found += _differences(_Comparison(*both).groups(principals), cut, resource_type)
     return Compared(found, frozenset(named))
 
 
+_Place = tuple[Key, tuple[Key, ...], Rights]
+"""A pattern, the patterns in it that are left out, and the value in between."""
+
+
 class Group(NamedTuple):
-    """Names on which the same is so for some principals; ``value`` says what, at which hosts."""
+    """Names on which the same is so for some principals."""
 
     principals: Principals
-    names: NameRegion
-    value: Rights
+    place: _Place
+    apart: Mapping[str, Sequence[Key]]
+    """The principals of whom it is not so on the names of some patterns."""
 
 
 def _differences(
     groups: Iterable[Group], cut: HostCut, resource_type: ResourceType
 ) -> Iterator[Difference]:
-    for principals, names, value in groups:
+    for principals, (key, excepted, value), apart in groups:
+        names = NameRegion(resource_type, key, excepted)
         for mask, number in by_host(value, cut.everywhere):
             gained, lost = number & _GAINED_BITS, number >> _LOST_SHIFT
             if gained:
-                yield Difference(True, Region(principals, cut, mask, gained, names))
+                yield Difference(True, Region(principals, cut, mask, gained, names, apart))
             if lost:
-                yield Difference(False, Region(principals, cut, mask, lost, names))
+                yield Difference(False, Region(principals, cut, mask, lost, names, apart))
 
 
-class Comparison:
-    """The regions of one resource type in which one value is not 0, over one or two tables.
+class _Comparison:
+    """The regions of one resource type in which a right is gained or lost."""
 
-    With two, the value tells what is gained and lost; with one, what is allowed.
-    """
-
-    def __init__(self, sides: Sequence[Table]) -> None:
-        self._sides = sides
-        self._type = sides[0].resource_type
-        self._values = Values(self._type)
-        self.everyone = Everyone(sides)
+    def __init__(self, old: Table, new: Table) -> None:
+        self._sides = old, new
+        self._everyone = Everyone(self._sides)
+        self._values = Values(old.resource_type)
+        self._of_everyone = Layer(self._everyone, self._values, ROOT, (0, 0))
         # What does not show for everyone else may show for who has other ACLs beside it.
-        self._is_everyone_equal = len(sides) == 2 and all(
-            old == new for old, new in self.everyone.totals
-        )
-        self._of_all = [self._values[totals] for totals in self.everyone.totals]
-        self._components, self._component_of = components(
-            self.everyone.keys, self.everyone.parents, self._of_all
-        )
-        self._inner: list[list[Key]] = [each.excepted for each in self._components]
-        self._others: list[list[str]] = [[] for _ in self._components]
+        self._is_everyone_equal = all(before == after for before, after in self._everyone.totals)
+        self._layers: dict[tuple[Key, Totals], Layer] = {}
+        self._known_changing: dict[tuple[Key, Totals, Totals], list[Key]] = {}
+        self._of_literals: dict[_Place, list[str]] = {}
+        self._together: dict[_Place, list[str]] = {}
+        self._apart: dict[_Place, dict[str, Sequence[Key]]] = {}
+        self._alone: dict[str, Principals] = {}
 
-    def regions(self) -> Iterator[Group]:
+    def groups(self, principals: Sequence[str]) -> Iterator[Group]:
         """Yield every region once: those of named principals, then those of everyone else."""
-        together: dict[tuple[Key, tuple[Key, ...], Rights], list[str]] = {}
-        for principal in named_principals(self._sides):
-            for component in self.of_principal(principal):
-                place = component.key, tuple(component.excepted), component.value
-                together.setdefault(place, []).append(principal)
-        for (key, excepted, value), principals in together.items():
-            names = NameRegion(self._type, key, excepted)
-            yield Group(Principals(tuple(principals)), names, value)
-        for component, others in zip(self._components, self._others, strict=True):
-            if component.value:
-                names = NameRegion(self._type, component.key, tuple(component.excepted))
-                yield Group(Principals(tuple(others), is_everyone=True), names, component.value)
+        for principal in principals:
+            self._enter_layers(principal)
+        for layer in self._layers.values():
+            for outer, who in layer.members.items():
+                outer.leave(who, layer.key, layer.number, layer.inside)
+        for layer in self._layers.values():
+            self._gather(layer)
+        for place, names in self._of_literals.items():
+            known = self._together.setdefault(place, names)
+            if known is not names:
+                known.extend(names)
+        self._of_literals.clear()
+        self._alone = {principal: Principals((principal,)) for principal in principals}
+        by_first: dict[str, list[_Place]] = {principal: [] for principal in principals}
+        for place, names in self._together.items():
+            names.sort()
+            by_first[names[0]].append(place)
+        for place in chain.from_iterable(by_first.values()):
+            yield self._group(place)
+        for component, others, apart in self._of_everyone.parts():
+            everyone = Principals(tuple(sorted(others)), is_everyone=True)
+            yield Group(everyone, _place(component), apart)
 
-    def of_principal(self, principal: str) -> list[Component]:
-        """Return where the value of a principal is not 0, but not where it is as everyone's.
-
-        Where it is not as everyone's on some part of one of everyone's regions, all of what the
-        principal has in that region is told.
-        """
-        owns = [side.own(principal) for side in self._sides]
+    def _enter_layers(self, principal: str) -> None:
+        """Find the patterns from which on a value is not that of the layer around them."""
+        old, new = (side.own(principal) for side in self._sides)
         supers = [side.rules.is_super_user(principal) for side in self._sides]
-        is_equal = len(owns) == 2 and supers[0] == supers[1] and owns[0] == owns[1]
-        if is_equal and self._is_everyone_equal:
-            return []
-        patterns = patterns_of(self.everyone, owns)
-        if any(supers):
-            patterns.update(self.everyone.keys)
-        tree = tree_of(self.everyone, owns, supers, patterns)
-        values = [self._values[totals] for totals in tree.totals]
-        touched = self._touched(tree, values)
-        if touched:
-            for number in touched:
-                self._others[number].append(principal)
-                patterns.add(self._components[number].key)
-                patterns.update(self._inner[number])
-            tree = tree_of(self.everyone, owns, supers, patterns)
-            values = [self._values[totals] for totals in tree.totals]
-        told = [
-            value if not self._of_all[outer] or self._component_of[outer] in touched else 0
-            for value, outer in zip(values, tree.outer, strict=True)
-        ]
-        return [each for each in components(tree.keys, tree.parents, told)[0] if each.value]
+        if self._is_everyone_equal and supers[0] == supers[1] and old == new:
+            return
+        everyone, values = self._everyone, self._values
+        before, after = (old.prefixes, old.literals), (new.prefixes, new.literals)
+        keys = sorted({ROOT, *old.keys(), *new.keys()})
+        start = tuple(SUPER_USER if is_super else 0 for is_super in supers)
+        around: list[tuple[str, Totals, Layer]] = [("", start, self._of_everyone)]
+        for key in keys:
+            name, kind = key
+            while not name.startswith(around[-1][0]):
+                around.pop()
+            _, above, layer = around[-1]
+            own: Totals = (
+                joined(above[0], before[kind].get(name, 0)),
+                joined(above[1], after[kind].get(name, 0)),
+            )
+            number = everyone.innermost(key)
+            known = everyone.totals[number]
+            value = values[own, known]
+            if value == values[layer.chain, known]:
+                if kind == PREFIX and own != layer.chain:
+                    # They follow in the order of the keys, and so in this loop.
+                    _add(keys, self._changing(key, own, layer.chain))
+            elif kind == PREFIX:
+                layer = self._entered(principal, key, own, layer)
+            else:
+                layer.leave((principal,), key, number)
+                if value:
+                    self._of_literals.setdefault((key, (), value), []).append(principal)
+            if kind == PREFIX:
+                around.append((name, own, layer))
 
-    def _touched(self, tree: Tree, values: Sequence[Rights]) -> set[int]:
-        """Return everyone's regions in which somebody has not the same as everyone."""
-        return {
-            self._component_of[outer]
-            for value, outer in zip(values, tree.outer, strict=True)
-            if self._of_all[outer] and value != self._of_all[outer]
-        }
+    def _entered(self, principal: str, key: Key, own: Totals, around: Layer) -> Layer:
+        """Return the layer of a prefix, which a principal enters from the one around it."""
+        layer = self._layers.get((key, own))
+        if layer is None:
+            layer = self._layers[key, own] = Layer(self._everyone, self._values, key, own)
+        layer.members.setdefault(around, []).append(principal)
+        return layer
 
-    def full(self, principal: str) -> list[Component]:
-        """Return all that a principal has, region by region."""
-        owns = [side.own(principal) for side in self._sides]
-        supers = [side.rules.is_super_user(principal) for side in self._sides]
-        patterns = patterns_of(self.everyone, owns).union(self.everyone.keys)
-        tree = tree_of(self.everyone, owns, supers, patterns)
-        values = [self._values[totals] for totals in tree.totals]
-        return [each for each in components(tree.keys, tree.parents, values)[0] if each.value]
+    def _changing(self, key: Key, own: Totals, around: Totals) -> list[Key]:
+        """Return everyone's keys in a prefix at which two chains do not have the same value."""
+        found = self._known_changing.get((key, own, around))
+        if found is None:
+            everyone, values = self._everyone, self._values
+            found = self._known_changing[key, own, around] = [
+                everyone.keys[number]
+                for number in everyone.within(key)
+                if values[own, everyone.totals[number]] != values[around, everyone.totals[number]]
+            ]
+        return found
+
+    def _gather(self, layer: Layer) -> None:
+        """Put the regions of a layer to those of others that are the same."""
+        members = list(chain.from_iterable(layer.members.values()))
+        for component, others, apart in layer.parts():
+            gone = frozenset(others)
+            names = [each for each in members if each not in gone] if gone else members
+            if names:
+                place = _place(component)
+                self._together.setdefault(place, []).extend(names)
+                if apart:
+                    self._apart.setdefault(place, {}).update(apart)
+
+    def _group(self, place: _Place) -> Group:
+        """Return who has the value of a place, which is forgotten."""
+        names, apart = self._together.pop(place), self._apart.pop(place, _NONE)
+        if len(names) > 1:
+            return Group(Principals(tuple(names)), place, apart)
+        [name] = names
+        if apart:
+            key, excepted, value = place
+            place = key, tuple(sorted((*excepted, *apart[name]))), value
+        return Group(self._alone[name], place, _NONE)
+
+
+def _place(component: Component) -> _Place:
+    return component.key, tuple(component.excepted), component.value
+
+
+def _add(keys: list[Key], more: Iterable[Key]) -> None:
+    """Add keys to others in order, where they are not among them."""
+    for key in more:
+        place = bisect_left(keys, key)
+        if place == len(keys) or keys[place] != key:
+            keys.insert(place, key)

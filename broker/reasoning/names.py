@@ -94,8 +94,8 @@ class NameRegion:
         """Tell whether a resource's name is in the region."""
         return (
             isinstance(name, str)
-            and _holds(self.key, name)
-            and not any(_holds(key, name) for key in self.excepted)
+            and holds(self.key, name)
+            and not any(holds(key, name) for key in self.excepted)
         )
 
     def example(self) -> str | None:
@@ -138,7 +138,8 @@ class NameRegion:
         return f"{text} but {without}" if without else text
 
 
-def _holds(key: Key, name: str) -> bool:
+def holds(key: Key, name: str) -> bool:
+    """Tell whether a pattern matches a resource's name."""
     return name == key[0] if key[1] else name.startswith(key[0])
 
 

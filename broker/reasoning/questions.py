@@ -151,8 +151,7 @@ class Reasoner:
         """Yield all that somebody may do; no request is of two regions."""
         hosts = self.cut.everywhere if host is None else self._at(host)
         for resource_type in TYPES:
-            comparison = self.of_type(resource_type).comparison
-            for component in comparison.full(principal):
+            for component in self.of_type(resource_type).everything(principal):
                 names = NameRegion(resource_type, component.key, tuple(component.excepted))
                 for mask, bits in by_host(component.value, self.cut.everywhere):
                     if bits and mask & hosts:

@@ -6,21 +6,21 @@ and gives an example, which an authorizer can be asked about.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from aclbroker.broker.acl.authorizer import Action
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.reasoning.hosts import HostArea, HostCut
-from aclbroker.broker.reasoning.names import NameRegion
+from aclbroker.broker.reasoning.names import Key, NamePattern, NameRegion, holds, pattern_of
 from aclbroker.broker.reasoning.rules import Rules
 
 _SOMEBODY = "User:anybody"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Principals:
     """The named principals or, if ``is_everyone``, all but the named ones."""
 
@@ -60,11 +60,13 @@ class Request(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Region:
     """Requests that are decided alike: of principals, from hosts, operations on names.
 
-    ``mask`` is the set of hosts in terms of ``cut``, ``operations`` a set as bits by number.
+    ``mask`` is the set of hosts in terms of ``cut``, ``bits`` the operations by number. ``apart``
+    has for some of the principals patterns in these names: what they request on such a name is not
+    of the region, though others' requests are. Ask with ``in`` whether a request is.
     """
 
     principals: Principals
@@ -72,6 +74,7 @@ class Region:
     mask: int
     bits: int
     names: NameRegion
+    apart: Mapping[str, Sequence[Key]] = field(default_factory=dict, hash=False)
 
     @property
     def hosts(self) -> tuple[HostArea, ...]:
@@ -88,6 +91,12 @@ class Region:
         """Whether it is the same from every host."""
         return self.mask == self.cut.everywhere
 
+    def exceptions(self) -> Iterator[tuple[str, NamePattern]]:
+        """Yield those of the principals who are not meant on the names of a pattern, and it."""
+        for principal, keys in self.apart.items():
+            for key in keys:
+                yield principal, pattern_of(key)
+
     def __contains__(self, request: object) -> bool:
         """Tell whether a request is of the region."""
         return (
@@ -96,6 +105,7 @@ class Region:
             and bool(self.bits >> request.operation & 1)
             and request.principal in self.principals
             and request.name in self.names
+            and not any(holds(key, request.name) for key in self.apart.get(request.principal, ()))
             and bool(self.mask & self.cut.at(request.host))
         )
 
@@ -112,10 +122,14 @@ class Region:
         ``named`` are the principals that must not be taken for anybody else. Raises LookupError if
         no name is left, as more than a million patterns can bring about.
         """
-        name = self.names.example()
+        names, principal = self.names, _other(named)
+        if not self.principals.is_everyone:
+            principal = min(self.principals.names, key=self.apart.__contains__)
+        if principal in self.apart:
+            names = replace(names, excepted=(*names.excepted, *self.apart[principal]))
+        name = names.example()
         if name is None:
-            raise LookupError(f"the patterns leave no name in {self.names.pattern}")
-        principal = self.principals.names[0] if not self.principals.is_everyone else _other(named)
+            raise LookupError(f"the patterns leave no name in {names.pattern}")
         return Request(
             principal,
             self.cut.example(self.mask),
@@ -128,7 +142,10 @@ class Region:
     def __str__(self) -> str:
         hosts = "; ".join(map(str, self.hosts))
         operations = ", ".join(each.name for each in self.operations)
-        return f"{self.principals}: {operations} on {self.names} from {hosts}"
+        without = ", ".join(f"{who} on {pattern}" for who, pattern in self.exceptions())
+        if without:
+            without = f"{', ' if self.names.excepted else ' but '}{without}"
+        return f"{self.principals}: {operations} on {self.names}{without} from {hosts}"
 
 
 def _other(named: Collection[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -28,7 +29,7 @@ from aclbroker.broker.acl.operations import (
 )
 from aclbroker.broker.reasoning.by_host import Rights, joined
 from aclbroker.broker.reasoning.hosts import HostCut
-from aclbroker.broker.reasoning.names import PREFIX, ROOT, Key, key_of
+from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key, key_of
 
 TYPES: Final = tuple(each for each in ResourceType if each > ResourceType.ANY)
 
@@ -206,9 +207,19 @@ class Table:
                 merged.add(key, (own.literals if key[1] else own.prefixes)[key[0]])
         return merged
 
-    def patterns(self) -> set[Key]:
-        """Return the patterns that have ACLs of anybody."""
-        return {key for own in self.owners.values() for key in own.keys()}  # noqa: SIM118
+    def outermost(self) -> set[Key]:
+        """Return the patterns that have ACLs of anybody and lie in no other one that has."""
+        prefixes: list[str] = []
+        for prefix in sorted(set().union(*(own.prefixes for own in self.owners.values()))):
+            if not prefixes or not prefix.startswith(prefixes[-1]):
+                prefixes.append(prefix)
+        found = {(prefix, PREFIX) for prefix in prefixes}
+        for name in set().union(*(own.literals for own in self.owners.values())):
+            # Of prefixes that do not lie in each other, no other can hold the name.
+            place = bisect_right(prefixes, name)
+            if not place or not name.startswith(prefixes[place - 1]):
+                found.add((name, LITERAL))
+        return found
 
 
 def tables(rules: Rules, cut: HostCut) -> dict[ResourceType, Table]:

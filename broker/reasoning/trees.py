@@ -1,8 +1,8 @@
 """The rights of one principal, or of everyone else, in each region of the names of one type.
 
-Several sets of rules ("sides") are looked at together, so that they can be compared region by
-region. A principal's tree has its own patterns and those of ``User:*`` that lie in them. Elsewhere
-it has the rights of everyone else, which are worked out once.
+A principal's tree has its own patterns and those of ``User:*`` that lie in them. Elsewhere it has
+the rights of everyone else, which are worked out once, for several sets of rules ("sides") together
+where they are compared.
 """
 
 from __future__ import annotations
@@ -26,20 +26,15 @@ class Everyone:
     """The tree of a principal that nothing names: what ``User:*`` has, and what is open.
 
     Its nodes are the patterns of ``User:*``. If resources without any ACL are open to everyone on
-    one of the sides, they are the patterns of anybody.
+    one of the sides, they are also the outermost patterns of anybody there, which end that.
     """
 
     def __init__(self, sides: Sequence[Table]) -> None:
-        self.sides = sides
-        named = {ROOT}
-        for side in sides:
-            named.update(side.everyone.keys())
-        self._of_everyone = sorted(named)
-        patterns = [side.patterns() if side.is_open else set() for side in sides]
-        if any(side.is_open for side in sides):
-            for side in sides:
-                named |= side.patterns()
-        self.keys: list[Key] = sorted(named)
+        patterns = [set(side.everyone.keys()) for side in sides]
+        for side, known in zip(sides, patterns, strict=True):
+            if side.is_open:
+                known |= side.outermost()
+        self.keys: list[Key] = sorted({ROOT}.union(*patterns))
         self.parents = parents_of(self.keys)
         self.by_side = [
             _totals_of_everyone(self.keys, self.parents, side, known)
@@ -67,13 +62,6 @@ class Everyone:
             place = self._prefix_parents[place]
         return self._prefix_numbers[place]
 
-    def inside(self, prefix: str) -> Iterable[Key]:
-        """Return the keys in a prefix at which the rights of everyone else may change."""
-        totals = self.totals[self.innermost((prefix, PREFIX))]
-        keys = self.keys if OPEN in totals else self._of_everyone
-        numbers = within(keys, (prefix, PREFIX))
-        return keys[numbers.start : numbers.stop]
-
     def within(self, key: Key) -> range:
         """Return the numbers of all keys in a pattern."""
         return within(self.keys, key)
@@ -88,13 +76,15 @@ def within(keys: Sequence[Key], key: Key) -> range:
     size = len(name)
     if not size:
         return range(len(keys))
+    if first == len(keys) or not keys[first][0].startswith(name):
+        return range(first, first)
     return range(first, bisect_right(keys, name, first, key=lambda each: each[0][:size]))
 
 
 def _totals_of_everyone(
     keys: Sequence[Key], parents: Sequence[int], side: Table, patterns: set[Key]
 ) -> list[Rights]:
-    """Return what holds at each key for everyone; ``patterns`` has those of ACLs of anybody."""
+    """Return what holds at each key for everyone; ``patterns`` are those of the side."""
     own, is_open = side.everyone, side.is_open
     named = own.prefixes, own.literals
     totals: list[Rights] = []
@@ -113,48 +103,34 @@ class Tree(NamedTuple):
 
     keys: list[Key]
     parents: list[int]
-    totals: list[Totals]
-    outer: list[int]
-    """The number of `Everyone`'s innermost key that holds it."""
+    rights: list[Rights]
+    """What all ACLs that match the names say together."""
 
 
-def patterns_of(everyone: Everyone, owns: Sequence[Own]) -> set[Key]:
-    """Return where the rights of a principal may change, if it has these ACLs on each side.
+def patterns_of(everyone: Everyone, own: Own) -> set[Key]:
+    """Return where the rights of a principal that has these ACLs may change.
 
     These are the patterns of its ACLs, and everyone's inside of them.
     """
-    found: set[Key] = set()
-    for own in owns:
-        found.update(own.keys())
-    is_open = any(side.is_open for side in everyone.sides)
+    found = set(own.keys())
     outer: str | None = None
-    for prefix in sorted({prefix for own in owns for prefix in own.prefixes}):
-        is_outer = outer is None or not prefix.startswith(outer)
-        if is_outer:
+    for prefix in sorted(own.prefixes):
+        if outer is None or not prefix.startswith(outer):
             outer = prefix
-        if is_outer or is_open:
-            found.update(everyone.inside(prefix))
+            numbers = everyone.within((prefix, PREFIX))
+            found.update(everyone.keys[numbers.start : numbers.stop])
     return found
 
 
-def tree_of(
-    everyone: Everyone, owns: Sequence[Own], supers: Sequence[bool], patterns: Iterable[Key]
-) -> Tree:
-    """Return the tree of a principal that has these ACLs on each side; its nodes are the patterns.
+def tree_of(everyone: Everyone, own: Own, patterns: Iterable[Key]) -> Tree:
+    """Return the tree of a principal that has these ACLs; its nodes are the patterns.
 
-    Among them must be those of `patterns_of`. On a side where it is a super user it may do
-    everything.
+    Among them must be those of `patterns_of`. ``everyone`` is of one side.
     """
     keys = sorted(patterns)
     parents = parents_of(keys)
-    outer_numbers = [everyone.innermost(key) for key in keys]
-    by_side: list[list[Rights]] = []
-    for own, is_super, known in zip(owns, supers, everyone.by_side, strict=True):
-        if is_super:
-            by_side.append([EVERYTHING] * len(keys))
-        else:
-            by_side.append(_totals(own, keys, parents, [known[at] for at in outer_numbers]))
-    return Tree(keys, parents, list(zip(*by_side, strict=True)), outer_numbers)
+    around = [everyone.by_side[0][everyone.innermost(key)] for key in keys]
+    return Tree(keys, parents, _totals(own, keys, parents, around))
 
 
 def _totals(

@@ -12,6 +12,7 @@ from aclbroker.broker.reasoning.allowing import concerns
 from aclbroker.broker.reasoning.compound import Part
 from aclbroker.broker.reasoning.difference import Compared
 from aclbroker.broker.reasoning.explain import Change, Explanation
+from aclbroker.broker.reasoning.names import NamePattern
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
@@ -226,15 +227,21 @@ def _lines_for(request: Request, made: Sequence[Step]) -> list[str]:
 
 def _region(region: Region) -> Row:
     names = region.names
+    but = [_pattern(each) for each in names.exceptions]
+    but += [f"{principal} on {_pattern(pattern)}" for principal, pattern in region.exceptions()]
     return {
         "principals": str(region.principals),
         "operations": [each.name for each in region.operations],
         "resource_type": names.resource_type.name,
         "pattern_type": names.pattern.pattern_type.name,
         "name": names.pattern.name,
-        "but": [f"{each.pattern_type.name} {each.name}" for each in names.exceptions],
+        "but": but,
         "hosts": [str(area) for area in region.hosts],
     }
+
+
+def _pattern(pattern: NamePattern) -> str:
+    return f"{pattern.pattern_type.name} {pattern.name}"
 
 
 def _region_line(row: Row, principals: str = "") -> str:
