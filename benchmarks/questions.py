@@ -19,17 +19,10 @@ from benchmarks.running import Options, progress
 
 SECTION: Final = "Questions about all requests"
 ACLS: Final = {10_000: 5, 100_000: 3, 1_000_000: 1}
-"""Numbers of ACLs, and the most rounds of each: a round with a million takes a minute or two."""
+"""Numbers of ACLs, and the most rounds of each: a round with a million takes minutes."""
 
 QUICK_ACLS: Final = (10_000, 100_000)
 TARGETS_AT: Final = 100_000
-OPEN_UP_TO: Final = 100_000
-"""The most ACLs with which sets are compared that leave other resources open to everyone.
-
-Then every pattern of anybody inside of a principal's prefixes counts, of which there are a great
-many where a million ACLs crowd the same names.
-"""
-
 PROCESSES: Final = (
     ("ask-ready", *question_work.WHO, "ask-prove", *question_work.COMMANDS),
     (*question_work.DIFFS, question_work.MEMORY),
@@ -78,8 +71,6 @@ _ROWS: Final = (
 def rows_of(acls: int) -> list[Row]:
     """Return the rows of so many ACLs; the targets are for 100,000."""
     found = [row(acls=acls) for row in _ROWS]
-    if acls > OPEN_UP_TO:
-        found = [row for row in found if row.name != "ask-diff-open"]
     return found if acls == TARGETS_AT else [_without_target(row) for row in found]
 
 

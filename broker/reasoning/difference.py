@@ -7,7 +7,6 @@ cost follows the number of ACLs and of the differences.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, NamedTuple
@@ -15,7 +14,7 @@ from typing import Final, NamedTuple
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.reasoning.by_host import Rights, by_host, combined, joined
 from aclbroker.broker.reasoning.hosts import HostCut
-from aclbroker.broker.reasoning.layers import Layer
+from aclbroker.broker.reasoning.layers import Layer, Part
 from aclbroker.broker.reasoning.names import PREFIX, ROOT, Component, Key, NameRegion
 from aclbroker.broker.reasoning.regions import Principals, Region
 from aclbroker.broker.reasoning.rules import (
@@ -27,12 +26,12 @@ from aclbroker.broker.reasoning.rules import (
     named_principals,
     tables,
 )
-from aclbroker.broker.reasoning.trees import Everyone, Totals
+from aclbroker.broker.reasoning.trees import Everyone, Totals, within
 
 _LOST_SHIFT: Final = 16
 _GAINED_BITS: Final = 0xFFFF
 _NONE: Final[Mapping[str, Sequence[Key]]] = {}
-SUPER_USER: Final = -1
+_SUPER_USER: Final = -1
 """In place of what ACLs say: every bit, which no ACLs do."""
 
 
@@ -55,8 +54,8 @@ class Compared(NamedTuple):
 class Values(dict[tuple[Totals, Totals], Rights]):
     """What differs at each host: the operations gained, and those lost, shifted; 0 if nothing.
 
-    Of pairs: what own ACLs say together, on each side, and what everyone has there. `SUPER_USER` is
-    in place of the former for who may do everything.
+    Of pairs: what own ACLs say together, on each side, and what everyone has there. Of who may do
+    everything `_SUPER_USER` is in place of the former.
     """
 
     def __init__(self, resource_type: ResourceType) -> None:
@@ -65,7 +64,7 @@ class Values(dict[tuple[Totals, Totals], Rights]):
 
     def __missing__(self, pair: tuple[Totals, Totals]) -> Rights:
         totals = [
-            EVERYTHING if own == SUPER_USER else joined(own, around)
+            EVERYTHING if own == _SUPER_USER else joined(own, around)
             for own, around in zip(*pair, strict=True)
         ]
         found = self[pair] = combined(totals, self._compared)
@@ -146,11 +145,13 @@ class _Comparison:
                 outer.leave(who, layer.key, layer.number, layer.inside)
         for layer in self._layers.values():
             self._gather(layer)
+        self._layers.clear()
         for place, names in self._of_literals.items():
             known = self._together.setdefault(place, names)
             if known is not names:
                 known.extend(names)
         self._of_literals.clear()
+        everyone = [self._of_others(part) for part in self._of_everyone.parts()]
         self._alone = {principal: Principals((principal,)) for principal in principals}
         by_first: dict[str, list[_Place]] = {principal: [] for principal in principals}
         for place, names in self._together.items():
@@ -158,9 +159,7 @@ class _Comparison:
             by_first[names[0]].append(place)
         for place in chain.from_iterable(by_first.values()):
             yield self._group(place)
-        for component, others, apart in self._of_everyone.parts():
-            everyone = Principals(tuple(sorted(others)), is_everyone=True)
-            yield Group(everyone, _place(component), apart)
+        yield from everyone
 
     def _enter_layers(self, principal: str) -> None:
         """Find the patterns from which on a value is not that of the layer around them."""
@@ -171,7 +170,7 @@ class _Comparison:
         everyone, values = self._everyone, self._values
         before, after = (old.prefixes, old.literals), (new.prefixes, new.literals)
         keys = sorted({ROOT, *old.keys(), *new.keys()})
-        start = tuple(SUPER_USER if is_super else 0 for is_super in supers)
+        start = tuple(_SUPER_USER if is_super else 0 for is_super in supers)
         around: list[tuple[str, Totals, Layer]] = [("", start, self._of_everyone)]
         for key in keys:
             name, kind = key
@@ -188,7 +187,7 @@ class _Comparison:
             if value == values[layer.chain, known]:
                 if kind == PREFIX and own != layer.chain:
                     # They follow in the order of the keys, and so in this loop.
-                    _add(keys, self._changing(key, own, layer.chain))
+                    _add(keys, key, self._changing(key, own, layer.chain))
             elif kind == PREFIX:
                 layer = self._entered(principal, key, own, layer)
             else:
@@ -230,6 +229,13 @@ class _Comparison:
                 if apart:
                     self._apart.setdefault(place, {}).update(apart)
 
+    def _of_others(self, part: Part) -> Group:
+        """Return a region of everyone's; who has the very same in a layer is one of everyone."""
+        place = _place(part.component)
+        others = set(part.others).difference(self._together.pop(place, ()))
+        apart = {**part.apart, **self._apart.pop(place, _NONE)}
+        return Group(Principals(tuple(sorted(others)), is_everyone=True), place, apart)
+
     def _group(self, place: _Place) -> Group:
         """Return who has the value of a place, which is forgotten."""
         names, apart = self._together.pop(place), self._apart.pop(place, _NONE)
@@ -246,9 +252,9 @@ def _place(component: Component) -> _Place:
     return component.key, tuple(component.excepted), component.value
 
 
-def _add(keys: list[Key], more: Iterable[Key]) -> None:
-    """Add keys to others in order, where they are not among them."""
-    for key in more:
-        place = bisect_left(keys, key)
-        if place == len(keys) or keys[place] != key:
-            keys.insert(place, key)
+def _add(keys: list[Key], around: Key, more: Sequence[Key]) -> None:
+    """Add keys that lie in one to those in order, each once."""
+    if more:
+        numbers = within(keys, around)
+        place = slice(numbers.start, numbers.stop)
+        keys[place] = sorted({*keys[place], *more})

@@ -122,9 +122,8 @@ class Region:
         ``named`` are the principals that must not be taken for anybody else. Raises LookupError if
         no name is left, as more than a million patterns can bring about.
         """
-        names, principal = self.names, _other(named)
-        if not self.principals.is_everyone:
-            principal = min(self.principals.names, key=self.apart.__contains__)
+        names = self.names
+        principal = self.principals.names[0] if not self.principals.is_everyone else _other(named)
         if principal in self.apart:
             names = replace(names, excepted=(*names.excepted, *self.apart[principal]))
         name = names.example()

@@ -58,6 +58,19 @@ def test_who_keeps_a_right_on_all_the_names_is_not_among_everyone_who_loses_it()
     ]
 
 
+def test_who_loses_the_same_on_all_the_names_is_one_of_everyone_who_does():
+    lost = [
+        under("pub-", "User:*"),
+        allow(operation=DESCRIBE, name="*"),
+        allow("User:alice", WRITE, "pub-a"),
+    ]
+    assert told(lost, []) == [
+        "- User:alice: DESCRIBE on TOPIC * but pub-* from any host",
+        "- User:alice: READ, WRITE, DESCRIBE on TOPIC pub-a from any host",
+        "- everyone: READ, DESCRIBE on TOPIC pub-* but User:alice on pub-a from any host",
+    ]
+
+
 def test_what_one_principal_loses_is_told_without_naming_it_again():
     lost = [under("pii-"), allow("User:alice", WRITE, "pii-raw")]
     assert told(lost, []) == [
