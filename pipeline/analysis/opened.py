@@ -91,7 +91,10 @@ class ChangedRights:
             names.resource_type.name,
             names.pattern.pattern_type.name,
             names.pattern.name,
-            tuple(map(str, names.exceptions)),
+            (
+                *map(str, names.exceptions),
+                *(f"{who} on {pattern}" for who, pattern in region.exceptions()),
+            ),
             None if self.example is None else str(self.example),
             self.is_asked,
         )
@@ -112,7 +115,8 @@ class RightsTexts(NamedTuple):
 
     ``principals`` are those who have the rights or, if ``is_everyone_else``, all those who do not.
     ``exceptions`` are patterns of names that are not meant, though they lie in the pattern of
-    ``name``; PREFIXED ones end with ``*``.
+    ``name``; PREFIXED ones end with ``*``. Where one is not meant for one of the principals alone,
+    it is ``PRINCIPAL on PATTERN``.
     """
 
     change: str

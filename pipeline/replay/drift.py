@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.hosts import subnet
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
@@ -24,24 +26,39 @@ class Drift(NamedTuple):
     """How many events were recorded otherwise than the rules decide now.
 
     ``denied``: allowed then, denied now. ``allowed``: denied then, allowed now. ``mixed``: how many
-    of both are of questions that the log itself answers both ways.
+    of both are of questions that the log itself answers both ways. ``by_subnets``: how many fewer
+    of both there would be if hosts in CIDR notation were subnets.
     """
 
-    denied: int
-    allowed: int
-    mixed: int
+    denied: int = 0
+    allowed: int = 0
+    mixed: int = 0
+    by_subnets: int = 0
+
+    @property
+    def events(self) -> int:
+        """How many events there are of both."""
+        return self.denied + self.allowed
+
+
+class _Cause(NamedTuple):
+    """A likely reason, and how many events it may explain."""
+
+    events: int
+    text: str
 
 
 def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> list[str]:
     """Return what to say of drift: how much there is, and why; nothing if there is none.
 
     The usage is read again if there is any. Reasons that are looked for: super users and a default
-    to allow that the log shows and ``rules`` do not name, and changes of ACLs in the log's time.
+    to allow that the log shows and ``rules`` do not name, changes of ACLs in the log's time, and
+    subnets that are not read as such.
     """
-    if not drift.denied and not drift.allowed:
+    if not drift.events:
         return []
     found = [
-        f"{drift.denied + drift.allowed:,} events were decided otherwise than the current rules "
+        f"{drift.events:,} events were decided otherwise than the current rules "
         f"decide ({drift.denied:,} were allowed and now are not, {drift.allowed:,} were denied and "
         "now are not); decisions here are those of the current rules"
     ]
@@ -50,12 +67,48 @@ def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> 
             f"{drift.mixed:,} of these events are of questions that the log answers both ways: "
             "the rules changed within its time"
         )
+    return found + [each.text for each in _causes(drift, usage, rules)]
+
+
+def refuse_drift(
+    job: str,
+    drifts: Mapping[str, Drift],
+    events: Mapping[str, int],
+    most: float,
+    usage: Usage,
+    rules: Mapping[str, Ruleset],
+) -> None:
+    """Raise InputError if the log of a cluster was decided otherwise than its rules decide.
+
+    ``most`` is how many of 100 events may be; ``drifts`` and ``events`` are by cluster, as the
+    ``rules`` are. The error names the likeliest reasons, the one first that explains most events.
+    """
+    for cluster, drift in sorted(drifts.items()):
+        # A whole number of events is compared, so that no rounding decides.
+        if not drift.events or drift.events * 100 <= most * events[cluster]:
+            continue
+        found = _causes(drift, usage, {cluster: rules[cluster]})
+        causes = [each.text for each in sorted(found, key=lambda each: -each.events)]
+        told = "; ".join(causes) or (
+            "the log shows none: are these the ACLs and the settings of the brokers that wrote it?"
+        )
+        raise InputError(
+            f"{job} could take ACLs that are in use for unused: of {events[cluster]:,} events in "
+            f"the log of cluster {cluster}, {drift.events:,} were decided otherwise than the ACLs "
+            f"and settings given decide, and --max-drift allows {most:g} of 100. Likeliest cause: "
+            f"{told}"
+        )
+
+
+def _causes(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> list[_Cause]:
     rows = _evidence(usage.part(rules, allowed=True).rows)
-    found += _changes(rows)
+    found = [*_changes(drift, rows)]
+    by_subnets = drift.by_subnets if len(rules) == 1 else 0
     for cluster, ruleset in sorted(rules.items()):
         of_cluster = [row for row in rows if row["cluster"] == cluster]
         found += _super_users(cluster, ruleset, of_cluster)
         found += _default(cluster, ruleset, of_cluster)
+        found += _subnets(cluster, ruleset, by_subnets)
     return found
 
 
@@ -81,16 +134,17 @@ def _evidence(allowed: DataFrame) -> Sequence[Any]:
     return rows
 
 
-def _changes(rows: Sequence[Any]) -> Iterator[str]:
+def _changes(drift: Drift, rows: Sequence[Any]) -> Iterator[_Cause]:
     changes = [row for row in rows if row["reason"] == "change"]
     if changes:
-        yield (
+        yield _Cause(
+            drift.mixed,
             f"the log holds {sum(row['events'] for row in changes):,} allowed requests to create "
-            f"or delete ACLs, the last on {max(row['last_day'] for row in changes)}"
+            f"or delete ACLs, the last on {max(row['last_day'] for row in changes)}",
         )
 
 
-def _super_users(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[str]:
+def _super_users(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[_Cause]:
     unnamed: Counter[str] = Counter()
     for row in rows:
         if row["reason"] == "super user" and not _may_all(ruleset, row):
@@ -98,9 +152,10 @@ def _super_users(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterato
     if unnamed:
         names = [name for name, _ in unnamed.most_common(_MOST_NAMES)]
         more = len(unnamed) - len(names)
-        yield (
+        yield _Cause(
+            unnamed.total(),
             f"in cluster {cluster}, {unnamed.total():,} events were allowed to super users that "
-            f"are not given as such: {', '.join(names)}{f' and {more} more' if more else ''}"
+            f"are not given as such: {', '.join(names)}{f' and {more} more' if more else ''}",
         )
 
 
@@ -111,10 +166,24 @@ def _may_all(ruleset: Ruleset, row: Any) -> bool:
     return is_broker or not ruleset.super_users.isdisjoint(principals)
 
 
-def _default(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[str]:
+def _default(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[_Cause]:
     events = sum(row["events"] for row in rows if row["reason"] == "default")
     if events and not ruleset.allow_everyone_if_no_acl_found:
-        yield (
+        yield _Cause(
+            events,
             f"in cluster {cluster}, {events:,} events were allowed because no ACL was found, but "
-            "allow.everyone.if.no.acl.found is not given as true"
+            "allow.everyone.if.no.acl.found is not given as true",
+        )
+
+
+def _subnets(cluster: str, ruleset: Ruleset, explained: int) -> Iterator[_Cause]:
+    named = sum(subnet(acl.host) is not None for acl in ruleset.acls)
+    if named and not ruleset.cidr:
+        with_it = (
+            f", with which {explained:,} more events are decided as logged" if explained > 0 else ""
+        )
+        yield _Cause(
+            explained,
+            f"in cluster {cluster}, {named:,} ACLs name subnets such as 10.0.0.0/8, which match "
+            f"nobody without --cidr{with_it}",
         )

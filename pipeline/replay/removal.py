@@ -1,4 +1,4 @@
-"""Removes ACLs only as far as a replay of all that was asked changes no decision."""
+"""Removes ACLs only as far as nothing opens, and a replay of all that was asked flips nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.opened import Opened
+from aclbroker.pipeline.analysis.proof import Removed, removed
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
@@ -28,33 +30,45 @@ class Replayed(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """What is left when ACLs are removed, by cluster, and the proof that it decides the same.
+    """What is left when ACLs are removed, by cluster, with the proof that it does no harm.
 
-    ``events`` counts the events that were replayed under ``remaining``; none of them is decided
-    otherwise than under the rules as they are. ``put_back`` are ACLs that were to go, but without
-    which some events would be.
+    ``by_cluster`` proves for all requests, asked or not, that none becomes allowed. ``events``
+    counts the events that were replayed under what remains; none of them is decided otherwise than
+    under the rules as they are. ``put_back`` are ACLs that were to go, but without which one of the
+    two would not hold.
     """
 
-    remaining: dict[str, Ruleset]
+    by_cluster: dict[str, Removed]
     put_back: dict[str, set[AclBinding]]
     events: dict[str, int]
 
+    @property
+    def remaining(self) -> dict[str, Ruleset]:
+        """The rules without what goes."""
+        return {cluster: found.remaining for cluster, found in self.by_cluster.items()}
+
+    @property
+    def changed(self) -> dict[str, Opened]:
+        """The rights that it closes; it opens none."""
+        return {cluster: found.changed for cluster, found in self.by_cluster.items()}
+
 
 def proven(usage: Usage, current: Mapping[str, Ruleset], going: Acls) -> Removal:
-    """Remove those of the ACLs ``going`` without which nothing in ``usage`` is decided otherwise.
+    """Remove those of the ACLs ``going`` without which nothing opens and no event flips.
 
     Decisions are compared with those under the ``current`` rules, not with those in the log.
     """
     left = {cluster: set(going.get(cluster, ())) for cluster in current}
     put_back: dict[str, set[AclBinding]] = {cluster: set() for cluster in current}
     while True:
-        remaining = {
-            cluster: rules.with_acls(set(rules.acls) - left[cluster])
-            for cluster, rules in current.items()
-        }
+        proofs = {cluster: removed(rules, left[cluster]) for cluster, rules in current.items()}
+        for cluster, proof in proofs.items():
+            put_back[cluster] |= proof.put_back
+            left[cluster] -= proof.put_back
+        remaining = {cluster: proof.remaining for cluster, proof in proofs.items()}
         found = replayed(usage, current, remaining)
         if not found.flipped:
-            return Removal(remaining, put_back, found.events)
+            return Removal(proofs, put_back, found.events)
         for cluster, positions in _behind(usage, current, remaining).items():
             acls = {current[cluster].acls[position] for position in positions}
             # Only a removed ACL can be at fault. If none is found, all of them are put back.

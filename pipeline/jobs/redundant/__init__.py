@@ -1,8 +1,8 @@
 """Which ACLs others make superfluous, whatever is asked, and which contradict one another.
 
-What is covered follows from the ACLs alone (`pipeline.analysis.coverage`), so no log is needed; if
-there is one, the proposal is replayed as well. Contradictions are reported, and left as they are:
-a person has to say which of the two sides was meant.
+What is covered follows from the ACLs alone (`pipeline.analysis.redundancy`), so no log is needed;
+if there is one, the proposal is replayed as well. Contradictions are reported, and left as they
+are: a person has to say which of the two sides was meant.
 """
 
 from __future__ import annotations

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
+from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
-from aclbroker.pipeline.analysis.coverage import Contradiction, Covered, contradictions, covered
+from aclbroker.pipeline.analysis.redundancy import Contradiction, Covered, redundancies
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.replay.removal import Removal, proven, rules_of
 
+_TEXTS: Final = pa.list_(pa.string())
 _COVERED: Final = [
-    pa.field("covered_by_id", pa.string()),
-    pa.field("covered_by", pa.string()),
+    pa.field("covered_by_ids", _TEXTS),
+    pa.field("covered_by", _TEXTS),
     pa.field("same", pa.bool_()),
+    pa.field("proof", pa.string()),
 ]
 _CONTRADICTIONS: Final = [
-    pa.field("denied_by", pa.list_(pa.string())),
+    pa.field("denied_by_ids", _TEXTS),
+    pa.field("denied_by", _TEXTS),
     pa.field("entire", pa.bool_()),
+    pa.field("proof", pa.string()),
 ]
 
 
@@ -42,11 +47,12 @@ class Redundancies(NamedTuple):
 def find(inputs: Inputs) -> Redundancies:
     """Write and return what was found. Raises InputError if there are no ACLs."""
     current = rules_of(inputs.current, "redundant")
-    covering = [(cluster, each) for cluster, rules in current.items() for each in covered(rules)]
+    found = {cluster: redundancies(rules) for cluster, rules in current.items()}
+    covering = [(cluster, each) for cluster, every in found.items() for each in every.covered]
     contradicting = [
-        (cluster, each) for cluster, rules in current.items() for each in contradictions(rules)
+        (cluster, each) for cluster, every in found.items() for each in every.contradictions
     ]
-    going = {cluster: {each.acl for of, each in covering if of == cluster} for cluster in current}
+    going = {cluster: {each.acl for each in every.covered} for cluster, every in found.items()}
     removal = proven(inputs.usage.part(current), current, going)
     _write_tables(inputs, covering, contradicting)
     files = inputs.output.acls(
@@ -55,7 +61,7 @@ def find(inputs: Inputs) -> Redundancies:
         current={cluster: rules.acls for cluster, rules in inputs.current.items()},
     )
     outputs = {
-        "redundant/covered": "every ACL that another one covers, with that one (Parquet)",
+        "redundant/covered": "every ACL that others cover, with these (Parquet)",
         "redundant/contradictions": "every ALLOW that DENYs take back in whole or part (Parquet)",
         **files,
     }
@@ -68,13 +74,13 @@ def _write_tables(
     contradicting: list[tuple[str, Contradiction]],
 ) -> None:
     spark, output = inputs.spark, inputs.output
-    rows = (
-        (cluster, each.acl, (acl_id(each.by), acl_text(each.by), each.same))
-        for cluster, each in covering
-    )
+    rows = ((cluster, each.acl, (*_named(each.by), *each[2:])) for cluster, each in covering)
     output.table("redundant/covered", acl_table(spark, rows, _COVERED))
     allows = (
-        (cluster, each.allow, ([acl_text(deny) for deny in each.denies], each.entire))
-        for cluster, each in contradicting
+        (cluster, each.allow, (*_named(each.denies), *each[2:])) for cluster, each in contradicting
     )
     output.table("redundant/contradictions", acl_table(spark, allows, _CONTRADICTIONS))
+
+
+def _named(acls: Sequence[AclBinding]) -> tuple[list[str], list[str]]:
+    return [acl_id(acl) for acl in acls], [acl_text(acl) for acl in acls]

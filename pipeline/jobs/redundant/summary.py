@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.analysis.opened import Opened
 from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.redundant.find import Redundancies
 
@@ -15,18 +17,22 @@ def summary(found: Redundancies, top: int) -> JobResult:
     acls = sum(len(rules.acls) for rules in found.current.values())
     going = acls - sum(len(rules.acls) for rules in removal.remaining.values())
     events = sum(removal.events.values())
-    replayed = f"; none of {events:,} events would have been decided otherwise" if events else ""
+    replayed = f"; none of {events:,} events flips" if events else ""
+    changed = removal.changed.values()
+    closed = next((each for each in changed if each.closed), Opened(()))
     put_back = sum(len(each) for each in removal.put_back.values())
     return JobResult(
         "redundant",
         "ACLs that others make superfluous",
-        f"{going:,} of {acls:,} ACLs are covered by others and can be removed together{replayed}.",
+        f"{going:,} of {acls:,} ACLs are covered by others and can be removed together: that opens "
+        f"nothing, and {closed.sentence_of_closed()}{replayed}.",
         _figures(acls, found, events),
         _tables(found, several=len(found.current) > 1, top=top),
         warnings=[f"{put_back} covered ACLs stay: a replay without them changed decisions."]
         if put_back
         else [],
         outputs=found.outputs,
+        alarms={"opened": sum(each.rights_opened for each in changed)},
     )
 
 
@@ -34,14 +40,18 @@ def _figures(acls: int, found: Redundancies, events: int) -> list[Figure]:
     entire = sum(each.entire for _, each in found.contradictions)
     return [
         Figure("ACLs", acls),
-        Figure("Covered by another ACL", len(found.covered)),
+        Figure("Covered by other ACLs", len(found.covered)),
         Figure(
             "Of these, written twice",
             sum(each.same for _, each in found.covered),
             "the same address or subnet in another form",
         ),
         Figure("ALLOWs that never decide", entire, "DENYs take back all of it"),
-        Figure("ALLOWs that are denied in part", len(found.contradictions) - entire),
+        Figure(
+            "ALLOWs that are denied in part",
+            len(found.contradictions) - entire,
+            "operations of theirs, wherever they hold",
+        ),
         Figure(
             "Events decided otherwise without the covered ones",
             0 if events else None,
@@ -64,24 +74,32 @@ def _tables(found: Redundancies, *, several: bool, top: int) -> list[Table]:
     def denied(*, entire: bool) -> Iterator[tuple[Cell, ...]]:
         for cluster, each in found.contradictions:
             if each.entire is entire:
-                yield cluster, acl_text(each.allow), "; ".join(map(acl_text, each.denies))
+                yield cluster, acl_text(each.allow), _texts(each.denies), each.proof
 
     return [
         table(
             "Covered ACLs",
-            ("ACL", "Covered by"),
-            ((cluster, acl_text(each.acl), acl_text(each.by)) for cluster, each in found.covered),
+            ("ACL", "Covered by", "Why"),
+            (
+                (cluster, acl_text(each.acl), _texts(each.by), each.proof)
+                for cluster, each in found.covered
+            ),
         ),
         table(
             "ALLOWs that never decide",
-            ("ALLOW", "Denied by"),
+            ("ALLOW", "Denied by", "Why"),
             denied(entire=True),
             "They are left as they are: which of the two was meant is for a person to say.",
         ),
         table(
             "ALLOWs that are denied in part",
-            ("ALLOW", "A part is denied by"),
+            ("ALLOW", "A part is denied by", "What"),
             denied(entire=False),
-            "Often meant so, as an exception; one of the DENYs is named.",
+            "What is denied for some names, hosts or principals alone is an exception, and no "
+            "contradiction.",
         ),
     ]
+
+
+def _texts(acls: Iterable[AclBinding]) -> str:
+    return "; ".join(map(acl_text, acls))

@@ -1,52 +1,70 @@
-"""Which ACLs can go: those that nothing in the log needed, all together, proven by a replay.
+"""Which ACLs can go: those that nothing in the log needed, all together, with two proofs.
 
 Decisions are those under the current rules (`pipeline.replay`), not the recorded ones: an ACL that
 the log never names as the reason may be one of two that allow the same, and of these one has to
 stay. Events of super users, and of broker users on their listener, need no ACL and count for none.
 
-The files are the ACLs that remain and the commands that remove the others; replayed under what
-remains, every event of the log is decided as it is now.
+The files are the ACLs that remain and the commands that remove the others. Replayed under what
+remains, every event of the log is decided as it is now; and a comparison of all requests shows that
+none becomes allowed that is denied now. What is closed, and was not used, is told.
 """
 
 from __future__ import annotations
 
+import argparse
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import Job, Option
+from aclbroker.pipeline.interface.job import TOP, Job, Option
 from aclbroker.pipeline.interface.result import JobResult
 
 
 @dataclass(frozen=True, slots=True)
 class UnusedOptions:
-    """What counts as use, and what may go.
+    """What counts as use, and when to refuse.
 
     - ``filtering``: also decisions that only filtered an answer, or filled one in (level TRACE):
       with them, whoever lists all topics uses every ACL by which a topic is shown
-    - ``unmatched_denies``: also remove DENYs that no event met
+    - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
+      rules decide
+    - ``top``: how many rows the tables of the summary show
     """
 
     filtering: bool = True
-    unmatched_denies: bool = False
+    max_drift: float = 1.0
+    top: int = 20
 
 
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
-    Raises InputError if there are no ACLs, or no allowed events in the log.
+    Raises InputError if there are no ACLs, no allowed events in the log, or more drift than the
+    options allow.
     """
     from aclbroker.pipeline.jobs.unused.find import find
     from aclbroker.pipeline.jobs.unused.summary import summary
 
     options = options or UnusedOptions()
-    found = find(inputs, filtering=options.filtering, unmatched_denies=options.unmatched_denies)
-    return summary(inputs, found)
+    found = find(inputs, filtering=options.filtering, max_drift=options.max_drift)
+    return summary(inputs, found, options.top)
+
+
+def _percent(text: str) -> float:
+    """Return the number from 0 to 100 that a text says; the error is one that argparse shows."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
+    return number
 
 
 JOB: Final = Job(
     "unused",
-    "find the ACLs that can go, with the proof by a replay",
+    "find the ACLs that can go, with the proof that nothing opens",
     UnusedOptions,
     run,
     (
@@ -56,7 +74,15 @@ JOB: Final = Job(
             "do not count as use what only filtered an answer, as when a client lists all topics",
             flag=False,
         ),
-        Option("unmatched-denies", "unmatched_denies", "also remove DENYs that no event met"),
+        Option(
+            "max-drift",
+            "max_drift",
+            "refuse if more of 100 events were decided otherwise than the ACLs given decide "
+            "(default: 1)",
+            _percent,
+            "PERCENT",
+        ),
+        TOP,
     ),
     needs=("acls",),
     looks_back=True,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.hosts import subnet
 from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, acl_uses
+from aclbroker.pipeline.analysis.staying import Stay
+from aclbroker.pipeline.analysis.use import AclUse, Asked, acl_uses
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame
 from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.drift import Drift, drift_warnings, refuse_drift
 from aclbroker.pipeline.replay.removal import Removal, proven, replayed, rules_of
 from aclbroker.pipeline.usage.table import Usage
 
@@ -25,6 +30,7 @@ _COLUMNS: Final = [
     pa.field("use", pa.string()),
     pa.field("removable", pa.bool_()),
     pa.field("stays_because", pa.string()),
+    pa.field("goes_because", pa.string()),
     pa.field("events", pa.int64()),
     pa.field("decisive_events", pa.int64()),
     pa.field("last_day", pa.date32()),
@@ -32,13 +38,16 @@ _COLUMNS: Final = [
 
 
 class AclLog(NamedTuple):
-    """What the log says of one cluster's ACLs: ``asked`` has one entry a combination of them."""
+    """What the log says of one cluster's ACLs: ``asked`` has one entry a combination of them.
+
+    ``drift`` are events that were decided otherwise than the rules decide.
+    """
 
     asked: list[Asked]
     events: int
     allowed_events: int
     exempt_events: int
-    differing_events: int
+    drift: Drift
 
 
 Uses = dict[str, list[AclUse]]
@@ -48,21 +57,23 @@ class UnusedAcls(NamedTuple):
     """What each ACL was used for, and what is left without those that can go.
 
     ``log`` and ``uses`` are by cluster. ``filtering_changes`` is how many of the decisions that
-    only filter an answer do change, if these were left out. ``outputs`` are what was written, with
-    what it is.
+    only filter an answer do change, if these were left out. ``drift_warnings`` say why the log was
+    decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with what
+    it is.
     """
 
     log: Mapping[str, AclLog]
     uses: Uses
     removal: Removal
     filtering_changes: int
+    drift_warnings: list[str]
     outputs: dict[str, str]
 
 
-def find(inputs: Inputs, *, filtering: bool, unmatched_denies: bool) -> UnusedAcls:
+def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
     """Find the ACLs that can go, and write what is left; the options are those of the job.
 
-    Raises InputError if there are no ACLs, or no allowed events in the log.
+    Raises InputError if there are no ACLs, no allowed events in the log, or too much drift.
     """
     current = rules_of(inputs.current, "unused")
     _refuse_without_allowed(inputs.window.allowed, "the log")
@@ -71,13 +82,11 @@ def find(inputs: Inputs, *, filtering: bool, unmatched_denies: bool) -> UnusedAc
     log = _read(usage, current)
     for cluster in current:
         _refuse_without_allowed(log[cluster].allowed_events, f"the log of cluster {cluster}")
+    drifts = {cluster: each.drift for cluster, each in log.items()}
+    events = {cluster: each.events for cluster, each in log.items()}
+    refuse_drift("unused", drifts, events, max_drift, usage, current)
     uses = {
-        cluster: acl_uses(
-            rules,
-            log[cluster].asked,
-            young=_young(inputs, cluster),
-            unmatched_denies=unmatched_denies,
-        )
+        cluster: acl_uses(rules, log[cluster].asked, young=_young(inputs, cluster))
         for cluster, rules in current.items()
     }
     going = {
@@ -90,8 +99,10 @@ def find(inputs: Inputs, *, filtering: bool, unmatched_denies: bool) -> UnusedAc
     if not filtering:
         rest = everything.part(quiet=True)
         filtering_changes = replayed(rest, current, removal.remaining).flipped
+    drift = Drift(*(sum(each) for each in zip(*drifts.values(), strict=True)))
+    warnings = drift_warnings(drift, usage, current)
     outputs = _write(inputs, uses, removal)
-    return UnusedAcls(log, uses, removal, filtering_changes, outputs)
+    return UnusedAcls(log, uses, removal, filtering_changes, warnings, outputs)
 
 
 def _refuse_without_allowed(allowed: int, what: str) -> None:
@@ -113,53 +124,82 @@ def _young(inputs: Inputs, cluster: str) -> list[int]:
 def _read(usage: Usage, current: Mapping[str, Ruleset]) -> dict[str, AclLog]:
     """Decide all questions anew and collect what they say of ACLs, equal ones together."""
     sets = {"current": current}
+    as_subnets = {
+        cluster: replace(rules, cidr=True)
+        for cluster, rules in current.items()
+        if not rules.cidr and any(subnet(acl.host) for acl in rules.acls)
+    }
+    if as_subnets:
+        sets["subnets"] = as_subnets
     decided = replay.replayed(usage, sets, explain=True)
-    log = {cluster: AclLog([], 0, 0, 0, 0) for cluster in current}
-    for row in _grouped(decided).toArrow().to_pylist():
+    log = {cluster: AclLog([], 0, 0, 0, Drift()) for cluster in current}
+    for row in _grouped(decided, has_subnets=bool(as_subnets)).toArrow().to_pylist():
         cluster, events = row["cluster"], row["events"]
         before = log[cluster]
-        if row["allows"] or row["denies"] or row["only"] is not None:
-            before.asked.append(
-                Asked(row["allows"], row["denies"], row["only"], events, row["last_day"])
-            )
+        behind = row["allows"], row["denies"], row["explaining"]
+        if any(behind) or row["only"] is not None:
+            allows, denies, explaining = behind
+            asked = allows, denies, row["only"], events, row["last_day"]
+            before.asked.append(Asked(*asked, row["was_allowed"], explaining))
         log[cluster] = AclLog(
             before.asked,
             before.events + events,
             before.allowed_events + row["allowed_events"],
             before.exempt_events + (events if row["exempt"] else 0),
-            before.differing_events + row["differing_events"],
+            Drift(*(known + row[name] for name, known in before.drift._asdict().items())),
         )
     return log
 
 
-def _grouped(decided: DataFrame) -> DataFrame:
-    """Return one row for all questions that the same ACLs allow and deny."""
+_BEHIND: Final = ("allows", "denies", "explaining")
+_SUMMED: Final = ("events", "allowed_events", *Drift._fields)
+
+
+def _grouped(decided: DataFrame, *, has_subnets: bool) -> DataFrame:
+    """Return one row for all questions that the same ACLs allow, deny and may have allowed.
+
+    ``has_subnets``: whether they were also decided with hosts in CIDR notation as subnets.
+    """
     exempt = F.col("current_rule") == RuleKind.SUPER_USER.value
     nothing = F.array().cast("array<int>")
     on_resource = F.col("current_on_resource")
-    count, allowed = F.col("events"), F.col("allowed_events")
-    differing = F.when(F.col("current_allowed"), count - allowed).otherwise(allowed)
+    is_allowed, count, allowed = F.col("current_allowed"), F.col("events"), F.col("allowed_events")
+    then, now = F.when(is_allowed, 0).otherwise(allowed), F.when(is_allowed, count - allowed)
+    drift = {
+        "denied": then,
+        "allowed": now.otherwise(0),
+        "mixed": F.when(allowed.between(1, count - 1), then + now.otherwise(0)).otherwise(0),
+        "by_subnets": F.lit(0),
+    }
+    was_allowed = ~exempt & (allowed > 0)
+    explaining = nothing
+    if has_subnets:
+        other = F.coalesce(F.col("subnets_allowed"), is_allowed)
+        otherwise = F.when(other, count - allowed).otherwise(allowed)
+        drift["by_subnets"] = drift["denied"] + drift["allowed"] - otherwise
+        allows = F.coalesce(F.array_sort("subnets_allows"), nothing)
+        explaining = F.when(was_allowed & ~is_allowed & other, allows).otherwise(nothing)
+    behind = {
+        which: F.when(exempt, nothing).otherwise(F.array_sort(F.col(f"current_{which}")))
+        for which in ("allows", "denies")
+    }
+    only = F.when(~exempt & (F.size(on_resource) == 1), on_resource[0])
     return (
         decided.select(
             "cluster",
             exempt.alias("exempt"),
-            *(
-                F.when(exempt, nothing)
-                .otherwise(F.array_sort(F.col(f"current_{which}")))
-                .alias(which)
-                for which in ("allows", "denies")
-            ),
-            F.when(~exempt & (F.size(on_resource) == 1), on_resource[0]).alias("only"),
+            *(column.alias(which) for which, column in behind.items()),
+            only.alias("only"),
+            was_allowed.alias("was_allowed"),
+            explaining.alias("explaining"),
             count,
             allowed,
-            differing.alias("differing_events"),
+            *(column.alias(name) for name, column in drift.items()),
             F.to_date("last_seen").alias("last_day"),
         )
-        .groupBy("cluster", "exempt", "allows", "denies", "only")
+        .groupBy("cluster", "exempt", *_BEHIND, "only", "was_allowed")
         .agg(
-            F.sum("events").alias("events"),
-            F.sum("allowed_events").alias("allowed_events"),
-            F.sum("differing_events").alias("differing_events"),
+            *(F.sum(name).alias(name) for name in _SUMMED),
             F.max("last_day").alias("last_day"),
         )
     )
@@ -168,7 +208,9 @@ def _grouped(decided: DataFrame) -> DataFrame:
 def _with_put_back(uses: Uses, removal: Removal) -> Uses:
     return {
         cluster: [
-            each._replace(stays=Stay.PUT_BACK) if each.acl in removal.put_back[cluster] else each
+            each._replace(stays=Stay.PUT_BACK, why=None)
+            if each.acl in removal.put_back[cluster]
+            else each
             for each in found
         ]
         for cluster, found in uses.items()
@@ -184,6 +226,7 @@ def _write(inputs: Inputs, uses: Uses, removal: Removal) -> dict[str, str]:
                 each.use.value,
                 each.stays is None,
                 each.stays and each.stays.value,
+                each.why,
                 each.events,
                 each.decisive_events,
                 each.last_day,
@@ -193,9 +236,14 @@ def _write(inputs: Inputs, uses: Uses, removal: Removal) -> dict[str, str]:
         for each in found
     )
     inputs.output.table("unused/acls", acl_table(inputs.spark, rows, _COLUMNS))
+    inputs.output.table("unused/opened", rights_frame(inputs.spark, removal.changed))
     files = inputs.output.acls(
         "unused/remaining",
         {cluster: rules.acls for cluster, rules in removal.remaining.items()},
         current={cluster: inputs.current[cluster].acls for cluster in removal.remaining},
     )
-    return {"unused/acls": "every ACL with its use (Parquet)", **files}
+    return {
+        "unused/acls": "every ACL with its use (Parquet)",
+        "unused/opened": f"{RIGHTS} (Parquet)",
+        **files,
+    }

@@ -8,26 +8,38 @@ from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import AclPermission
 from aclbroker.pipeline.acls.acl_text import acl_text
-from aclbroker.pipeline.analysis.scope import kafka_overlooks
-from aclbroker.pipeline.analysis.use import AclUse, Stay, UseKind
+from aclbroker.pipeline.analysis.proof import is_overlooked
+from aclbroker.pipeline.analysis.staying import Stay
+from aclbroker.pipeline.analysis.use import AclUse, UseKind
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.unused.find import UnusedAcls
 
-_SHOWN: Final = 20
+_STAYING: Final = {
+    Stay.PROTECTS: ("DENYs that protect", "they deny what ALLOWs that stay allow"),
+    Stay.LOGGED: ("ACLs that explain allowed events", "which the rules given deny; they stay"),
+    Stay.CLOSES: (
+        "Unused, but they keep resources closed",
+        "the last ACL of a pattern; without it, everyone is allowed",
+    ),
+    Stay.PUT_BACK: ("Put back", "without them something would open or be decided otherwise"),
+}
+"""By why ACLs stay, what the figure of these is called, and its note."""
 
 
-def summary(inputs: Inputs, found: UnusedAcls) -> JobResult:
-    """Return what was found as tables, figures and charts."""
-    return _UnusedSummary(inputs, found).result()
+def summary(inputs: Inputs, found: UnusedAcls, top: int) -> JobResult:
+    """Return what was found as figures, charts, and tables of the first ``top`` rows."""
+    return _UnusedSummary(inputs, found, top).result()
 
 
 class _UnusedSummary:
     """What was found, put into words."""
 
-    def __init__(self, inputs: Inputs, found: UnusedAcls) -> None:
+    def __init__(self, inputs: Inputs, found: UnusedAcls, top: int) -> None:
         self._inputs = inputs
         self._found = found
+        self._top = top
         self._log = found.log.values()
         self._uses = [(cluster, each) for cluster, uses in found.uses.items() for each in uses]
         self._several = len(found.uses) > 1
@@ -37,16 +49,26 @@ class _UnusedSummary:
         """Return all of it."""
         going = self._those(stays=None)
         events = sum(self._found.removal.events.values())
+        drift = sum(each.drift.events for each in self._log)
+        changed = self._found.removal.changed.values()
+        closed = sum(each.rights_closed for each in changed)
         return JobResult(
             "unused",
             "ACLs that can go",
-            f"{len(going):,} of {len(self._uses):,} ACLs can be removed together: in the log from "
-            f"{self._days}, none of {events:,} events would have been decided otherwise.",
-            self._figures(events),
-            self._tables(going),
+            f"{len(going):,} of {len(self._uses):,} ACLs can be removed together: that opens "
+            f"nothing (proven for every request, asked or not), and in the log from {self._days} "
+            f"none of {events:,} events would have been decided otherwise. It closes "
+            f"{closed:,} rights that nobody used.",
+            self._figures(events, drift, closed),
+            [*self._tables(going), *rights_tables(self._found.removal.changed, self._top)],
             [self._chart()],
             self._warnings(),
             self._found.outputs,
+            {
+                "unused": len(going),
+                "drift": drift,
+                "opened": sum(each.rights_opened for each in changed),
+            },
         )
 
     def _those(self, **wanted: Any) -> list[tuple[str, AclUse]]:
@@ -56,10 +78,7 @@ class _UnusedSummary:
             if all(getattr(each, name) is value for name, value in wanted.items())
         ]
 
-    def _figures(self, events: int) -> list[Figure]:
-        young = self._those(stays=Stay.YOUNG)
-        closing = self._those(stays=Stay.CLOSES)
-        put_back = self._those(stays=Stay.PUT_BACK)
+    def _figures(self, events: int, drift: int, closed: int) -> list[Figure]:
         figures = [
             Figure("ACLs", len(self._uses)),
             Figure("Unmatched", len(self._those(use=UseKind.UNMATCHED)), "no event meets them"),
@@ -72,39 +91,55 @@ class _UnusedSummary:
                 "Needed", len(self._those(use=UseKind.NEEDED)), "removed alone, they change events"
             ),
             Figure("Removable together", len(self._those(stays=None))),
+            Figure("Rights opened without them", 0, "proven for every request, asked or not"),
+            Figure("Rights closed without them", closed, "that nobody used"),
             Figure(
                 "Events decided otherwise without them",
                 0,
                 f"of {events:,} that were replayed under the remaining ACLs",
             ),
+            Figure("Events decided otherwise than logged", drift, "under the ACLs as they are"),
             Figure("Events of super users", sum(each.exempt_events for each in self._log)),
         ]
         if self._inputs.earlier:
             note = "not there when the log begins; they stay"
-            figures.append(Figure("ACLs younger than the log", len(young), note))
-        if closing:
-            note = "the last ACL of a pattern; without it, everyone is allowed"
-            figures.append(Figure("Unused, but they keep resources closed", len(closing), note))
-        if put_back:
-            note = "the replay without them changed decisions"
-            figures.append(Figure("Put back", len(put_back), note))
+            young = len(self._those(stays=Stay.YOUNG))
+            figures.append(Figure("ACLs younger than the log", young, note))
+        for stay, (label, note) in _STAYING.items():
+            count = len(self._those(stays=stay))
+            if count:
+                figures.append(Figure(label, count, note))
         return figures
 
     def _tables(self, going: list[tuple[str, AclUse]]) -> list[Table]:
-        denies = [
-            (cluster, each)
-            for cluster, each in self._those(use=UseKind.UNMATCHED)
-            if each.acl.permission is AclPermission.DENY
-        ]
-        return [
-            self._table("ACLs that can go together", going, "The first ones by name."),
+        denies = [each for each in going if each[1].acl.permission is AclPermission.DENY]
+        allows = [each for each in going if each[1].acl.permission is AclPermission.ALLOW]
+        tables = [
             self._table(
-                "DENYs that no event met",
+                "DENYs that can go together with the ALLOWs",
                 denies,
-                "That nobody tried does not mean that nobody will: removing a DENY opens what it "
-                "denies to whom an ALLOW allows it. They stay unless it is asked for otherwise.",
+                "They protect nothing that is left: no ALLOW that stays would allow what they "
+                "deny, or other DENYs that stay deny all of it.",
+            ),
+            self._table("ALLOWs that can go together", allows, "The first ones by name."),
+            self._table(
+                "DENYs that stay, though no event met them",
+                [
+                    (cluster, each)
+                    for cluster, each in self._those(use=UseKind.UNMATCHED)
+                    if each.acl.permission is AclPermission.DENY and each.stays is not None
+                ],
+                "That nobody tried does not mean that nobody will: an ALLOW that stays would "
+                "allow what they deny.",
+            ),
+            self._table(
+                "ACLs that stay because the log says otherwise than the rules",
+                self._those(stays=Stay.LOGGED),
+                "The log has allowed events that are denied now, and these ACLs would explain "
+                "them.",
             ),
         ]
+        return [each for each in tables if each.total]
 
     def _table(self, title: str, uses: list[tuple[str, AclUse]], note: str) -> Table:
         rows: list[Sequence[Cell]] = [
@@ -112,13 +147,14 @@ class _UnusedSummary:
                 *((cluster,) if self._several else ()),
                 acl_text(each.acl),
                 each.use.value,
+                each.why or (each.stays and each.stays.value),
                 each.events,
                 _day(each.last_day),
             )
-            for cluster, each in uses[:_SHOWN]
+            for cluster, each in uses[: self._top]
         ]
         cluster = ("Cluster",) if self._several else ()
-        columns = (*cluster, "ACL", "Use", "Events", "Last day")
+        columns = (*cluster, "ACL", "Use", "Why", "Events", "Last day")
         return Table(title, columns, rows, len(uses), note)
 
     def _chart(self) -> Chart:
@@ -133,13 +169,7 @@ class _UnusedSummary:
         return Chart("ACLs by use", "bars", labels, {"stay": stay, "can go": go})
 
     def _warnings(self) -> list[str]:
-        found = []
-        differing = sum(each.differing_events for each in self._log)
-        if differing:
-            found.append(
-                f"{differing} events are recorded otherwise than the current rules decide: ACLs or "
-                "super users have changed since, or the rules given are not those of the log."
-            )
+        found = list(self._found.drift_warnings)
         unknown = sorted(set(self._inputs.current) - set(self._inputs.earlier))
         if unknown:
             found.append(
@@ -147,7 +177,7 @@ class _UnusedSummary:
                 f"yesterday may look unused (clusters: {', '.join(unknown)})."
             )
         overlooked = sum(
-            not self._inputs.current[cluster].cidr and kafka_overlooks(each.acl.host)
+            not self._inputs.current[cluster].cidr and is_overlooked(each.acl.host)
             for cluster, each in self._uses
         )
         if overlooked:

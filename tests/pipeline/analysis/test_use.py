@@ -1,33 +1,47 @@
-"""The use of ACLs: planted ones are told apart, and what goes changes no answer to any question."""
+"""The use of ACLs: planted ones are told apart, and what goes does no harm and loses nothing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import date
+from itertools import combinations
 from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Action, Session
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
-from aclbroker.broker.acl.index import AclIndex
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.analysis.use import AclUse, Asked, Stay, UseKind, acl_uses
+from aclbroker.pipeline.analysis.proof import removed
+from aclbroker.pipeline.analysis.staying import Stay
+from aclbroker.pipeline.analysis.use import AclUse, Asked, UseKind, acl_uses
 from tests import model
-from tests.acl.examples import ALL, DESCRIBE, PREFIXED, READ, TOPIC, WRITE, allow, deny
-from tests.pipeline.analysis.test_coverage import OPERATIONS, PEERS, random_acls
-
-Question = tuple[tuple[str, ...], str, AclOperation, ResourceType, str]
+from tests.acl.examples import (
+    ALL,
+    ALTER,
+    ALTER_CONFIGS,
+    CLUSTER,
+    DELETE,
+    DESCRIBE,
+    DESCRIBE_CONFIGS,
+    PREFIXED,
+    READ,
+    TOPIC,
+    WRITE,
+    allow,
+    deny,
+)
+from tests.pipeline.random_acls import few_hosts, random_acls
+from tests.pipeline.universe import Asking, Universe, companies, is_allowed, on_kafka, with_subnets
 
 DAY = date(2026, 1, 5)
-PRINCIPALS_OF_SESSIONS = [
-    ("User:alice",),
-    ("User:bob",),
-    ("User:carol",),
-    ("User:alice", "Group:staff"),
-    ("User:carol", "Group:staff"),
-]
 
 
-def asked(rules: Ruleset, question: Question, events: int = 1, day: date = DAY) -> Asked:
+def asked(
+    rules: Ruleset,
+    question: tuple[tuple[str, ...], str, AclOperation, ResourceType, str],
+    events: int = 1,
+    day: date = DAY,
+    was_allowed: bool | None = None,
+) -> Asked:
     """The question as replay explains it, worked out ACL by ACL."""
     who, peer, operation, kind, name = question
     allows, denies, on_resource = [], [], []
@@ -40,95 +54,212 @@ def asked(rules: Ruleset, question: Question, events: int = 1, day: date = DAY) 
             elif model.applies(acl, who, peer, rules.cidr) and acl.operation in (operation, ALL):
                 denies.append(position)
     alone = rules.allow_everyone_if_no_acl_found and len(on_resource) == 1
-    return Asked(allows, denies, on_resource[0] if alone else None, events, day)
+    only = on_resource[0] if alone else None
+    if was_allowed is None:
+        was_allowed = is_allowed(rules, Asking(*question))
+    explaining: Sequence[int] = ()
+    if was_allowed and not rules.cidr and not is_allowed(rules, Asking(*question)):
+        explaining = asked(with_subnets(rules), question, was_allowed=False).allows
+    return Asked(allows, denies, only, events, day, was_allowed, explaining)
 
 
-def decisions(rules: Ruleset, questions: Sequence[Question]) -> list[bool]:
-    core = rules.authorizer()
-    return [
-        core.decide(Session(who, peer, ""), Action(operation, kind, name)).allowed
-        for who, peer, operation, kind, name in questions
-    ]
-
-
-def without(rules: Ruleset, *gone: AclBinding) -> Ruleset:
+def without(rules: Ruleset, gone: Iterable[AclBinding]) -> Ruleset:
     return rules.with_acls(set(rules.acls) - set(gone))
 
 
-def random_questions(random: Random, number: int) -> list[Question]:
-    return [
-        (
-            random.choice(PRINCIPALS_OF_SESSIONS),
-            random.choice(PEERS),
-            random.choice(OPERATIONS[1:]),
-            random.choice((TOPIC, ResourceType.GROUP)),
-            random.choice(("a", "ab", "abc", "abd", "abde", "*", "other")),
-        )
-        for _ in range(number)
+class Case:
+    """ACLs, what was asked, and every request near them."""
+
+    def __init__(self, rules: Ruleset, log: Sequence[Asking], young: Sequence[int] = ()) -> None:
+        self.rules = rules
+        self.log = log
+        self.universe = Universe(rules.acls, companies(rules.acls))
+        self.uses = acl_uses(rules, [asked(rules, each) for each in log], young=young)
+        self.gone = {each.acl for each in self.uses if each.stays is None}
+        self.remaining = without(rules, self.gone)
+        # Where hosts are read alike, once is enough.
+        self._readings = [
+            read for read in READ_AS if read is as_given or read(rules) != as_given(rules)
+        ]
+        self._before = [self.universe.allowed(read(rules)) for read in self._readings]
+
+    def opens(self, gone: Iterable[AclBinding]) -> list[Asking]:
+        """The requests that become allowed without some ACLs, however hosts are read."""
+        after = without(self.rules, gone)
+        found: set[int] = set()
+        for number, read in enumerate(self._readings):
+            found |= self.universe.allowed(read(after)) - self._before[number]
+        return [self.universe.requests[at] for at in found]
+
+    def loses(self, gone: Iterable[AclBinding]) -> set[Asking]:
+        """What was asked and allowed, and is not without some ACLs, here or on a Kafka."""
+        after = without(self.rules, gone)
+        return {
+            each
+            for each in self.log
+            for read in (as_given, on_kafka)
+            if is_allowed(read(self.rules), each) and not is_allowed(read(after), each)
+        }
+
+
+def as_given(rules: Ruleset) -> Ruleset:
+    return rules
+
+
+READ_AS = (as_given, on_kafka, with_subnets)
+
+
+def random_case(random: Random, size: int, *, default: bool, cidr: bool) -> Case:
+    acls = random_acls(random, size, few_hosts(random))
+    # Some that say the same and more, of which one has to stay.
+    wider = [
+        acl._replace(**change)
+        for acl in acls
+        if acl.permission is AclPermission.ALLOW
+        for change in ({"host": "*"}, {"operation": ALL}, {"principal": "User:*"})
     ]
+    acls = ordered([*acls, *random.sample(wider, min(len(wider), size // 3))])
+    rules = Ruleset(acls, allow_everyone_if_no_acl_found=default, cidr=cidr)
+    universe = Universe(rules.acls, companies(rules.acls))
+    allowed = sorted(universe.allowed(rules))
+    log = random.choices(range(len(universe.requests)), k=random.choice((0, 10, 40)))
+    # Most of what is drawn from everything is denied.
+    log += random.choices(allowed, k=random.choice((1, 4, 12))) if allowed else []
+    return Case(rules, [universe.requests[at] for at in log])
 
 
-@pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
-@pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
-def test_what_goes_changes_no_answer_and_what_is_needed_does(cidr: bool, default: bool) -> None:
-    random = Random(f"{cidr} {default}")
-    gone_in_all = needed_in_all = 0
-    for number in range(40):
-        rules = Ruleset(
-            random_acls(random, random.choice((5, 15, 40))),
-            allow_everyone_if_no_acl_found=default,
-            cidr=cidr,
-        )
-        questions = random_questions(random, random.choice((5, 30, 100)))
-        young = random.sample(range(len(rules.acls)), len(rules.acls) // 5)
-        uses = acl_uses(
-            rules,
-            [asked(rules, each) for each in questions],
-            young=young,
-            unmatched_denies=number % 2 == 0,
-        )
-        before = decisions(rules, questions)
-        gone = [each.acl for each in uses if each.stays is None]
-        remaining = without(rules, *gone)
-        assert decisions(remaining, questions) == before
-        assert not set(gone) & {rules.acls[position] for position in young}
-        for each in uses:
-            alone_matters = decisions(without(rules, each.acl), questions) != before
-            assert (each.use is UseKind.NEEDED) == alone_matters
-            if alone_matters:
-                assert each.stays in (Stay.NEEDED, Stay.YOUNG)
-                needed_in_all += 1
-        if default:
-            opened(rules, remaining)
-        gone_in_all += len(gone)
-    assert gone_in_all > 60
-    assert needed_in_all > 20
+DEFAULT = pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
+CIDR = pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
 
 
-def opened(rules: Ruleset, remaining: Ruleset) -> None:
-    """No resource is without ACLs that had some, asked for or not."""
-    index = AclIndex(remaining.acls)
-    for acl in rules.acls:
-        name = acl.resource_name
-        for each in (name, f"{name}x"):
-            if model.pattern_matches(acl, acl.resource_type, each):
-                assert index.has_match(acl.resource_type, each)
+@CIDR
+@DEFAULT
+def test_what_goes_opens_nothing_and_loses_nothing_that_was_used(default: bool, cidr: bool) -> None:
+    random = Random(f"harmless {cidr} {default}")
+    gone = denies = 0
+    for _ in range(15):
+        case = random_case(random, random.choice((5, 12, 25)), default=default, cidr=cidr)
+        assert not case.opens(case.gone), case.rules
+        assert not bares(case, case.gone), case.rules
+        assert not case.loses(case.gone), case.rules
+        # The general proof finds nothing to put back.
+        assert removed(case.rules, case.gone).put_back == set()
+        gone += len(case.gone)
+        denies += sum(each.permission is AclPermission.DENY for each in case.gone)
+    assert gone > 40
+    assert denies > 20
 
 
-def test_no_allow_that_was_chosen_to_stay_could_go_as_well() -> None:
-    random = Random(5)
-    chosen = 0
+@CIDR
+@DEFAULT
+def test_nothing_stays_that_could_go_as_well(default: bool, cidr: bool) -> None:
+    random = Random(f"minimal {cidr} {default}")
+    seen = set()
+    for _ in range(12):
+        case = random_case(random, random.choice((4, 8, 12)), default=default, cidr=cidr)
+        for each in case.uses:
+            if each.stays is None:
+                continue
+            seen.add(each.stays)
+            gone = {*case.gone, each.acl}
+            harms = bares(case, gone)
+            if each.acl.permission is AclPermission.ALLOW:
+                harms = harms or bool(case.loses(gone) or case.opens(gone))
+            else:
+                harms = harms or protects(case, each.acl)
+            assert harms, (case.rules, case.log, each)
+    assert {Stay.NEEDED, Stay.CHOSEN, Stay.PROTECTS} <= seen
+    assert default == (Stay.CLOSES in seen)
+
+
+def protects(case: Case, denial: AclBinding) -> bool:
+    """Whether it takes back some of what the ALLOWs left allow, and no others deny all of it.
+
+    So a DENY stays though others deny just that part of it which the ALLOWs have.
+    """
+    allows = [acl for acl in case.remaining.acls if acl.permission is AclPermission.ALLOW]
+    others = [
+        acl for acl in case.remaining.acls if acl.permission is AclPermission.DENY and acl != denial
+    ]
+    everything = [
+        allow("User:*", ALL, "*", resource_type=kind)
+        for kind in {acl.resource_type for acl in case.rules.acls}
+    ]
+    closed = replace(case.rules, allow_everyone_if_no_acl_found=False)
+    return any(allowed_less(case, read, closed, allows, denial) for read in READ_AS) and any(
+        allowed_less(case, read, closed, [*everything, *others], denial) for read in READ_AS
+    )
+
+
+def allowed_less(case: Case, read, rules: Ruleset, acls: list[AclBinding], denial: AclBinding):
+    without_it, with_it = rules.with_acls(acls), rules.with_acls([*acls, denial])
+    return case.universe.allowed(read(without_it)) - case.universe.allowed(read(with_it))
+
+
+def bares(case: Case, gone: Iterable[AclBinding]) -> bool:
+    """Whether a name that had ACLs has none without some, where that opens it to everybody.
+
+    That is harm though all of them may have been allowed everything by these ACLs.
+    """
+    if not case.rules.allow_everyone_if_no_acl_found:
+        return False
+    after = without(case.rules, gone)
+    return any(
+        has_acl(case.rules, kind, name) and not has_acl(after, kind, name)
+        for kind, names in case.universe.resources.items()
+        for name in names
+    )
+
+
+def has_acl(rules: Ruleset, kind: ResourceType, name: str) -> bool:
+    return any(model.pattern_matches(acl, kind, name) for acl in rules.acls)
+
+
+@DEFAULT
+def test_no_larger_set_of_a_few_acls_could_go_together(default: bool) -> None:
+    random = Random(f"largest {default}")
+    compared = 0
     for _ in range(20):
-        rules = Ruleset(random_acls(random, 120), cidr=True)
-        questions = random_questions(random, 60)
-        uses = acl_uses(rules, [asked(rules, each) for each in questions])
-        remaining = without(rules, *(each.acl for each in uses if each.stays is None))
-        before = decisions(rules, questions)
-        for each in uses:
-            if each.stays is Stay.CHOSEN and each.acl.permission is AclPermission.ALLOW:
-                chosen += 1
-                assert decisions(without(remaining, each.acl), questions) != before
-    assert chosen > 10
+        case = random_case(random, 6, default=default, cidr=True)
+        left = [
+            each.acl
+            for each in case.uses
+            if each.stays is not None and each.acl.permission is AclPermission.ALLOW
+        ]
+        for size in range(1, len(left) + 1):
+            for more in combinations(left, size):
+                compared += 1
+                gone = {*case.gone, *more}
+                harms = case.loses(gone) or case.opens(gone) or bares(case, gone)
+                assert harms, (case.rules, case.log, more)
+    assert compared > 40
+
+
+@CIDR
+@DEFAULT
+def test_an_acl_is_needed_if_its_removal_alone_changes_an_answer(default: bool, cidr: bool) -> None:
+    random = Random(f"needed {cidr} {default}")
+    needed = 0
+    for _ in range(12):
+        case = random_case(random, random.choice((5, 15)), default=default, cidr=cidr)
+        before = [is_allowed(case.rules, each) for each in case.log]
+        for each in case.uses:
+            after = without(case.rules, [each.acl])
+            changes = before != [is_allowed(after, asking) for asking in case.log]
+            assert (each.use is UseKind.NEEDED) == changes
+            needed += changes
+    assert needed > 10
+
+
+def test_young_acls_stay_and_nothing_is_opened_or_lost_beside_them() -> None:
+    random = Random("young")
+    for _ in range(12):
+        drawn = random_case(random, 15, default=random.random() < 0.5, cidr=True)
+        young = random.sample(range(len(drawn.rules.acls)), len(drawn.rules.acls) // 5)
+        case = Case(drawn.rules, drawn.log, young)
+        assert not case.gone & {drawn.rules.acls[position] for position in young}
+        assert not case.opens(case.gone)
+        assert not case.loses(case.gone)
 
 
 ALICE_READS = allow("User:alice", READ, "orders")
@@ -152,6 +283,7 @@ PLANTED = ordered(
     ]
 )
 HOST = "192.0.2.7"
+Question = tuple[tuple[str, ...], str, AclOperation, ResourceType, str]
 STORY: list[tuple[Question, int, date]] = [
     ((("User:alice",), HOST, READ, TOPIC, "orders"), 70, date(2026, 1, 3)),
     ((("User:alice",), HOST, DESCRIBE, TOPIC, "orders"), 7, date(2026, 1, 9)),
@@ -175,7 +307,7 @@ def uses_of(
 
 def test_planted_acls_are_told_apart() -> None:
     found = uses_of(PLANTED, STORY)
-    assert {acl: each[1:] for acl, each in found.items()} == {
+    assert {acl: each[1:6] for acl, each in found.items()} == {
         # Everything alice did with it, she may do by the prefix, of which she needs one part.
         ALICE_READS: (UseKind.NEVER_DECISIVE, None, 77, 0, date(2026, 1, 9)),
         ALICE_DOES_ALL: (UseKind.NEEDED, Stay.NEEDED, 82, 5, date(2026, 1, 9)),
@@ -183,7 +315,7 @@ def test_planted_acls_are_told_apart() -> None:
         BOB_WRITES: (UseKind.UNMATCHED, None, 0, 0, None),
         ALL_READ_NEWS: (UseKind.NEEDED, Stay.NEEDED, 7, 4, date(2026, 1, 6)),
         NOT_BOB: (UseKind.NEEDED, Stay.NEEDED, 3, 3, date(2026, 1, 6)),
-        NOT_DAVE: (UseKind.UNMATCHED, Stay.UNMATCHED_DENY, 0, 0, None),
+        NOT_DAVE: (UseKind.UNMATCHED, Stay.PROTECTS, 0, 0, None),
         # No ALLOW would let bob read orders.
         NOT_BOB_ORDERS: (UseKind.NEVER_DECISIVE, None, 2, 0, date(2026, 1, 7)),
     }
@@ -218,14 +350,14 @@ def test_a_young_acl_stays_and_may_stand_for_others() -> None:
 def test_two_denies_of_the_same_are_not_both_removed() -> None:
     denies = [NOT_BOB, deny("User:bob", ALL, "news")]
     found = uses_of([ALL_READ_NEWS, *denies], STORY)
-    assert {found[acl].stays for acl in denies} == {None, Stay.CHOSEN}
+    assert [found[acl].stays for acl in denies] == [None, Stay.PROTECTS]
     assert {found[acl].use for acl in denies} == {UseKind.NEVER_DECISIVE}
 
 
 class TestWhereEveryoneIsAllowedIfNoAclIsFound:
     def test_the_only_acl_of_a_resource_is_needed_for_those_it_does_not_name(self) -> None:
         found = uses_of([ALICE_READS], STORY[-1:], default=True)
-        assert found[ALICE_READS][1:] == (UseKind.NEEDED, Stay.NEEDED, 0, 1, None)
+        assert found[ALICE_READS][1:6] == (UseKind.NEEDED, Stay.NEEDED, 0, 1, None)
 
     def test_the_only_acl_of_a_resource_is_not_needed_to_allow_but_stays(self) -> None:
         found = uses_of([ALICE_READS], STORY[:1], default=True)
@@ -238,6 +370,7 @@ class TestWhereEveryoneIsAllowedIfNoAclIsFound:
         found = uses_of([*alone, *two, *inner], [], default=True)
         assert {acl for acl, each in found.items() if each.stays is Stay.CLOSES} == {
             *alone,
+            two[1],
             inner[1],
         }
         assert found[two[0]].stays is None
@@ -254,3 +387,132 @@ def test_an_address_that_kafka_overlooks_does_not_stand_for_one_that_it_matches(
     found = uses_of([matched, overlooked], story)
     assert found[matched].stays is Stay.CHOSEN
     assert found[overlooked].stays is Stay.NEEDED
+
+
+def planted(log: Sequence[Asking], *acls: AclBinding, cidr: bool = False) -> Case:
+    """A case of few ACLs, held to every request near them: it does no harm, and is minimal."""
+    case = Case(Ruleset(ordered(acls), cidr=cidr), log)
+    assert not case.opens(case.gone)
+    assert not case.loses(case.gone)
+    left = [acl for acl in case.rules.acls if acl not in case.gone]
+    for size in range(1, len(left) + 1):
+        for more in combinations(left, size):
+            gone = {*case.gone, *more}
+            assert case.loses(gone) or case.opens(gone), more
+    return case
+
+
+def asking(
+    user: str, operation: AclOperation, name: str, host: str = HOST, kind: ResourceType = TOPIC
+) -> Asking:
+    return Asking((f"User:{user}",), host, operation, kind, name)
+
+
+def test_a_deny_for_everybody_that_was_met_and_not_decisive_protects_who_has_a_wide_allow() -> None:
+    wide = allow("User:alice", ALL, "*")
+    denied = deny("User:*", ALL, "hr.", pattern_type=PREFIXED)
+    case = planted([asking("alice", READ, "sales"), asking("bob", READ, "hr.pay")], wide, denied)
+    assert case.gone == set()
+    assert {each.acl: each.stays for each in case.uses} == {
+        wide: Stay.NEEDED,
+        denied: Stay.PROTECTS,
+    }
+    assert case.uses[ordered([wide, denied]).index(denied)].use is UseKind.NEVER_DECISIVE
+
+
+def test_a_wide_deny_does_not_go_for_a_narrow_one_that_was_met_as_well() -> None:
+    wide, narrow = deny(operation=WRITE), deny(operation=ALL, host="10.0.0.9")
+    case = planted(
+        [asking("alice", READ, "orders"), asking("alice", WRITE, "orders", "10.0.0.9")],
+        allow(operation=ALL),
+        wide,
+        narrow,
+    )
+    assert case.gone == set()
+
+
+def test_a_deny_goes_for_a_wider_one_or_for_several_that_deny_all_of_it() -> None:
+    used = [asking("alice", READ, "orders")]
+    case = planted(used, allow(operation=ALL), deny(operation=WRITE), deny("User:*", WRITE, "*"))
+    assert case.gone == {deny(operation=WRITE)}
+    halves = [deny("User:*", WRITE, host="0.0.0.0/0"), deny("User:*", WRITE, host="::/0")]
+    case = planted(used, allow(operation=ALL), deny(operation=WRITE), *halves, cidr=True)
+    assert case.gone == {deny(operation=WRITE)}
+
+
+def test_a_deny_that_was_decisive_goes_with_the_allow_that_it_took_back_from() -> None:
+    both = {allow(operation=WRITE), deny(operation=WRITE)}
+    case = planted([asking("alice", WRITE, "orders")], *both)
+    assert case.gone == both
+    why = {each.acl: each.why for each in case.uses}
+    assert why[deny(operation=WRITE)] == "It takes back nothing: no ACL allows any of it."
+    assert why[allow(operation=WRITE)] == (
+        "It allowed no event: DENYs took back whatever was asked of it."
+    )
+
+
+def test_a_deny_of_a_group_stays_for_members_whom_something_else_allows() -> None:
+    case = planted([asking("alice", READ, "orders")], allow(), deny("Group:guests", READ, "orders"))
+    assert case.gone == set()
+    other = deny("User:bob", READ, "orders")
+    assert planted([asking("alice", READ, "orders")], allow(), other).gone == {other}
+
+
+@pytest.mark.parametrize(
+    ("wide", "used", "kind"),
+    [
+        (ALTER, DESCRIBE, CLUSTER),
+        (ALL, DESCRIBE, CLUSTER),
+        (ALTER_CONFIGS, DESCRIBE_CONFIGS, CLUSTER),
+        (DELETE, DESCRIBE, TOPIC),
+        (READ, DESCRIBE, TOPIC),
+        (WRITE, DESCRIBE, TOPIC),
+        (ALL, READ, TOPIC),
+        (ALTER_CONFIGS, DESCRIBE_CONFIGS, TOPIC),
+    ],
+    ids=lambda each: each.name,
+)
+def test_of_an_operation_and_one_that_implies_it_only_the_used_one_stays(
+    wide: AclOperation, used: AclOperation, kind: ResourceType
+) -> None:
+    name = "kafka-cluster" if kind is CLUSTER else "orders"
+    broad = allow(operation=wide, name=name, resource_type=kind)
+    narrow = allow(operation=used, name=name, resource_type=kind)
+    case = planted([asking("alice", used, name, kind=kind)], broad, narrow)
+    assert case.gone == {broad}
+
+
+@pytest.mark.parametrize(
+    ("narrow", "wide", "cidr"),
+    [
+        (HOST, "*", False),
+        (HOST, "192.0.2.0/24", True),
+        ("192.0.2.0/28", "192.0.2.0/24", True),
+    ],
+)
+def test_of_hosts_the_narrowest_stays(narrow: str, wide: str, cidr: bool) -> None:
+    case = planted(
+        [asking("alice", READ, "orders")], allow(host=narrow), allow(host=wide), cidr=cidr
+    )
+    assert case.gone == {allow(host=wide)}
+
+
+class TestOfWhatTheLogSaysOtherwise:
+    def test_what_allowed_an_event_that_a_deny_now_takes_back_stays(self) -> None:
+        rules = Ruleset(ordered([allow(), deny()]))
+        question = asking("alice", READ, "orders")
+        for was_allowed, stays in ((True, Stay.LOGGED), (False, None)):
+            uses = acl_uses(rules, [asked(rules, question, was_allowed=was_allowed)])
+            assert [each.stays for each in uses if each.acl == allow()] == [stays]
+            (of_deny,) = (each for each in uses if each.acl == deny())
+            assert of_deny.stays is (Stay.NEEDED if was_allowed else None)
+
+    def test_each_acl_on_a_subnet_that_would_explain_an_allowed_event_stays(self) -> None:
+        several = [allow(host="192.0.2.0/24"), allow(operation=ALL, host="192.0.2.0/28")]
+        other = allow(host="10.0.0.0/8")
+        rules = Ruleset(ordered([*several, other]))
+        uses = acl_uses(rules, [asked(rules, asking("alice", READ, "orders"), was_allowed=True)])
+        assert {each.acl: each.stays for each in uses} == {
+            **dict.fromkeys(several, Stay.LOGGED),
+            other: None,
+        }

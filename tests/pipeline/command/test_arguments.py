@@ -100,7 +100,7 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         "what-if": {"top": 5},
         "diff": {"top": 5},
         "anomalies": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
-        "unused": {"filtering": False},
+        "unused": {"filtering": False, "top": 5},
     }
 
 
@@ -127,6 +127,8 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         (["audit", "what-if", *LEAST, "--baseline-days", "2"], "unrecognized arguments"),
         (["audit", "anomalies", *LEAST, "--baseline-days", "0"], "no whole number above 0"),
         (["audit", "anomalies", *LEAST, "--spike-factor", "nan"], "'nan' is no number above 0"),
+        (["audit", "unused", *LEAST, "--max-drift", "101"], "'101' is no number from 0 to 100"),
+        (["audit", "unused", *LEAST, "--max-drift", "nan"], "'nan' is no number from 0 to 100"),
         (["audit", "matrix", *LEAST, "--acls", "x="], "expected FILE or CLUSTER=FILE"),
         (["audit", "matrix", *LEAST, "--super-user", "alice"], "Type:name"),
         (["audit", "matrix", *LEAST, "--broker-user", "User:a"], "--broker-listener NAME"),

@@ -131,17 +131,39 @@ def test_what_remains_is_written_with_the_commands_that_lead_there(inputs, resul
 
 def test_the_summary_has_the_proof(result):
     assert result.summary == (
-        "6 of 14 ACLs can be removed together: in the log from 2026-03-01 to 2026-03-09, "
-        "none of 197 events would have been decided otherwise."
+        "6 of 14 ACLs can be removed together: that opens nothing (proven for every request, asked "
+        "or not), and in the log from 2026-03-01 to 2026-03-09 none of 197 events would have been "
+        "decided otherwise. It closes 6 rights that nobody used."
     )
+    assert result.alarms == {"unused": 6, "drift": 0, "opened": 0}
     figures = figures_of(result)
+    assert figures["Rights opened without them"] == 0
     assert figures["Events decided otherwise without them"] == 0
+    assert figures["DENYs that protect"] == 1
     assert figures["ACLs younger than the log"] == 1
     assert figures["Events of super users"] == 15
-    (shown,) = table_of(result, "DENYs that no event met")
+    (shown,) = table_of(result, "DENYs that stay, though no event met them")
     assert shown["ACL"] == "DENY READ on TOPIC LITERAL news to User:dave from *"
+    assert shown["Why"] == "it denies what an ALLOW that stays allows"
+    (shown,) = table_of(result, "DENYs that can go together with the ALLOWs")
+    assert shown["ACL"] == "DENY READ on TOPIC LITERAL orders to User:bob from *"
+    assert shown["Why"] == "It takes back nothing: no ACL allows any of it."
+    assert len(table_of(result, "ALLOWs that can go together")) == 5
     (warning,) = result.warnings
     assert warning.endswith("may look unused (clusters: open, other).")
+
+
+def test_what_is_closed_is_told_and_nothing_is_opened(inputs, result):
+    assert "unused/opened" in result.outputs
+    rows = inputs.spark.read.parquet(f"{inputs.output.place}/unused/opened").collect()
+    assert {row["change"] for row in rows} == {"closed"}
+    assert {(row["cluster"], *row["principals"], row["name"]) for row in rows} == {
+        ("c1", "User:alice", "pay"),
+        ("c1", "User:bob", "orders"),
+        ("c1", "User:broker", "pay"),
+    }
+    assert sum(row["rights"] for row in rows) == 6
+    assert len(table_of(result, "Closed: what is allowed now, and would not be")) == len(rows)
 
 
 def test_a_log_without_allowed_events_is_refused(inputs):
@@ -170,9 +192,12 @@ def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
 
 def test_what_was_wrongly_taken_for_superfluous_is_put_back(inputs):
     removal = proven(inputs.usage, {"c1": RULES}, {"c1": set(PLANTED)})
-    # Of what alice may read, both are back: each of the two is behind what changed.
-    assert removal.put_back == {"c1": {ALICE_READS, ALICE_DOES_ALL, ALL_READ_NEWS, NOT_BOB}}
-    assert {ALICE_WRITES_PAY, BOB_WRITES, NOT_DAVE}.isdisjoint(removal.remaining["c1"].acls)
+    # Of what alice may read, both are back: each of the two is behind what changed. What is allowed
+    # to everybody again must not be so to those who are denied it, whether they asked or not.
+    back = {ALICE_READS, ALICE_DOES_ALL, ALL_READ_NEWS, NOT_BOB, NOT_DAVE}
+    assert removal.put_back == {"c1": back}
+    gone = {ALICE_WRITES_PAY, BOB_WRITES, NOT_BOB_ORDERS}
+    assert gone.isdisjoint(removal.remaining["c1"].acls)
 
 
 def test_redundant_acls_and_contradictions_are_written_and_proven(inputs):
@@ -183,18 +208,68 @@ def test_redundant_acls_and_contradictions_are_written_and_proven(inputs):
     acls = ordered([*PLANTED, inner, outer, taken_back, denial])
     result = redundant.run(replace(inputs, current={"c1": Ruleset(acls)}))
     text = Path(f"{inputs.output.place}/redundant/remaining.yaml").read_text()
-    gone = {ALICE_READS, ALICE_DOES_ALL, BOB_WRITES, inner, taken_back}
+    gone = {ALICE_READS, ALICE_DOES_ALL, BOB_WRITES, inner}
     assert set(acls) - set(parse_policy(text).acls) == gone
     assert result.summary == (
-        "5 of 12 ACLs are covered by others and can be removed together; "
-        "none of 107 events would have been decided otherwise."
+        "4 of 12 ACLs are covered by others and can be removed together: that opens nothing, and "
+        "closes nothing: proven for every request, asked or not; none of 107 events flips."
     )
     assert table_of(result, "ALLOWs that never decide") == [
         {
             "ALLOW": "ALLOW READ on TOPIC LITERAL news to User:zoe from *",
             "Denied by": "DENY ALL on TOPIC PREFIXED n to User:zoe from *",
+            "Why": "It never allows anything: DENYs, which come first, hold for all that it "
+            "allows.",
         }
     ]
     table = inputs.spark.read.parquet(f"{inputs.output.place}/redundant/covered")
-    covers = {row["acl_id"]: row["covered_by_id"] for row in table.collect()}
-    assert covers[acl_id(inner)] == acl_id(outer)
+    covers = {row["acl_id"]: row["covered_by_ids"] for row in table.collect()}
+    assert covers[acl_id(inner)] == [acl_id(outer)]
+    table = inputs.spark.read.parquet(f"{inputs.output.place}/redundant/contradictions")
+    denied = {row["acl_id"]: (row["denied_by_ids"], row["entire"]) for row in table.collect()}
+    assert denied[acl_id(taken_back)] == ([acl_id(denial)], True)
+    assert result.alarms == {"opened": 0}
+
+
+OF_SUBNETS = Ruleset(ordered(allow(f"User:{name}", host="10.0.0.0/8") for name in "abcdef"))
+
+
+def test_a_log_that_the_rules_do_not_explain_is_refused_with_the_likeliest_cause(spark, tmp_path):
+    rows = [
+        *(used(principal=f"User:{name}", events=10) for name in "abcdef"),
+        used(principal="User:admin", rule="SuperUser", events=4),
+    ]
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": OF_SUBNETS})
+    with pytest.raises(InputError) as refused:
+        unused.run(inputs)
+    text = str(refused.value)
+    assert "of 64 events in the log of cluster c1, 64 were decided otherwise" in text
+    assert "--max-drift allows 1 of 100. Likeliest cause: in cluster c1, 6 ACLs name" in text
+    assert "without --cidr, with which 60 more events are decided as logged; " in text
+    assert "4 events were allowed to super users that are not given as such: User:admin" in text
+
+    told = replace(inputs, current={"c1": replace(OF_SUBNETS, cidr=True)})
+    with pytest.raises(InputError, match=r"4 were decided otherwise .* User:admin$"):
+        unused.run(told)
+    result = unused.run(told, unused.UnusedOptions(max_drift=6.25))
+    assert result.alarms == {"unused": 0, "drift": 4, "opened": 0}
+    assert "4 events were decided otherwise than the current rules decide" in result.warnings[0]
+
+
+def test_an_acl_that_alone_explains_an_allowed_event_stays_below_the_bound(spark, tmp_path):
+    of_subnet, other = allow("User:bob", host="10.0.0.0/8"), allow("User:zoe", host="10.0.0.0/8")
+    rules = Ruleset(ordered([ALICE_READS, of_subnet, other]))
+    rows = [used(events=500), used(principal="User:bob", events=5)]
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
+    result = unused.run(inputs)
+    found = rows_by_acl(inputs, result, "c1", "removable", "stays_because", "goes_because")
+    assert found == {
+        acl_id(ALICE_READS): (False, "needed", None),
+        acl_id(of_subnet): (
+            False,
+            "the log has allowed events that it explains and the rules given deny",
+            None,
+        ),
+        acl_id(other): (True, None, "No event met it."),
+    }
+    assert result.alarms == {"unused": 1, "drift": 5, "opened": 0}

@@ -1,0 +1,179 @@
+"""Removes ACLs only as far as that opens nothing: no request, asked or not, becomes allowed.
+
+What is proven is a comparison of all requests (`broker.reasoning.difference`), by regions. It is
+made under each reading of hosts that a cluster may have, since the ACLs may be those of a Kafka.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from itertools import product
+from typing import Final, NamedTuple
+
+from aclbroker.broker.acl.bindings import (
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    AclFilter,
+    AclPermission,
+    PatternType,
+)
+from aclbroker.broker.acl.hosts import subnet
+from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.acl.operations import NAMED_BY
+from aclbroker.broker.reasoning.difference import Compared, compare
+from aclbroker.broker.reasoning.lint.scopes import kafka_form, said_by
+from aclbroker.broker.reasoning.regions import Region, Request
+from aclbroker.broker.reasoning.rules import Rules
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.opened import ChangedRights, Opened, rules_of
+
+_NOBODY: Final = "nobody's"
+"""A host that is no address, and so matches no peer."""
+
+
+class Removed(NamedTuple):
+    """What is left when ACLs are removed: it allows nothing that was denied before.
+
+    ``put_back`` are ACLs that were to go, but without which something would open. ``changed`` are
+    the requests that were allowed and now are not; there are no others.
+    """
+
+    remaining: Ruleset
+    put_back: set[AclBinding]
+    changed: Opened
+
+
+def is_overlooked(host: str) -> bool:
+    """Tell whether a host is an address in a form that no peer has to Kafka, which compares texts.
+
+    Kafka prints IPv6 with all eight groups, without leading zeros, and an IPv4 address as such even
+    if it came mapped into IPv6.
+    """
+    return host not in (WILDCARD, kafka_form(host))
+
+
+def readings(rules: Ruleset) -> Iterator[Rules]:
+    """Yield the rules as they are given, and as hosts may be read otherwise.
+
+    Without ``cidr`` these may be the ACLs of a Kafka, to which some forms of an address are
+    nobody's; or the setting was forgotten, and what is written as a subnet is one.
+    """
+    given = rules_of(rules)
+    yield given
+    if rules.cidr:
+        return
+    if any(is_overlooked(acl.host) for acl in rules.acls):
+        yield replace(given, acls=[_of_kafka(acl) for acl in rules.acls])
+    if any(subnet(acl.host) is not None for acl in rules.acls):
+        yield replace(given, cidr=True)
+
+
+def _of_kafka(acl: AclBinding) -> AclBinding:
+    return acl._replace(host=_NOBODY) if is_overlooked(acl.host) else acl
+
+
+def removed(rules: Ruleset, going: Collection[AclBinding]) -> Removed:
+    """Remove those of the ACLs ``going`` without which nothing opens, however hosts are read."""
+    left = set(going).intersection(rules.acls)
+    put_back: set[AclBinding] = set()
+    while True:
+        found: list[Compared] = []
+        back: set[AclBinding] = set()
+        for reading in readings(rules):
+            as_read = dict(zip(rules.acls, reading.acls, strict=True))
+            kept = {as_read[acl] for acl in rules.acls if acl not in left}
+            compared = compare(reading, replace(reading, acls=sorted(kept)))
+            gone: dict[AclBinding, list[AclBinding]] = {}
+            for acl in left:
+                gone.setdefault(as_read[acl], []).append(acl)
+            back.update(_behind(compared, reading, gone))
+            found.append(compared)
+        if not back:
+            remaining = rules.with_acls(set(rules.acls) - left)
+            return Removed(remaining, put_back, _changed(found[0]))
+        put_back |= back
+        left -= back
+
+
+def _changed(compared: Compared) -> Opened:
+    return Opened(
+        tuple(
+            ChangedRights(is_gained, region, region.example(compared.named))
+            for is_gained, region in compared.differences
+        )
+    )
+
+
+def _behind(
+    compared: Compared, rules: Rules, gone: Mapping[AclBinding, list[AclBinding]]
+) -> Iterator[AclBinding]:
+    """Yield the ACLs without which something opens; ``gone`` maps those as read to all such."""
+    index = AclIndex(gone, cidr=rules.cidr)
+    for is_gained, region in compared.differences:
+        for request in _requests(region, compared.named) if is_gained else ():
+            for acl in _closing(request, rules, index):
+                yield from gone[acl]
+
+
+def _requests(region: Region, named: Collection[str]) -> Iterator[Request]:
+    """Yield a request for everybody, every host and every operation that a region tells apart."""
+    example = region.request(named)
+    principals = region.principals
+    names = (example.principal,) if principals.is_everyone else principals.names
+    for principal, host, operation in product(
+        names, region.cut.examples(region.mask), region.operations
+    ):
+        yield example._replace(principal=principal, host=host, operation=operation)
+
+
+def _closing(request: Request, rules: Rules, gone: AclIndex) -> list[AclBinding]:
+    """Return those of the ACLs gone that kept a request closed: DENYs, else the last ACL there."""
+    _, _, operation, resource_type, name = request
+    peer = rules.session(request.principal, request.host).peer
+    denying = [
+        acl
+        for acl in gone.bindings_for(peer, resource_type, name)
+        if acl.permission == AclPermission.DENY and NAMED_BY[operation] >> acl.operation & 1
+    ]
+    if denying:
+        return denying
+    matching = gone.find(AclFilter(resource_type, name, PatternType.MATCH))
+    return [min(matching, key=harm)]
+
+
+def harm(acl: AclBinding) -> tuple[object, ...]:
+    """Return a key to sort ACLs by what comes of keeping one: a DENY first, then who says least."""
+    return acl.permission == AclPermission.ALLOW, breadth(acl)
+
+
+def breadth(acl: AclBinding) -> tuple[object, ...]:
+    """Return a key to sort ACLs by how much they say: of whom, which names, hosts, operations.
+
+    The operations are those that an ACL allows or denies, implied ones among them: ALTER says
+    more than DESCRIBE, which it implies.
+    """
+    literal = acl.pattern_type == PatternType.LITERAL
+    if acl.resource_name == WILDCARD and literal:
+        names = 1
+    else:
+        names = -len(acl.resource_name) if not literal else -(1 << 30)
+    return (
+        acl.principal == WILDCARD_PRINCIPAL,
+        names,
+        _host_breadth(acl.host),
+        said_by(acl).bit_count(),
+        acl.operation,
+    )
+
+
+def _host_breadth(host: str) -> int:
+    """Return how many bits of an address are free; more than in any subnet if it is any host."""
+    if host == WILDCARD:
+        return 129
+    found = subnet(host)
+    if found is None:
+        return 0
+    version, length = found.size
+    return (32 if version == 4 else 128) - length

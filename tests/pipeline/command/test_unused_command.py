@@ -1,0 +1,103 @@
+"""`aclbroker audit unused` from files to files: what it proposes protects whoever it protected."""
+
+import argparse
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import toolchain
+
+toolchain.require_spark()
+
+from aclbroker.broker.policy import parse_policy
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.command.answers import answered
+from aclbroker.pipeline.command.arguments import add_jobs, audit_options
+from aclbroker.pipeline.command.progress import Progress
+from aclbroker.pipeline.command.rule_files import read_rules
+from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.interface.result import JobResult
+from tests.pipeline.small_log import CLUSTER, event
+from tests.pipeline.universe import Universe
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAY = "2026-01-05"
+
+ACLS = f"""\
+version: 1
+cluster: {CLUSTER}
+acls:
+- principal: User:alice
+  rules:
+  - topic: "*"
+    allow: [ALL]
+- principal: "User:*"
+  rules:
+  - topic: hr.
+    pattern: prefixed
+    deny: [ALL]
+- principal: User:carol
+  rules:
+  - topic: old
+    allow: [READ]
+    deny: [WRITE]
+"""
+
+
+def unused(
+    spark: "SparkSession", place: Path, acls: str, lines: list[str], *words: str
+) -> JobResult:
+    """Run the command on a log and a policy file; the output is in ``out``."""
+    (place / "audit.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    (place / "acls.yaml").write_text(acls)
+    parser = argparse.ArgumentParser()
+    add_jobs(parser)
+    arguments = ["unused", "--input", f"{place}/audit.jsonl", "--acls", f"{place}/acls.yaml"]
+    arguments += ["--output", f"{place}/out", *words]
+    options = audit_options(parser.parse_args(arguments), arguments)
+    report = answered(spark, options, read_rules(options, None), Progress(io.StringIO()))
+    (result,) = report.results
+    return result
+
+
+def test_a_deny_for_everybody_stays_that_only_those_without_any_allow_have_met(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    log = [
+        event(CLUSTER, DAY, 9, "alice", "READ", "sales"),
+        event(CLUSTER, DAY, 10, "bob", "READ", "hr.pay", allowed=False),
+    ]
+    result = unused(spark, tmp_path, ACLS, log)
+    assert result.alarms == {"unused": 2, "drift": 0, "opened": 0}
+    assert "2 of 4 ACLs can be removed together: that opens nothing (proven" in result.summary
+
+    before = Ruleset(ordered(parse_policy(ACLS).acls))
+    text = (tmp_path / "out" / "unused" / "remaining.yaml").read_text()
+    after = Ruleset(ordered(parse_policy(text).acls))
+    assert {acl.principal for acl in after.acls} == {"User:alice", "User:*"}
+    universe = Universe(before.acls)
+    closed = universe.allowed(before) - universe.allowed(after)
+    assert universe.allowed(after) <= universe.allowed(before)
+    assert {universe.requests[at].principals for at in closed} == {("User:carol",)}
+    commands = (tmp_path / "out" / "unused" / "remaining.sh").read_text()
+    assert "hr." not in commands
+    page = (tmp_path / "out" / "unused.html").read_text()
+    assert "DENYs that can go together with the ALLOWs" in page
+
+
+def test_acls_on_subnets_without_the_option_for_them_are_refused_and_not_proposed(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    rules = "  rules:\n  - topic: sales\n    host: 10.0.0.0/8\n    allow: [READ]\n"
+    acls = f"version: 1\ncluster: {CLUSTER}\nacls:\n"
+    acls += "".join(f"- principal: User:{name}\n{rules}" for name in "abcdef")
+    log = [event(CLUSTER, DAY, 9, name, "READ", "sales") for name in "abcdef"]
+    with pytest.raises(InputError, match=r"Likeliest cause: .* 6 ACLs name subnets .* --cidr"):
+        unused(spark, tmp_path, acls, log)
+    assert not (tmp_path / "out" / "unused").exists()
+    result = unused(spark, tmp_path, acls, log, "--cidr")
+    assert result.alarms == {"unused": 0, "drift": 0, "opened": 0}
