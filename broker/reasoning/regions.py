@@ -122,10 +122,8 @@ class Region:
         ``named`` are the principals that must not be taken for anybody else. Raises LookupError if
         no name is left, as more than a million patterns can bring about.
         """
-        names = self.names
         principal = self.principals.names[0] if not self.principals.is_everyone else _other(named)
-        if principal in self.apart:
-            names = replace(names, excepted=(*names.excepted, *self.apart[principal]))
+        names = self.names_of(principal)
         name = names.example()
         if name is None:
             raise LookupError(f"the patterns leave no name in {names.pattern}")
@@ -138,13 +136,23 @@ class Region:
             name,
         )
 
+    def names_of(self, principal: str) -> NameRegion:
+        """Return the names on which the requests of one of the principals are of the region."""
+        apart = self.apart.get(principal, ())
+        return replace(self.names, excepted=(*self.names.excepted, *apart)) if apart else self.names
+
+    @property
+    def names_text(self) -> str:
+        """The names in words, with those of which some of the principals are not meant."""
+        without = ", ".join(f"{who} on {pattern}" for who, pattern in self.exceptions())
+        if not without:
+            return str(self.names)
+        return f"{self.names}{', ' if self.names.excepted else ' but '}{without}"
+
     def __str__(self) -> str:
         hosts = "; ".join(map(str, self.hosts))
         operations = ", ".join(each.name for each in self.operations)
-        without = ", ".join(f"{who} on {pattern}" for who, pattern in self.exceptions())
-        if without:
-            without = f"{', ' if self.names.excepted else ' but '}{without}"
-        return f"{self.principals}: {operations} on {self.names}{without} from {hosts}"
+        return f"{self.principals}: {operations} on {self.names_text} from {hosts}"
 
 
 def _other(named: Collection[str]) -> str:

@@ -195,7 +195,7 @@ class Opened(NamedTuple):
     def __str__(self) -> str:
         listed = ", ".join(each.name for each in self.operations)
         hosts = "; ".join(map(str, self.region.hosts))
-        return f"{listed} on {self.region.names} from {hosts}"
+        return f"{listed} on {self.region.names_text} from {hosts}"
 
 
 def opened_besides(

@@ -78,7 +78,7 @@ def _opened_by(candidate: Candidate, opened: Sequence[ChangedRights]) -> list[st
     """
     found = []
     for each in opened:
-        names = each.region.names
+        names = each.region.names_of(candidate.grantee.principal)
         if (
             names.resource_type is candidate.grantee.resource_type
             and names.key[0].startswith(candidate.prefix)
