@@ -125,7 +125,10 @@ def _requests(region: Region, named: Collection[str]) -> Iterator[Request]:
     for principal, host, operation in product(
         names, region.cut.examples(region.mask), region.operations
     ):
-        yield example._replace(principal=principal, host=host, operation=operation)
+        request = example._replace(principal=principal, host=host, operation=operation)
+        # On that name it may not be true of every one of the principals.
+        if request in region:
+            yield request
 
 
 def _closing(request: Request, rules: Rules, gone: AclIndex) -> list[AclBinding]:

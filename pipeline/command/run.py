@@ -7,10 +7,10 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from threading import Thread, current_thread, main_thread
+from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -44,6 +44,8 @@ _WIDTH_OF_A_FILE: Final = 100
 _PATIENCE: Final = 0.5  # seconds
 _LAST_PATIENCE: Final = 10.0  # seconds
 
+_was_interrupted: Final = Event()
+
 
 def run(options: AuditOptions, describe: Describe | None = None) -> int:
     """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
@@ -59,6 +61,7 @@ def run(options: AuditOptions, describe: Describe | None = None) -> int:
 @contextmanager
 def _interruptible() -> Iterator[None]:
     before = signal.getsignal(signal.SIGINT)
+    _was_interrupted.clear()
     _take_interrupts()
     try:
         yield
@@ -67,16 +70,21 @@ def _interruptible() -> Iterator[None]:
             signal.signal(signal.SIGINT, before)
 
 
-def _take_interrupts() -> None:
-    """Have Ctrl-C raise KeyboardInterrupt, and nothing else."""
+def _take_interrupts(taken: Callable[[int, FrameType | None], None] | None = None) -> None:
+    """Have Ctrl-C raise KeyboardInterrupt and nothing else, or do what is given."""
     if current_thread() is main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
+        signal.signal(signal.SIGINT, taken or _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
     # py4j would log where it was.
     logging.disable(logging.CRITICAL)
     raise KeyboardInterrupt
+
+
+def _note_interrupt(number: int, frame: FrameType | None) -> None:
+    """Let Ctrl-C wait for an import: what is raised in one of its callbacks is printed and lost."""
+    _was_interrupted.set()
 
 
 def _run(options: AuditOptions, describe: Describe | None) -> int:
@@ -115,13 +123,16 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
             reading.result()
         with progress.step("Spark") as step:
             spark = open_session(options.master, options.spark)
+            # Spark's own handler first asks the JVM to cancel all jobs, over a connection in use.
+            _take_interrupts(_note_interrupt)
             step.name += f" on {spark.sparkContext.master}"
     from aclbroker.pipeline.command.answers import answered
     from aclbroker.pipeline.spark.shipping import ship
 
     try:
-        # Spark's own handler first asks the JVM to cancel all jobs, over a connection in use.
         _take_interrupts()
+        if _was_interrupted.is_set():
+            raise KeyboardInterrupt
         rules = reading.result()
         progress.watch(spark.sparkContext)
         ship(spark)

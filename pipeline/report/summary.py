@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
+from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, JobResult, Table
 from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
 
@@ -21,21 +21,29 @@ def summary_json(report: AuditReport) -> str:
 
 
 def _summary(report: AuditReport) -> dict[str, Any]:
-    window = report.window
     return {
         "version": VERSION,
         "written": f"{report.written:%Y-%m-%dT%H:%M:%SZ}",
         "command": report.command,
-        "window": None if window is None else asdict(window) | {
-            "first_day": str(window.first_day), "last_day": str(window.last_day)
-        },
+        "window": None if report.window is None else _window(report.window),
         "clusters": [_cluster(each) for each in report.clusters],
         "inputs": [{"place": place, "what": what} for place, what in report.inputs],
         "quarantined": dict(report.quarantined),
         "warnings": list(report.warnings),
         "results": [_result(each, report) for each in report.results],
         "unanswered": dict(report.unanswered),
-    }  # fmt: skip
+    }
+
+
+def _window(window: Window) -> dict[str, Any]:
+    return {
+        "first_day": str(window.first_day),
+        "last_day": str(window.last_day),
+        "events": window.events,
+        "allowed": window.allowed,
+        "denied": window.denied,
+        "quarantined": window.quarantined,
+    }
 
 
 def _cluster(cluster: LoggedCluster) -> dict[str, Any]:
