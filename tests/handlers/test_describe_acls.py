@@ -35,6 +35,22 @@ class Always(Turns):
         return True
 
 
+class Held(Always):
+    """After ten turns there is no other before ``going`` is set; then ``held`` is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held, self.going = asyncio.Event(), asyncio.Event()
+        self._left = 10
+
+    async def _next_turn(self, principal: str, *, is_new: bool) -> None:
+        self._left -= 1
+        if not self._left:
+            self.held.set()
+            await self.going.wait()
+        await super()._next_turn(principal, is_new=is_new)
+
+
 ADMIN = Session(("User:admin",), "127.0.0.1", "PLAINTEXT")
 CONTEXT = RequestContext(ADMIN, ApiKey.CREATE_ACLS, 3, "test", 1)
 ALL_VERSIONS = APIS[ApiKey.DESCRIBE_ACLS].versions
@@ -157,10 +173,13 @@ async def test_a_long_list_that_changes_while_it_is_made_is_one_of_a_moment(serv
     """Others get their turns meanwhile, but the list is never half old and half new."""
     many = [allow(name=f"topic-{number}") for number in range(5_000)]
     await services.authorizer.create_acls(CONTEXT, many)
-    making = asyncio.create_task(described(services))
+    turns = Held()
+    making = asyncio.create_task(described(replace(services, turns=turns)))
+    await turns.held.wait()
     await services.authorizer.create_acls(CONTEXT, [allow("User:carol", name="topic-7")])
     await services.authorizer.delete_acls(CONTEXT, [AclFilter(*many[8])])
     assert not making.done()
+    turns.going.set()
     now = {*FIRST, *many, allow("User:carol", name="topic-7")} - {many[8]}
     assert await making == sorted(now)
     assert await described(services) == sorted(now)
