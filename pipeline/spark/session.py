@@ -40,6 +40,8 @@ _LOCAL: Final = {
     "spark.driver.memory": "2g",
     # Faster than TCP between the JVM and Python.
     "spark.python.unix.domain.socket.enabled": "true",
+    # Workers elsewhere have this program's modules only when they are at work.
+    "spark.python.daemon.module": "aclbroker.pipeline.spark.daemon",
     # Without these two, Spark listens on the machine's outer address.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
