@@ -3,6 +3,7 @@
 import pytest
 
 from aclbroker.broker.acl.bindings import PatternType, ResourceType
+from aclbroker.broker.reasoning import hosts
 from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.names import (
     LITERAL,
@@ -89,6 +90,19 @@ def test_a_mapped_subnet_is_the_ipv4_one():
 
 def test_a_text_that_is_no_address_is_of_no_region():
     assert HostCut(["laptop"], cidr=True).at("laptop") == 0
+
+
+def test_ever_other_addresses_are_placed_right_and_take_no_more_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hosts, "_MOST_KNOWN", 8)
+    cut = HostCut(["10.0.0.0/24"], cidr=True)
+    inside, outside = cut.at("10.0.0.1"), cut.at("192.0.2.1")
+    assert inside != outside
+    for number in range(256):
+        assert cut.at(f"10.0.0.{number}") == inside
+        assert cut.at(f"10.0.1.{number}") == outside
+    assert len(cut._known) <= 8
 
 
 def region(name, kind, *excepted, resource_type=TOPIC):
