@@ -19,6 +19,7 @@ from aclbroker.pipeline.ingest.tables import BatchProgress
 from aclbroker.pipeline.ingest.unread import UnreadFile, told
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.job import Job
+from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs import JOBS, ingest
@@ -135,7 +136,10 @@ def _results(
             continue
         try:
             with progress.step(job.name):
-                results.append(job.answer(inputs, options.job_options.get(job.name, {})))
+                result = job.answer(inputs, options.job_options.get(job.name, {}))
+            results.append(result)
+            for line in left_out_lines(result.left_out):
+                progress.note(f"{job.name}: {line}")
         except InputError as error:
             if options.job != ALL:
                 raise

@@ -56,7 +56,8 @@ class JobResult:
     ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
     answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
     each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
-    `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found.
+    `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found. ``left_out`` are
+    clusters that the answer is not about, each with the reason; a warning tells of them, too.
     """
 
     job: str
@@ -68,3 +69,4 @@ class JobResult:
     warnings: Sequence[str] = ()
     outputs: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.hosts import subnet
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
@@ -67,41 +66,48 @@ def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> 
             f"{drift.mixed:,} of these events are of questions that the log answers both ways: "
             "the rules changed within its time"
         )
-    return found + [each.text for each in _causes(drift, usage, rules)]
+    evidence = _evidence(usage.part(rules, allowed=True).rows)
+    return found + [each.text for each in _causes(drift, evidence, rules)]
 
 
-def refuse_drift(
-    job: str,
+def too_much_drift(
     drifts: Mapping[str, Drift],
     events: Mapping[str, int],
     most: float,
     usage: Usage,
     rules: Mapping[str, Ruleset],
-) -> None:
-    """Raise InputError if the log of a cluster was decided otherwise than its rules decide.
+) -> dict[str, str]:
+    """Return the clusters whose log was decided otherwise than their rules decide, and why.
 
     ``most`` is how many of 100 events may be; ``drifts`` and ``events`` are by cluster, as the
-    ``rules`` are. The error names the likeliest reasons, the one first that explains most events.
+    ``rules`` are. The likeliest reasons are named, the one first that explains most events. The
+    usage is read again if there is such a cluster.
     """
-    for cluster, drift in sorted(drifts.items()):
+    drifting = {
+        cluster: drift
+        for cluster, drift in sorted(drifts.items())
         # A whole number of events is compared, so that no rounding decides.
-        if not drift.events or drift.events * 100 <= most * events[cluster]:
-            continue
-        found = _causes(drift, usage, {cluster: rules[cluster]})
-        causes = [each.text for each in sorted(found, key=lambda each: -each.events)]
-        told = "; ".join(causes) or (
+        if drift.events * 100 > most * events[cluster]
+    }
+    if not drifting:
+        return {}
+    evidence = _evidence(usage.part(drifting, allowed=True).rows)
+    found = {}
+    for cluster, drift in drifting.items():
+        rows = [row for row in evidence if row["cluster"] == cluster]
+        causes = sorted(_causes(drift, rows, {cluster: rules[cluster]}), key=lambda c: -c.events)
+        told = "; ".join(cause.text for cause in causes) or (
             "the log shows none: are these the ACLs and the settings of the brokers that wrote it?"
         )
-        raise InputError(
-            f"{job} could take ACLs that are in use for unused: of {events[cluster]:,} events in "
-            f"the log of cluster {cluster}, {drift.events:,} were decided otherwise than the ACLs "
-            f"and settings given decide, and --max-drift allows {most:g} of 100. Likeliest cause: "
-            f"{told}"
+        found[cluster] = (
+            f"of {events[cluster]:,} events in its log, {drift.events:,} were decided otherwise "
+            f"than the ACLs and settings given decide, and --max-drift allows {most:g} of 100. "
+            f"Likeliest cause: {told}"
         )
+    return found
 
 
-def _causes(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> list[_Cause]:
-    rows = _evidence(usage.part(rules, allowed=True).rows)
+def _causes(drift: Drift, rows: Sequence[Any], rules: Mapping[str, Ruleset]) -> list[_Cause]:
     found = [*_changes(drift, rows)]
     by_subnets = drift.by_subnets if len(rules) == 1 else 0
     for cluster, ruleset in sorted(rules.items()):

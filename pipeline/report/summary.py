@@ -58,6 +58,7 @@ def _result(result: JobResult, report: AuditReport) -> dict[str, Any]:
         "title": result.title,
         "summary": result.summary,
         "alarms": dict(result.alarms),
+        "left_out": dict(result.left_out),
         "figures": [
             {"label": each.label, "value": _value(each.value), "note": each.note}
             for each in result.figures

@@ -64,12 +64,13 @@ def event(
     topic: str,
     *,
     allowed: bool = True,
+    acl_operation: str | None = None,
 ) -> str:
-    """One line of our own audit log (docs/audit.md)."""
+    """One line of our own audit log (docs/audit.md); its ACL is of the operation, or of another."""
     acl = {
         "resource_type": "TOPIC", "resource_name": topic, "pattern_type": "LITERAL",
-        "principal": f"User:{name}", "host": "*", "operation": operation,
-        "permission_type": "ALLOW",
+        "principal": f"User:{name}", "host": "*",
+        "operation": acl_operation or operation, "permission_type": "ALLOW",
     }  # fmt: skip
     record: dict[str, Any] = {
         "timestamp": f"{day}T{hour:02}:00:00.000000Z",

@@ -23,12 +23,12 @@ from aclbroker.pipeline.interface.result import JobResult
 
 @dataclass(frozen=True, slots=True)
 class UnusedOptions:
-    """What counts as use, and when to refuse.
+    """What counts as use, and of which clusters nothing is proposed.
 
     - ``filtering``: also decisions that only filtered an answer, or filled one in (level TRACE):
       with them, whoever lists all topics uses every ACL by which a topic is shown
     - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
-      rules decide
+      rules decide; one with more is left out
     - ``top``: how many rows the tables of the summary show
     """
 
@@ -40,8 +40,8 @@ class UnusedOptions:
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
-    Raises InputError if there are no ACLs, no allowed events in the log, or more drift than the
-    options allow.
+    A cluster without allowed events in the log, or with more drift than the options allow, is left
+    out. Raises InputError if all are, or if there are no ACLs.
     """
     from aclbroker.pipeline.jobs.unused.find import find
     from aclbroker.pipeline.jobs.unused.summary import summary
@@ -77,7 +77,7 @@ JOB: Final = Job(
         Option(
             "max-drift",
             "max_drift",
-            "refuse if more of 100 events were decided otherwise than the ACLs given decide "
+            "leave out a cluster if more of 100 events were decided otherwise than its ACLs decide "
             "(default: 1)",
             _percent,
             "PERCENT",

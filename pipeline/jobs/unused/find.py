@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,9 +17,10 @@ from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, Asked, acl_uses
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame
 from aclbroker.pipeline.replay import replay
-from aclbroker.pipeline.replay.drift import Drift, drift_warnings, refuse_drift
+from aclbroker.pipeline.replay.drift import Drift, drift_warnings, too_much_drift
 from aclbroker.pipeline.replay.removal import Removal, proven, replayed, rules_of
 from aclbroker.pipeline.usage.table import Usage
 
@@ -52,18 +53,26 @@ class AclLog(NamedTuple):
 
 Uses = dict[str, list[AclUse]]
 
+_LOG_ALLOWED: Final = (
+    "every ACL would look unused. Brokers record denials alone by default. Set the level of "
+    "Kafka's kafka.authorizer.logger to DEBUG, or aclbroker.audit.level=all here, and try again "
+    "when the log covers all regular work"
+)
+
 
 class UnusedAcls(NamedTuple):
     """What each ACL was used for, and what is left without those that can go.
 
-    ``log`` and ``uses`` are by cluster. ``filtering_changes`` is how many of the decisions that
-    only filter an answer do change, if these were left out. ``drift_warnings`` say why the log was
-    decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with what
-    it is.
+    ``log`` and ``uses`` are by cluster. ``left_out`` has the clusters of which nothing is proposed,
+    and why; the log has them, all else does not. ``filtering_changes`` is how many of the decisions
+    that only filter an answer do change, if these were left out. ``drift_warnings`` say why the log
+    was decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with
+    what it is.
     """
 
     log: Mapping[str, AclLog]
     uses: Uses
+    left_out: Mapping[str, str]
     removal: Removal
     filtering_changes: int
     drift_warnings: list[str]
@@ -73,18 +82,19 @@ class UnusedAcls(NamedTuple):
 def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
     """Find the ACLs that can go, and write what is left; the options are those of the job.
 
-    Raises InputError if there are no ACLs, no allowed events in the log, or too much drift.
+    Clusters whose log has no allowed events, or too much drift, are left out. Raises InputError if
+    that is all of them, and if there are no ACLs.
     """
-    current = rules_of(inputs.current, "unused")
-    _refuse_without_allowed(inputs.window.allowed, "the log")
-    everything = inputs.usage.part(current)
-    usage = everything if filtering else everything.part(quiet=False)
-    log = _read(usage, current)
-    for cluster in current:
-        _refuse_without_allowed(log[cluster].allowed_events, f"the log of cluster {cluster}")
-    drifts = {cluster: each.drift for cluster, each in log.items()}
-    events = {cluster: each.events for cluster, each in log.items()}
-    refuse_drift("unused", drifts, events, max_drift, usage, current)
+    given = rules_of(inputs.current, "unused")
+    if not inputs.window.allowed:
+        raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
+    usage = _usage(inputs, given, filtering=filtering)
+    log = _read(usage, given)
+    left_out = _left_out(log, max_drift, usage, given)
+    current = {cluster: rules for cluster, rules in given.items() if cluster not in left_out}
+    if not current:
+        raise InputError("; ".join(left_out_lines(left_out)))
+    usage = usage.part(current)
     uses = {
         cluster: acl_uses(rules, log[cluster].asked, young=_young(inputs, cluster))
         for cluster, rules in current.items()
@@ -97,21 +107,32 @@ def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
     uses = _with_put_back(uses, removal)
     filtering_changes = 0
     if not filtering:
-        rest = everything.part(quiet=True)
+        rest = inputs.usage.part(current, quiet=True)
         filtering_changes = replayed(rest, current, removal.remaining).flipped
-    drift = Drift(*(sum(each) for each in zip(*drifts.values(), strict=True)))
+    drift = Drift(*map(sum, zip(*(log[cluster].drift for cluster in current), strict=True)))
     warnings = drift_warnings(drift, usage, current)
-    outputs = _write(inputs, uses, removal)
-    return UnusedAcls(log, uses, removal, filtering_changes, warnings, outputs)
+    outputs = _write(inputs, given, uses, removal)
+    return UnusedAcls(log, uses, left_out, removal, filtering_changes, warnings, outputs)
 
 
-def _refuse_without_allowed(allowed: int, what: str) -> None:
-    if not allowed:
-        raise InputError(
-            f"{what} has no allowed event: every ACL would look unused. Brokers record denials "
-            "alone by default. Set the level of Kafka's kafka.authorizer.logger to DEBUG, or "
-            "aclbroker.audit.level=all here, and try again when the log covers all regular work"
-        )
+def _usage(inputs: Inputs, clusters: Iterable[str], *, filtering: bool) -> Usage:
+    usage = inputs.usage.part(clusters)
+    return usage if filtering else usage.part(quiet=False)
+
+
+def _left_out(
+    log: Mapping[str, AclLog], max_drift: float, usage: Usage, current: Mapping[str, Ruleset]
+) -> dict[str, str]:
+    """Return the clusters whose log does not tell what is unused, and why."""
+    silent = {
+        cluster: f"its log has no allowed event: {_LOG_ALLOWED}"
+        for cluster, each in log.items()
+        if not each.allowed_events
+    }
+    told = {cluster: each for cluster, each in log.items() if cluster not in silent}
+    drifts = {cluster: each.drift for cluster, each in told.items()}
+    events = {cluster: each.events for cluster, each in told.items()}
+    return {**silent, **too_much_drift(drifts, events, max_drift, usage, current)}
 
 
 def _young(inputs: Inputs, cluster: str) -> list[int]:
@@ -217,7 +238,9 @@ def _with_put_back(uses: Uses, removal: Removal) -> Uses:
     }
 
 
-def _write(inputs: Inputs, uses: Uses, removal: Removal) -> dict[str, str]:
+def _write(
+    inputs: Inputs, given: dict[str, Ruleset], uses: Uses, removal: Removal
+) -> dict[str, str]:
     rows = (
         (
             cluster,
@@ -239,8 +262,9 @@ def _write(inputs: Inputs, uses: Uses, removal: Removal) -> dict[str, str]:
     inputs.output.table("unused/opened", rights_frame(inputs.spark, removal.changed))
     files = inputs.output.acls(
         "unused/remaining",
-        {cluster: rules.acls for cluster, rules in removal.remaining.items()},
-        current={cluster: inputs.current[cluster].acls for cluster in removal.remaining},
+        # What is left out stays as it is, and no file of an earlier run stands for it.
+        {cluster: rules.acls for cluster, rules in (given | removal.remaining).items()},
+        current={cluster: rules.acls for cluster, rules in given.items()},
     )
     return {
         "unused/acls": "every ACL with its use (Parquet)",

@@ -12,6 +12,7 @@ from aclbroker.pipeline.analysis.proof import is_overlooked
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, UseKind
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.unused.find import UnusedAcls
@@ -40,9 +41,9 @@ class _UnusedSummary:
         self._inputs = inputs
         self._found = found
         self._top = top
-        self._log = found.log.values()
+        self._log = [found.log[cluster] for cluster in found.uses]
         self._uses = [(cluster, each) for cluster, uses in found.uses.items() for each in uses]
-        self._several = len(found.uses) > 1
+        self._several = len(found.log) > 1
         self._days = f"{inputs.window.first_day} to {inputs.window.last_day}"
 
     def result(self) -> JobResult:
@@ -50,6 +51,7 @@ class _UnusedSummary:
         going = self._those(stays=None)
         events = sum(self._found.removal.events.values())
         drift = sum(each.drift.events for each in self._log)
+        left_out = self._found.left_out
         changed = self._found.removal.changed.values()
         closed = sum(each.rights_closed for each in changed)
         return JobResult(
@@ -58,18 +60,28 @@ class _UnusedSummary:
             f"{len(going):,} of {len(self._uses):,} ACLs can be removed together: that opens "
             f"nothing (proven for every request, asked or not), and in the log from {self._days} "
             f"none of {events:,} events would have been decided otherwise. It closes "
-            f"{closed:,} rights that nobody used.",
+            f"{closed:,} rights that nobody used."
+            f"{self._left_out_sentence()}",
             self._figures(events, drift, closed),
-            [*self._tables(going), *rights_tables(self._found.removal.changed, self._top)],
+            [
+                *self._tables(going),
+                *rights_tables(self._found.removal.changed, self._top),
+                *self._left_out_table(),
+            ],
             [self._chart()],
             self._warnings(),
             self._found.outputs,
             {
                 "unused": len(going),
-                "drift": drift,
+                "drift": drift + sum(self._found.log[each].drift.events for each in left_out),
                 "opened": sum(each.rights_opened for each in changed),
             },
+            left_out=dict(left_out),
         )
+
+    def _left_out_sentence(self) -> str:
+        left_out, given = len(self._found.left_out), len(self._found.log)
+        return f" Of {given:,} clusters, {left_out:,} are left out." if left_out else ""
 
     def _those(self, **wanted: Any) -> list[tuple[str, AclUse]]:
         return [
@@ -157,6 +169,13 @@ class _UnusedSummary:
         columns = (*cluster, "ACL", "Use", "Why", "Events", "Last day")
         return Table(title, columns, rows, len(uses), note)
 
+    def _left_out_table(self) -> list[Table]:
+        rows = sorted(self._found.left_out.items())
+        note = "Nothing is proposed of them, and their files have their ACLs as they are."
+        return (
+            [Table("Clusters left out", ("Cluster", "Why"), rows, len(rows), note)] if rows else []
+        )
+
     def _chart(self) -> Chart:
         labels = [each.value for each in UseKind]
         stay, go = (
@@ -169,8 +188,9 @@ class _UnusedSummary:
         return Chart("ACLs by use", "bars", labels, {"stay": stay, "can go": go})
 
     def _warnings(self) -> list[str]:
-        found = list(self._found.drift_warnings)
-        unknown = sorted(set(self._inputs.current) - set(self._inputs.earlier))
+        left_out = (f"{each[0].upper()}{each[1:]}" for each in left_out_lines(self._found.left_out))
+        found = [*left_out, *self._found.drift_warnings]
+        unknown = sorted(set(self._found.uses) - set(self._inputs.earlier))
         if unknown:
             found.append(
                 "It is not known which ACLs were there when the log begins, so one that was made "

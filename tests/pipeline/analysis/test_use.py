@@ -63,6 +63,11 @@ def asked(
     return Asked(allows, denies, only, events, day, was_allowed, explaining)
 
 
+def allowing(rules: Ruleset, request: Asking) -> list[AclBinding]:
+    """The ACLs of which an authorizer may name any, if it allows a request."""
+    return [rules.acls[position] for position in asked(rules, request, was_allowed=False).allows]
+
+
 def without(rules: Ruleset, gone: Iterable[AclBinding]) -> Ruleset:
     return rules.with_acls(set(rules.acls) - set(gone))
 
@@ -110,15 +115,7 @@ READ_AS = (as_given, on_kafka, with_subnets)
 
 
 def random_case(random: Random, size: int, *, default: bool, cidr: bool) -> Case:
-    acls = random_acls(random, size, few_hosts(random))
-    # Some that say the same and more, of which one has to stay.
-    wider = [
-        acl._replace(**change)
-        for acl in acls
-        if acl.permission is AclPermission.ALLOW
-        for change in ({"host": "*"}, {"operation": ALL}, {"principal": "User:*"})
-    ]
-    acls = ordered([*acls, *random.sample(wider, min(len(wider), size // 3))])
+    acls = with_wider(random, random_acls(random, size, few_hosts(random)))
     rules = Ruleset(acls, allow_everyone_if_no_acl_found=default, cidr=cidr)
     universe = Universe(rules.acls, companies(rules.acls))
     allowed = sorted(universe.allowed(rules))
@@ -126,6 +123,17 @@ def random_case(random: Random, size: int, *, default: bool, cidr: bool) -> Case
     # Most of what is drawn from everything is denied.
     log += random.choices(allowed, k=random.choice((1, 4, 12))) if allowed else []
     return Case(rules, [universe.requests[at] for at in log])
+
+
+def with_wider(random: Random, acls: Sequence[AclBinding]) -> tuple[AclBinding, ...]:
+    """Some ACLs, and some that say the same and more, of which one has to stay."""
+    wider = [
+        acl._replace(**change)
+        for acl in acls
+        if acl.permission is AclPermission.ALLOW
+        for change in ({"host": "*"}, {"operation": ALL}, {"principal": "User:*"})
+    ]
+    return ordered([*acls, *random.sample(wider, min(len(wider), len(acls) // 3))])
 
 
 DEFAULT = pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
@@ -506,6 +514,33 @@ class TestOfWhatTheLogSaysOtherwise:
             assert [each.stays for each in uses if each.acl == allow()] == [stays]
             (of_deny,) = (each for each in uses if each.acl == deny())
             assert of_deny.stays is (Stay.NEEDED if was_allowed else None)
+
+    def test_an_acl_that_the_log_may_name_goes_only_for_others_that_allow_the_same(self) -> None:
+        """Whichever of those that allowed an event it names, and however the ACLs changed since."""
+        random = Random("named")
+        gone_and_allowed = gone_and_denied = stays = 0
+        for _ in range(30):
+            drawn = with_wider(random, random_acls(random, 12, few_hosts(random)))
+            then = Ruleset(drawn, cidr=random.random() < 0.3)
+            denied = [each._replace(permission=AclPermission.DENY) for each in drawn[::4]]
+            since = {*drawn, *denied} - set(random.sample(drawn, len(drawn) // 5))
+            now = Ruleset(ordered(since), cidr=then.cidr)
+            universe = Universe(drawn)
+            allowed = sorted(universe.allowed(then))
+            log = [universe.requests[at] for at in random.choices(allowed, k=12 * bool(allowed))]
+            uses = acl_uses(now, [asked(now, each, was_allowed=True) for each in log])
+            gone = {each.acl for each in uses if each.stays is None}
+            left = without(now, gone)
+            for each in log:
+                may_be_named = since.intersection(allowing(then, each))
+                if gone.isdisjoint(may_be_named):
+                    stays += len(may_be_named)
+                    continue
+                assert allowing(left, each), (now, each)
+                assert is_allowed(left, each) == is_allowed(now, each)
+                gone_and_allowed += is_allowed(now, each)
+                gone_and_denied += not is_allowed(now, each)
+        assert min(stays, gone_and_allowed, gone_and_denied) > 5
 
     def test_each_acl_on_a_subnet_that_would_explain_an_allowed_event_stays(self) -> None:
         several = [allow(host="192.0.2.0/24"), allow(operation=ALL, host="192.0.2.0/28")]

@@ -2,6 +2,7 @@
 
 import argparse
 import io
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,9 +50,17 @@ acls:
 
 
 def unused(
-    spark: "SparkSession", place: Path, acls: str, lines: list[str], *words: str
+    spark: "SparkSession",
+    place: Path,
+    acls: str,
+    lines: list[str],
+    *words: str,
+    told: io.StringIO | None = None,
 ) -> JobResult:
-    """Run the command on a log and a policy file; the output is in ``out``."""
+    """Run the command on a log and a policy file; the output is in ``out``.
+
+    What standard error would have is written to ``told``.
+    """
     (place / "audit.jsonl").write_text("".join(f"{line}\n" for line in lines))
     (place / "acls.yaml").write_text(acls)
     parser = argparse.ArgumentParser()
@@ -59,7 +68,8 @@ def unused(
     arguments = ["unused", "--input", f"{place}/audit.jsonl", "--acls", f"{place}/acls.yaml"]
     arguments += ["--output", f"{place}/out", *words]
     options = audit_options(parser.parse_args(arguments), arguments)
-    report = answered(spark, options, read_rules(options, None), Progress(io.StringIO()))
+    progress = Progress(told or io.StringIO())
+    report = answered(spark, options, read_rules(options, None), progress)
     (result,) = report.results
     return result
 
@@ -101,3 +111,43 @@ def test_acls_on_subnets_without_the_option_for_them_are_refused_and_not_propose
     assert not (tmp_path / "out" / "unused").exists()
     result = unused(spark, tmp_path, acls, log, "--cidr")
     assert result.alarms == {"unused": 0, "drift": 0, "opened": 0}
+
+
+def test_a_cluster_without_allowed_events_does_not_keep_the_others_from_an_answer(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    log = [
+        event(CLUSTER, DAY, 9, "alice", "READ", "sales"),
+        event("at-default-level", DAY, 10, "bob", "READ", "sales", allowed=False),
+    ]
+    other = tmp_path / "other.yaml"
+    other.write_text(ACLS.replace(CLUSTER, "at-default-level"))
+    told = io.StringIO()
+    result = unused(spark, tmp_path, ACLS, log, "--acls", str(other), told=told)
+    assert "2 of 4 ACLs can be removed together" in result.summary
+    reason = "cluster at-default-level is left out: its log has no allowed event"
+    assert f"unused: {reason}" in told.getvalue()
+    page = (tmp_path / "out" / "unused.html").read_text()
+    assert "at-default-level is left out" in page
+    (found,) = json.loads((tmp_path / "out" / "summary.json").read_text())["results"]
+    assert list(found["left_out"]) == ["at-default-level"]
+    text = (tmp_path / "out" / "unused" / "remaining-at-default-level.yaml").read_text()
+    assert set(parse_policy(text).acls) == set(parse_policy(ACLS).acls)
+
+
+def test_a_wide_acl_that_the_log_names_goes_only_for_a_narrow_one_that_allows_the_same(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """An authorizer names one of those that allow an event, and which one is nothing to go by."""
+    acls = f"version: 1\ncluster: {CLUSTER}\nacls:\n- principal: User:alice\n  rules:\n"
+    acls += "  - topic: sales\n    allow: [ALL, READ]\n  - topic: pay\n    allow: [ALL, READ]\n"
+    asked = [("READ", "sales", "ALL"), ("READ", "pay", "READ"), ("WRITE", "pay", "ALL")]
+    log = [
+        event(CLUSTER, DAY, 9, "alice", operation, topic, acl_operation=named)
+        for operation, topic, named in asked
+    ]
+    result = unused(spark, tmp_path, acls, log)
+    assert result.alarms["unused"] == 2
+    text = (tmp_path / "out" / "unused" / "remaining.yaml").read_text()
+    left = {(acl.resource_name, acl.operation.name) for acl in parse_policy(text).acls}
+    assert left == {("sales", "READ"), ("pay", "ALL")}

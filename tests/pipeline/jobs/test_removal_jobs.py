@@ -170,11 +170,42 @@ def test_a_log_without_allowed_events_is_refused(inputs):
     nothing = replace(inputs, window=replace(inputs.window, allowed=0))
     with pytest.raises(InputError, match="Set the level of Kafka's"):
         unused.run(nothing)
-    silent = replace(inputs, current={**inputs.current, "silent": OTHER})
-    with pytest.raises(InputError, match="cluster silent has no allowed event"):
-        unused.run(silent)
+    with pytest.raises(InputError, match=r"cluster silent is left out: its log has no allowed"):
+        unused.run(replace(inputs, current={"silent": OTHER}))
     with pytest.raises(InputError, match="--acls"):
         unused.run(replace(inputs, current={}))
+
+
+def test_a_cluster_whose_log_tells_nothing_is_left_out_and_the_others_are_answered(spark, tmp_path):
+    rows = [
+        used(events=70),
+        used(cluster="denials", principal="User:mallory", events=9, allowed=False),
+        used(cluster="otherwise", principal="User:bob", events=100),
+    ]
+    idle = allow("User:zoe", READ, "idle")
+    rules = Ruleset(ordered([ALICE_READS, idle]))
+    clusters = ["c1", "denials", "otherwise", "silent"]
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current=dict.fromkeys(clusters, rules))
+    result = unused.run(inputs)
+    assert result.alarms == {"unused": 1, "drift": 100, "opened": 0}
+    assert result.summary.startswith("1 of 2 ACLs can be removed together")
+    assert result.summary.endswith(" Of 4 clusters, 3 are left out.")
+    assert sorted(result.left_out) == ["denials", "otherwise", "silent"]
+    assert result.left_out["denials"] == result.left_out["silent"]
+    assert "Set the level of Kafka's" in result.left_out["silent"]
+    assert "of 100 events in its log, 100 were" in result.left_out["otherwise"]
+    assert result.warnings[0].startswith("2 clusters (denials, silent) are left out: its log has")
+    assert result.warnings[1].startswith("Cluster otherwise is left out: of 100 events")
+    assert [row["Cluster"] for row in table_of(result, "Clusters left out")] == clusters[1:]
+
+    for cluster in clusters:
+        text = Path(f"{tmp_path}/unused/remaining-{cluster}.yaml").read_text()
+        left = {ALICE_READS} if cluster == "c1" else {ALICE_READS, idle}
+        assert set(parse_policy(text).acls) == left
+        commands = Path(f"{tmp_path}/unused/remaining-{cluster}.sh").read_text()
+        assert ("--remove" in commands) == (cluster == "c1")
+    rows = spark.read.parquet(f"{tmp_path}/unused/acls").collect()
+    assert {row["cluster"] for row in rows} == {"c1"}
 
 
 def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
@@ -243,7 +274,7 @@ def test_a_log_that_the_rules_do_not_explain_is_refused_with_the_likeliest_cause
     with pytest.raises(InputError) as refused:
         unused.run(inputs)
     text = str(refused.value)
-    assert "of 64 events in the log of cluster c1, 64 were decided otherwise" in text
+    assert "cluster c1 is left out: of 64 events in its log, 64 were decided otherwise" in text
     assert "--max-drift allows 1 of 100. Likeliest cause: in cluster c1, 6 ACLs name" in text
     assert "without --cidr, with which 60 more events are decided as logged; " in text
     assert "4 events were allowed to super users that are not given as such: User:admin" in text

@@ -1,0 +1,31 @@
+"""Clusters that an answer is not about, for people to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_MOST_NAMES: Final = 5
+_MOST_REASONS: Final = 5
+
+
+def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
+    """Return few lines that tell which clusters are left out, and why.
+
+    ``left_out`` has the reason of each cluster. The reason that most clusters have comes first.
+    """
+    by_reason: dict[str, list[str]] = {}
+    for cluster, reason in sorted(left_out.items()):
+        by_reason.setdefault(reason, []).append(cluster)
+    reasons = sorted(by_reason.items(), key=lambda each: -len(each[1]))
+    lines = [f"{_named(clusters)} left out: {reason}" for reason, clusters in reasons]
+    rest = sum(len(clusters) for _, clusters in reasons[_MOST_REASONS:])
+    return [*lines[:_MOST_REASONS], *([f"and {rest:,} more, for other reasons"] if rest else [])]
+
+
+def _named(clusters: list[str]) -> str:
+    if len(clusters) == 1:
+        return f"cluster {clusters[0]} is"
+    more = len(clusters) - _MOST_NAMES
+    names = ", ".join(clusters[:_MOST_NAMES])
+    return f"{len(clusters):,} clusters ({names}{f' and {more:,} more' if more > 0 else ''}) are"
