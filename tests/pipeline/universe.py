@@ -26,6 +26,9 @@ from aclbroker.broker.reasoning.lint.scopes import is_named_user, kafka_form
 from aclbroker.broker.reasoning.rules import operations_of
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
+ELSEWHERE = "203.0.113.77"
+"""An address that no ACL names."""
+
 
 class Asking(NamedTuple):
     """A request: the principals of a session, the user's own one first, and what it asks."""
@@ -37,6 +40,13 @@ class Asking(NamedTuple):
     name: str
 
 
+def asked(principals: str, operation: str, resource: str, host: str = ELSEWHERE) -> Asking:
+    """A request written ``User:a Group:g``, ``READ``, ``topic t``."""
+    kind, name = resource.split()
+    session = tuple(principals.split())
+    return Asking(session, host, AclOperation[operation], ResourceType[kind.upper()], name)
+
+
 class Universe:
     """The requests near some ACLs, which can be decided under any rules.
 
@@ -45,12 +55,16 @@ class Universe:
     """
 
     def __init__(
-        self, acls: Iterable[AclBinding], sessions: Iterable[tuple[str, ...]] = ()
+        self,
+        acls: Iterable[AclBinding],
+        sessions: Iterable[tuple[str, ...]] = (),
+        hosts: Iterable[str] = (),
     ) -> None:
-        """Enumerate the requests near ACLs; ``sessions`` are of several principals, besides."""
+        """Enumerate the requests near ACLs, also those of other sessions, and from other hosts."""
         acls = list(acls)
-        self.sessions = [*((each,) for each in _principals(acls)), *sessions]
-        self.hosts = sorted(_hosts(acls))
+        alone = [(each,) for each in _principals(acls)]
+        self.sessions = list(dict.fromkeys([*alone, *sessions]))
+        self.hosts = sorted(_hosts(acls) | {canonical(each) for each in hosts})
         self.resources = _resources(acls)
         self.requests = [
             Asking(principals, host, operation, kind, name)
@@ -73,11 +87,26 @@ class Universe:
         return frozenset(at for at, is_allowed in enumerate(decided) if is_allowed)
 
 
+def allowed(rules: Ruleset, requests: Iterable[Asking]) -> set[Asking]:
+    """Return those of some requests that rules allow."""
+    core = rules.authorizer()
+    together: dict[tuple[tuple[str, ...], str, AclOperation, ResourceType], list[str]] = {}
+    for each in requests:
+        together.setdefault(each[:4], []).append(each.name)
+    found: set[Asking] = set()
+    for (principals, host, operation, kind), names in together.items():
+        decisions = core.decisions(Session(principals, host, ""), operation, kind)
+        found.update(
+            Asking(principals, host, operation, kind, name)
+            for name in names
+            if decisions[name].allowed
+        )
+    return found
+
+
 def is_allowed(rules: Ruleset, request: Asking) -> bool:
     """Decide one request."""
-    session = Session(request.principals, request.host, "")
-    _, _, operation, kind, name = request
-    return rules.authorizer().decisions(session, operation, kind)[name].allowed
+    return bool(allowed(rules, [request]))
 
 
 def companies(acls: Iterable[AclBinding]) -> list[tuple[str, ...]]:
@@ -112,7 +141,7 @@ def _principals(acls: Collection[AclBinding]) -> list[str]:
 
 
 def _hosts(acls: Collection[AclBinding]) -> set[str]:
-    found = {"203.0.113.77", "2001:db8::77"}
+    found = {ELSEWHERE, "2001:db8::77"}
     for host in {acl.host for acl in acls}:
         if subnet(host) is not None:
             network = ip_network(host, strict=False)

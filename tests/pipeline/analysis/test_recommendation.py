@@ -13,17 +13,9 @@ from aclbroker.pipeline.analysis.opened import opened, rules_of
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.analysis.safeguards import without_idle
-from tests.pipeline.analysis.recommended_universe import (
-    Asked,
-    allowed,
-    asked,
-    changes_of,
-    draft,
-    proposal,
-    universe,
-    without_one,
-)
+from tests.pipeline.analysis.recommending import changes_of, draft, proposal, without_one
 from tests.pipeline.analysis.test_least_privilege import acls, rulesets
+from tests.pipeline.universe import Asking, Universe, allowed, asked, companies
 
 ALLOW_ALL = "allow ALL topic * literal User:*"
 
@@ -32,13 +24,16 @@ def ruleset(*texts: str, **settings) -> Ruleset:
     return Ruleset(ordered(acls(*texts)), **settings)
 
 
-def near(rules: Ruleset, log: Collection[Asked], *others: Ruleset) -> list[Asked]:
-    """Every request near a case."""
-    sessions, hosts = {each.principals for each in log}, {each.host for each in log}
-    return [*log, *universe(rules, *others, sessions=sessions, hosts=hosts)]
+def near(rules: Ruleset, log: Collection[Asking], *others: Ruleset) -> list[Asking]:
+    """Every request near a case, each once."""
+    acls = {acl for each in (rules, *others) for acl in each.acls}
+    supers = [(each,) for each in sorted(rules.super_users)]
+    sessions = [*supers, *companies(acls), *(each.principals for each in log)]
+    found = Universe(acls, sessions, {each.host for each in log}).requests
+    return list(dict.fromkeys([*log, *found]))
 
 
-def is_the_least(rules: Ruleset, log: Collection[Asked], proposed: Ruleset) -> bool:
+def is_the_least(rules: Ruleset, log: Collection[Asking], proposed: Ruleset) -> bool:
     """Hold a proposal to every request near it."""
     requests = near(rules, log, proposed)
     now, then = allowed(rules, requests), allowed(proposed, requests)
@@ -239,7 +234,7 @@ def test_prefixes_that_are_asked_for_open_what_is_told():
     )
     requests = near(rules, log, proposed)
     gained = allowed(proposed, requests) - allowed(rules, requests)
-    near_names = {"app.", "app.x", *(f"app.{name}x" for name in "abcd")}
+    near_names = {"app.", "app.~", *(f"app.{name}~" for name in "abcd")}
     assert {each.name for each in gained} == near_names
 
 
@@ -320,7 +315,7 @@ def cases(draw):
     sessions = [("User:alice",), ("User:bob",), ("User:carol", "Group:staff")]
     requests = [
         each
-        for each in universe(rules, sessions=sessions)
+        for each in Universe(rules.acls, sessions).requests
         if each.principals in sessions and each.operation <= AclOperation.DESCRIBE
     ]
     used = sorted(allowed(rules, requests))
