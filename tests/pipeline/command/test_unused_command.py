@@ -1,6 +1,5 @@
 """`aclbroker audit unused` from files to files: what it proposes protects whoever it protected."""
 
-import argparse
 import io
 import json
 from pathlib import Path
@@ -14,12 +13,9 @@ toolchain.require_spark()
 
 from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.command.answers import answered
-from aclbroker.pipeline.command.arguments import add_jobs, audit_options
-from aclbroker.pipeline.command.progress import Progress
-from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.result import JobResult
+from tests.pipeline.auditing import audited
 from tests.pipeline.small_log import CLUSTER, event
 from tests.pipeline.universe import Universe
 
@@ -63,15 +59,8 @@ def unused(
     """
     (place / "audit.jsonl").write_text("".join(f"{line}\n" for line in lines))
     (place / "acls.yaml").write_text(acls)
-    parser = argparse.ArgumentParser()
-    add_jobs(parser)
-    arguments = ["unused", "--input", f"{place}/audit.jsonl", "--acls", f"{place}/acls.yaml"]
-    arguments += ["--output", f"{place}/out", *words]
-    options = audit_options(parser.parse_args(arguments), arguments)
-    progress = Progress(told or io.StringIO())
-    report = answered(spark, options, read_rules(options, None), progress)
-    (result,) = report.results
-    return result
+    log, policy = place / "audit.jsonl", place / "acls.yaml"
+    return audited(spark, "unused", log, policy, place / "out", *words, told=told)
 
 
 def test_a_deny_for_everybody_stays_that_only_those_without_any_allow_have_met(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import io
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,10 +23,6 @@ from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.policy import Policy, read_policy, write_policy
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from aclbroker.pipeline.acls.acl_text import acl_text
-from aclbroker.pipeline.command.answers import answered
-from aclbroker.pipeline.command.arguments import add_jobs, audit_options
-from aclbroker.pipeline.command.progress import Progress
-from aclbroker.pipeline.command.rule_files import read_rules
 from tests import model
 from tests.acl.examples import (
     ALL,
@@ -44,6 +38,7 @@ from tests.acl.examples import (
     deny,
 )
 from tests.pipeline.audited_kafka import ZONE, AuditedKafka
+from tests.pipeline.auditing import audited
 from tests.pipeline.kafka_clients import LEAST, TOPICS, USERS, work_done
 from tests.support.accounts import PLAIN_JAAS
 from tests.support.process import wait_for
@@ -142,13 +137,9 @@ def wait_for_acls(kafka: AuditedKafka, acls: set[AclBinding]) -> None:
 
 def proposed(spark: SparkSession, used: Used, job: str, place: Path) -> Path:
     """Run a job on the log; return the policy file that it proposes."""
-    parser = argparse.ArgumentParser()
-    add_jobs(parser)
-    words = [job, "--input", str(used.log), "--cluster", used.cluster, "--zone", ZONE.key]
-    words += ["--acls", str(used.acls), "--super-user", "User:admin", "--super-user"]
-    words += ["User:ANONYMOUS", "--output", str(place)]
-    options = audit_options(parser.parse_args(words), words)
-    answered(spark, options, read_rules(options, None), Progress(io.StringIO()))
+    words = ["--cluster", used.cluster, "--zone", ZONE.key]
+    words += ["--super-user", "User:admin", "--super-user", "User:ANONYMOUS"]
+    audited(spark, job, used.log, used.acls, place, *words)
     (found,) = (place / job).glob("*.yaml")
     return found
 
