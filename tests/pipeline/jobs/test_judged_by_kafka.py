@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -88,9 +89,22 @@ def test_no_used_right_is_lost_and_nothing_that_was_denied_is_opened(
         assert idle(proposed, used, [SUPER_USER]) == set()
 
     capsys.readouterr()
-    diff = parse_arguments(["diff", str(acls), str(file), "--super-user", SUPER_USER])
+    groups = tmp_path / "groups.yaml"
+    groups.write_text(groups_of(demo.decided))
+    words = ["diff", str(acls), str(file), "--groups-file", str(groups), "--super-user", SUPER_USER]
+    diff = parse_arguments(words)
     assert not isinstance(diff, ServeCommand)
     diff.run()
     signs = {line.strip()[:1] for line in capsys.readouterr().out.splitlines()}
     assert "+" not in signs
     assert ("-" in signs) == (job != "redundant")
+
+
+def groups_of(asked: Iterable[InLog]) -> str:
+    """A groups file of who is in which group, as the sessions of a log tell."""
+    members: dict[str, set[str]] = {}
+    for each in asked:
+        for group in each.principals[1:]:
+            members.setdefault(group.removeprefix("Group:"), set()).add(each.principals[0])
+    groups = {group: sorted(users) for group, users in members.items()}
+    return json.dumps({"version": "1", "groups": groups})
