@@ -21,7 +21,7 @@ from aclbroker.pipeline.ingest.ledger import Ledger, loaded
 from aclbroker.pipeline.ingest.read import Reading
 from aclbroker.pipeline.ingest.settling import end_by
 from aclbroker.pipeline.ingest.sources import IngestError, local_files, planned_lines
-from aclbroker.pipeline.ingest.texts import MovedError
+from aclbroker.pipeline.ingest.texts import MovedError, is_there
 from aclbroker.pipeline.ingest.unread import UnreadFile
 from aclbroker.pipeline.spark.files import (
     exists,
@@ -169,9 +169,10 @@ class Gathering:
         try:
             written = self._write(planned_lines(self._spark, reads), name)
         except Exception as error:
-            if MovedError.__name__ in str(error):
-                raise MovedError("files are rotated faster than they are read") from error
-            raise
+            # Spark tells what failed in a worker as a text alone. The files tell why.
+            if all(is_there(read.path, read.prefix, read.end) for read in reads):
+                raise
+            raise MovedError("files are rotated faster than they are read") from error
         self._commit(self._ledger.with_read((read.position, read.after) for read in reads))
         remove(self._spark, self._begun)
         # Of a file that was read before only a few lines may be new, and these no events.

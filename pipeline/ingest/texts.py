@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -130,16 +131,74 @@ def opened(path: str, prefix: Prefix | None = None) -> Text:
     """
     if prefix is None:
         return Text(path)
-    others = (str(each) for each in sorted(Path(path).parent.iterdir()) if each.is_file())
-    for each in (path, *others):
-        try:
-            text = Text(each)
-        except FileNotFoundError:
-            continue
-        try:
-            if text.begins_with(prefix):
-                return text
-        except (OSError, pa.ArrowException):
-            pass  # such as one that is being compressed
-        text.close()
+    with suppress(FileNotFoundError):
+        if found := _beginning(path, prefix):
+            return found
+    directory = str(Path(path).parent)
+    # What was renamed while the directory was listed may be missing in the list.
+    for is_fresh in (False, True):
+        for each in _listing(directory, is_fresh=is_fresh).beginning(prefix):
+            with suppress(OSError):
+                if found := _beginning(each, prefix):
+                    return found
     raise MovedError(f"{path} was rotated, or written anew, while it was read")
+
+
+def is_there(path: str, prefix: Prefix, end: int) -> bool:
+    """Tell whether `opened` finds a text with this beginning that has ``end`` bytes at least."""
+    try:
+        with opened(path, prefix) as text:
+            return text.size() >= end
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def _beginning(path: str, prefix: Prefix) -> Text | None:
+    """Open a file if it has this beginning, and return None if not, or if it cannot be read.
+
+    Raises OSError if it cannot be opened.
+    """
+    text = Text(path)
+    try:
+        if text.begins_with(prefix):
+            return text
+    except (OSError, pa.ArrowException):
+        pass  # such as one that is being compressed
+    text.close()
+    return None
+
+
+class _Listing:
+    """The files of a directory by how they begin, each looked into once for a length."""
+
+    def __init__(self, directory: str) -> None:
+        with os.scandir(directory) as entries:
+            self._paths = sorted(each.path for each in entries if each.is_file())
+        self._by_length: dict[int, dict[str, list[str]]] = {}
+
+    def beginning(self, prefix: Prefix) -> list[str]:
+        """Return the paths of those that had this beginning."""
+        if prefix.length not in self._by_length:
+            found: dict[str, list[str]] = {}
+            for path in self._paths:
+                try:
+                    with Text(path) as text:
+                        head = text.at(0, prefix.length)
+                except (OSError, pa.ArrowException):
+                    continue
+                if len(head) == prefix.length:
+                    found.setdefault(digest(head), []).append(path)
+            self._by_length[prefix.length] = found
+        return self._by_length[prefix.length].get(prefix.digest, [])
+
+
+_last: list[tuple[str, int, _Listing]] = []
+"""The directory that was listed last, when it had been changed then, and what was in it."""
+
+
+def _listing(directory: str, *, is_fresh: bool) -> _Listing:
+    """Return the files of a directory; unless ``is_fresh``, those known if it was not changed."""
+    changed = os.stat(directory).st_mtime_ns
+    if is_fresh or [each[:2] for each in _last] != [(directory, changed)]:
+        _last[:] = [(directory, changed, _Listing(directory))]
+    return _last[0][2]
