@@ -12,10 +12,11 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.command.fail_on import bounds, impossible
 from aclbroker.pipeline.command.options import ALL, AuditOptions
 from aclbroker.pipeline.command.rule_arguments import PROPOSED_SETTINGS, add_rules
+from aclbroker.pipeline.ingest.columns import OPTIONAL, REQUIRED, Columns, columns
 from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
 from aclbroker.pipeline.interface.alarms import ALARMS
 from aclbroker.pipeline.interface.job import Option
-from aclbroker.pipeline.jobs import JOBS
+from aclbroker.pipeline.jobs import JOBS, ingest
 
 
 def add_jobs(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +63,8 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
     parser: argparse.ArgumentParser = given.pop("check")
     if given["days"] and (given["since"] or given["until"]):
         parser.error("argument --days: not beside --since or --until")
+    if given["columns"]:
+        _check_columns(given, parser)
     since, until = given.pop("days") or (given["since"], given["until"])
     if since and until and since > until:
         parser.error(f"the first day, {since}, is after the last, {until}")
@@ -95,6 +98,13 @@ def audit_options(arguments: argparse.Namespace, command: Sequence[str]) -> Audi
         "command": shlex.join(command),
     }
     return AuditOptions(**fields)
+
+
+def _check_columns(given: Mapping[str, Any], parser: argparse.ArgumentParser) -> None:
+    if given["form"] or given["pattern"]:
+        parser.error("argument --columns: not beside --form or --pattern, which are for lines")
+    if given["job"] == ingest.JOB.name:
+        parser.error("argument --columns: the other jobs read such tables, ingest gathers logs")
 
 
 def _running(given: Mapping[str, Any]) -> list[str]:
@@ -181,6 +191,14 @@ def _add_log(group: Any) -> None:
         "'%%d{ISO8601} %%p [%%t] %%c: %%m%%n'; without it, as the content looks",
     )
     group.add_argument(
+        "--columns",
+        metavar="WHAT=COLUMN,...",
+        type=_columns,
+        help="the inputs are Parquet that somebody else wrote (or Delta or Iceberg tables, with "
+        "Spark's connector), with these columns, such as principal=user,operation=op. WHAT is "
+        f"{', '.join(REQUIRED)}; and, where there are some, {', '.join(OPTIONAL)}",
+    )
+    group.add_argument(
         "--cluster",
         metavar="NAME",
         help="look at this cluster alone; for a Kafka's log, which does not tell, its name",
@@ -227,6 +245,13 @@ def _pattern(text: str) -> str:
     except PatternError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
+
+
+def _columns(text: str) -> Columns:
+    try:
+        return columns(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _day(text: str) -> date:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import LogError
+from aclbroker.pipeline.ingest.columns import Columns
 
 _MOST_FILES: Final = 1000
 """How many files are looked into; of more, only whether there are any."""
@@ -22,11 +23,8 @@ _LEDGER: Final = "_checkpoints/ledger.json"
 _PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _SHOWN: Final = 80
-_TABLES: Final = {
-    "_checkpoints": "",
-    "_delta_log": "a Delta table, of Spark's connector io.delta:delta-spark",
-    "metadata": "an Iceberg table, of Spark's connector org.apache.iceberg:iceberg-spark-runtime",
-}
+_DELTA: Final = "a Delta table, of Spark's connector io.delta:delta-spark"
+_ICEBERG: Final = "an Iceberg table, of Spark's connector org.apache.iceberg:iceberg-spark-runtime"
 
 
 class _Looked(NamedTuple):
@@ -51,8 +49,13 @@ def check_inputs(options: AuditOptions) -> None:
     """
     if options.job == "ingest" and Path(options.output, _LEDGER).exists():
         return
-    found = [None if "://" in name else _files(name) for name in options.inputs]
+    is_log = options.columns is None
+    found = [None if "://" in name else _files(name, is_log=is_log) for name in options.inputs]
     files = [path for each in found if each is not None for path in each]
+    if options.columns is not None:
+        with suppress(ImportError):
+            _check_columns(options, options.columns, files, is_all=None not in found)
+        return
     with suppress(ImportError):  # that Spark's packages are missing is told when it is to start
         looked = [each for path in files[:_MOST_FILES] if (each := _look(path, options))]
         if None in found or len(files) > _MOST_FILES:
@@ -63,8 +66,11 @@ def check_inputs(options: AuditOptions) -> None:
         _check_forms(name, looked, options)
 
 
-def _files(name: str) -> list[str] | None:
-    """Return the files of an input in order, None if it is for Spark to find them."""
+def _files(name: str, *, is_log: bool) -> list[str] | None:
+    """Return the files of an input in order, None if it is for Spark to find them.
+
+    ``is_log``: it should be a log, and no table that somebody else wrote.
+    """
     path = Path(name)
     if not path.exists():
         if path.is_symlink() or not _PATTERN_SIGN.search(name):
@@ -74,24 +80,33 @@ def _files(name: str) -> list[str] | None:
         found = sorted(glob.glob(name))
         if not found:
             raise LogError(f"--input {name}: no file has such a name")
-        lists = [_files(each) for each in found]
+        lists = [_files(each, is_log=is_log) for each in found]
         return [each for one in lists if one is not None for each in one]
     if path.is_file():
         return [name]
-    for entry, what in _TABLES.items():
-        if (path / entry).is_dir():
-            if what and _is_table(path, entry):
-                raise LogError(
-                    f"--input {name}: this is {what}, which is not read here: only logs are, and "
-                    "tables of the job ingest"
-                )
-            if not what:
-                return None
+    if _is_tables(path, name, is_log=is_log):
+        return None
     return list(islice(_below(path), _MOST_FILES + 1))
 
 
-def _is_table(path: Path, entry: str) -> bool:
-    return entry != "metadata" or any((path / entry).glob("*.metadata.json"))
+def _is_tables(path: Path, name: str, *, is_log: bool) -> bool:
+    """Tell whether a directory is a table that Spark reads, or has tables of the job ``ingest``.
+
+    Raises LogError if it is one, and a log should be there; or the other way round.
+    """
+    if (path / "_checkpoints").is_dir():
+        if is_log:
+            return True
+        raise LogError(f"--input {name}: tables of the job ingest need no --columns")
+    is_delta, metadata = (path / "_delta_log").is_dir(), path / "metadata"
+    if not is_delta and not any(metadata.glob("*.metadata.json")):
+        return False
+    if is_log:
+        what = _DELTA if is_delta else _ICEBERG
+        raise LogError(
+            f"--input {name}: this is {what}, and no log: name its columns with --columns"
+        )
+    return True
 
 
 def _below(path: Path) -> Iterator[str]:
@@ -109,6 +124,24 @@ def _below(path: Path) -> Iterator[str]:
         seen.add(real)
         directories[:] = sorted(each for each in directories if each[0] not in "._")
         yield from (os.path.join(place, each) for each in sorted(files) if each[0] not in "._")
+
+
+def _check_columns(
+    options: AuditOptions, columns: Columns, files: Sequence[str], *, is_all: bool
+) -> None:
+    """Look whether files are Parquet with these columns, and have any rows."""
+    from aclbroker.pipeline.ingest.foreign_files import rows_in_file
+
+    rows = 0
+    for path in files[:_MOST_FILES]:
+        try:
+            rows += rows_in_file(path, columns)
+        except ValueError as error:
+            raise LogError(f"{path}: {error}") from error
+        except OSError as error:
+            raise LogError(f"{path} cannot be read: {error.strerror or error}") from error
+    if not rows and is_all and len(files) <= _MOST_FILES:
+        raise LogError(f"--input {' '.join(options.inputs)}: nothing is in it")
 
 
 def _look(path: str, options: AuditOptions) -> _Looked | None:

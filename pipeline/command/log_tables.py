@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
 from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import head, lines
 from aclbroker.pipeline.ingest.tables import (
@@ -67,7 +68,11 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     if any(are_tables):
         raise InputError("--input: either logs or directories that the job ingest wrote, not both")
     _check_apart(options.inputs, options.output)
-    counted = usage(lines(spark, options.inputs), reading(spark, options, named_cluster))
+    if options.columns is None:
+        rows = lines(spark, options.inputs)
+    else:
+        rows = foreign_rows(spark, options.inputs, options.columns)
+    counted = usage(rows, reading(spark, options, named_cluster))
     counted.kept.persist()
     unread = partial(unread_files, counted.quarantine, counted.read)
     return of_options(LogTables(counted.usage, counted.quarantine, True, unread), options)
@@ -122,6 +127,8 @@ def reading(spark: SparkSession, options: AuditOptions, named_cluster: str | Non
     """Return how the inputs are to be read."""
     files = [each for each in options.inputs if not is_topic(each)]
     cluster = options.cluster or named_cluster or UNNAMED_CLUSTER
+    if options.columns is not None:
+        return Reading(None, cluster, ZoneInfo(options.zone), columns=options.columns)
     form = LogForm(options.form) if options.form else None
     # Topics hold our own form, as Kafka's log is written to files; and one may have nothing new to
     # look at.

@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any, Final, NamedTuple
 
 from aclbroker.pipeline.command.fail_on import Bound
+from aclbroker.pipeline.ingest.columns import Columns
 
 ALL: Final = "all"
 """The job that stands for every other one that the given files allow, but for `ingest`."""
@@ -31,7 +32,8 @@ class AuditOptions:
     says what each is for), and ``topics`` files with the names of the topics that exist. The fields
     that begin with ``proposed_`` are settings to try (`pipeline.command.proposed`). ``form`` is a
     value of `pipeline.ingest.read.LogForm`; None means that each file tells by its first line.
-    ``pattern`` is log4j's conversion pattern of a Kafka's log.
+    ``pattern`` is log4j's conversion pattern of a Kafka's log. ``columns`` are those of the
+    inputs if these are tables that somebody else wrote.
     ``zone`` is the IANA name of the time zone of the broker that wrote a Kafka's log. ``since`` and
     ``until`` are the first and the last day (UTC) to look at. ``spark`` are Spark's own settings.
     ``job_options`` are the fields of the jobs' options that were given, by job. ``fail_on`` are the
@@ -61,6 +63,7 @@ class AuditOptions:
     proposed_cidr: tuple[tuple[str | None, bool], ...] = ()
     form: str | None = None
     pattern: str | None = None
+    columns: Columns | None = None
     cluster: str | None = None
     zone: str = "UTC"
     since: date | None = None

@@ -14,7 +14,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.ingest.columns import Columns
 from aclbroker.pipeline.ingest.conversion_pattern import compiled
+from aclbroker.pipeline.ingest.foreign_files import rows_of
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout, layout_of
@@ -52,7 +54,9 @@ class Reading:
     for lines that do not name their cluster, which are those of Kafka and the quarantined.
     ``zone``: that of the brokers' clocks, for Kafka's log. ``pattern``: the conversion pattern of
     Kafka's log, if it is told. ``first``: the beginning of the first file, by which those are read
-    whose own beginning a task does not see, which are parts of large files at URLs.
+    whose own beginning a task does not see, which are parts of large files at URLs. ``columns``:
+    those of a table that somebody else wrote; then the rest is of no use, but ``cluster``, and
+    ``zone`` for times without one.
     """
 
     form: LogForm | None
@@ -60,6 +64,7 @@ class Reading:
     zone: tzinfo = UTC
     pattern: str | None = None
     first: bytes = b""
+    columns: Columns | None = None
 
     def layout_of(self, head: bytes) -> Layout | None:
         """Return the layout of a Kafka's log that begins so; None for our own."""
@@ -203,7 +208,11 @@ def _batches(table: pa.Table, schema: pa.Schema) -> Batches:
 
 
 def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
-    """Yield what lines say, and of which file."""
+    """Yield what lines, or rows, say, and of which file."""
+    if reading.columns is not None:
+        with uncollected():
+            yield from rows_of(batches, reading.columns, reading.cluster, reading.zone)
+        return
     json_log = JsonLog()
     kafka_logs: dict[Layout, KafkaLog] = {}
     kafka_log: KafkaLog | None = None

@@ -55,6 +55,32 @@ def test_all_that_a_run_can_be_told():
     assert options.command_config == "c"
 
 
+COLUMNS = "timestamp=ts,principal=user,operation=op,resource_type=t,resource_name=n,allowed=ok"
+
+
+def test_the_columns_of_a_table_of_others_are_named():
+    found = parsed("matrix", *LEAST, "--columns", COLUMNS).columns
+    assert found is not None
+    assert str(found) == COLUMNS
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["matrix", "--columns", "principal=user"], "no column is named for timestamp, operation"),
+        (["matrix", "--columns", COLUMNS, "--form", "kafka"], "not beside --form or --pattern"),
+        (["ingest", "--columns", COLUMNS], "the other jobs read such tables, ingest gathers logs"),
+    ],
+)
+def test_columns_that_cannot_be_are_told(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+):
+    with pytest.raises(SystemExit) as end:
+        parsed(*words, *LEAST)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_numbers_to_fail_on_are_read_from_one_option_or_several():
     options = parsed("what-if", *LEAST, "--proposed", "p", "--fail-on", "newly-denied,drift=100",
                      "--fail-on", "newly-allowed=3")  # fmt: skip

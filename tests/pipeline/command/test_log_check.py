@@ -11,10 +11,14 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from aclbroker.pipeline.command.log_check import check_inputs
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.run import FAILED, run
 from aclbroker.pipeline.errors import LogError
+from aclbroker.pipeline.ingest.columns import Columns, columns
 from tests.pipeline.json_lines import record
 from tests.pipeline.kafka_lines import line
 
@@ -26,8 +30,19 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def check(*inputs: str, form: str | None = None, pattern: str | None = None) -> None:
-    check_inputs(AuditOptions("matrix", inputs, "out", form=form, pattern=pattern))
+def check(
+    *inputs: str,
+    form: str | None = None,
+    pattern: str | None = None,
+    columns: Columns | None = None,
+) -> None:
+    options = AuditOptions("matrix", inputs, "out", form=form, pattern=pattern, columns=columns)
+    check_inputs(options)
+
+
+COLUMNS = columns(
+    "allowed=outcome,timestamp=time,principal=user,operation=op,resource_type=t,resource_name=n"
+)
 
 
 def write(name: str, content: bytes) -> str:
@@ -118,8 +133,34 @@ def test_directories_without_logs() -> None:
 def test_tables_of_others_name_the_connector_that_they_need(entry: str, connector: str) -> None:
     write(f"table/{entry}", b"{}")
     write("table/part.parquet", b"PAR1")
-    with pytest.raises(LogError, match=f"--input table: this is an? .*{connector}"):
+    with pytest.raises(LogError, match=f"--input table: this is an? .*{connector}.*--columns"):
         check("table")
+
+
+def test_tables_of_others_are_looked_into_when_their_columns_are_named() -> None:
+    for name in ("iceberg/metadata/v1.metadata.json", "delta/_delta_log/0.json"):
+        write(name, b"{}")
+        check(name.split("/")[0], columns=COLUMNS)
+    columns = {name: ["x"] for _, name in COLUMNS.names}
+    Path("export").mkdir()
+    pq.write_table(pa.table(columns), "export/a.parquet")
+    write("export/_SUCCESS", b"")
+    check("export", "export/*.parquet", "s3a://b/x", columns=COLUMNS)
+    write("export/b.parquet", OURS)
+    with pytest.raises(LogError, match=r"export/b\.parquet: no whole Parquet file"):
+        check("export", columns=COLUMNS)
+    pq.write_table(pa.table({"user": ["x"], "time": ["y"]}), "export/b.parquet")
+    message = r"export/b\.parquet: there is no column 'outcome' .* has user \(string\), time \(str"
+    with pytest.raises(LogError, match=message):
+        check("export", columns=COLUMNS)
+    pq.write_table(pa.table(columns).slice(0, 0), "none.parquet")
+    with pytest.raises(LogError, match=r"--input none\.parquet: nothing is in it"):
+        check("none.parquet", columns=COLUMNS)
+    Path("tables/_checkpoints").mkdir(parents=True)
+    with pytest.raises(
+        LogError, match="--input tables: tables of the job ingest need no --columns"
+    ):
+        check("tables", columns=COLUMNS)
 
 
 def test_a_form_that_none_of_the_files_has() -> None:
