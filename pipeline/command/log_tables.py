@@ -15,15 +15,8 @@ from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
 from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import head, lines
-from aclbroker.pipeline.ingest.tables import (
-    QUARANTINE,
-    BatchProgress,
-    follow,
-    has_tables,
-    ingest,
-    read_table,
-    read_usage,
-)
+from aclbroker.pipeline.ingest.stored import QUARANTINE, has_tables, read_table, read_usage
+from aclbroker.pipeline.ingest.tables import BatchProgress, follow, ingest
 from aclbroker.pipeline.ingest.topic import is_topic
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.jobs import ingest as ingest_job

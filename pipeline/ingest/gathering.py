@@ -35,6 +35,8 @@ from aclbroker.pipeline.spark.files import (
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_LEDGER: Final = "ledger.json"
+
 _ATTEMPTS: Final = 10
 """How often in a row a batch is planned anew because files were rotated while it was read."""
 
@@ -90,7 +92,7 @@ class Gathering:
         self._spark = spark
         self._inputs = inputs
         self._reading = reading
-        self._file = f"{place}/ledger.json"
+        self._file = f"{place}/{_LEDGER}"
         self._begun = f"{place}/begun"
         self._limits = limits
         self._write = write
@@ -99,7 +101,7 @@ class Gathering:
         self._noted = noted
         self._notes: set[str] = set()
         self._written = ""
-        self._ledger = self._load()
+        self._ledger = _load(spark, place) or Ledger()
 
     def gather(self) -> None:
         """Read what is new, up to what there is at the beginning.
@@ -107,6 +109,10 @@ class Gathering:
         Raises IngestError if files are rotated again and again while they are read, and what Spark
         raises.
         """
+        if exists(self._spark, self._begun):
+            # What a killed run left: no reader should find it, although nothing may be new.
+            self._remove_batch(self._batch_name)
+            remove(self._spark, self._begun)
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 if self._round():
@@ -162,7 +168,7 @@ class Gathering:
         return self._absolute(name) in self._ledger.newest
 
     def _batch(self, reads: Sequence[Read]) -> None:
-        name = f"files-{self._ledger.batch:06}"
+        name = self._batch_name
         if exists(self._spark, self._begun):
             self._remove_batch(name)
         replace_text(self._spark, self._begun, name)
@@ -180,15 +186,9 @@ class Gathering:
         unread = [each for each in written.unread if path_of(each.source_file) in new]
         self._told(self._ledger.batch - 1, written._replace(unread=unread))
 
-    def _load(self) -> Ledger:
-        text = replaced_text(self._spark, self._file)
-        try:
-            return Ledger() if text is None else loaded(text)
-        except ValueError as error:
-            raise IngestError(
-                f"{self._file}, which tells what the tables hold, is damaged ({error}): "
-                "gather the logs into another output"
-            ) from error
+    @property
+    def _batch_name(self) -> str:
+        return f"files-{self._ledger.batch:06}"
 
     def _commit(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -196,6 +196,27 @@ class Gathering:
         if text != self._written:
             replace_text(self._spark, self._file, text)
             self._written = text
+
+
+def batches_known(spark: SparkSession, place: str) -> int | None:
+    """Return how many batches of local files the ledger at ``place`` knows, None if there is none.
+
+    Raises IngestError if it is damaged.
+    """
+    ledger = _load(spark, place)
+    return None if ledger is None else ledger.batch
+
+
+def _load(spark: SparkSession, place: str) -> Ledger | None:
+    file = f"{place}/{_LEDGER}"
+    text = replaced_text(spark, file)
+    try:
+        return None if text is None else loaded(text)
+    except ValueError as error:
+        raise IngestError(
+            f"{file}, which tells what the tables hold, is damaged ({error}): "
+            "gather the logs into another output"
+        ) from error
 
 
 def _batches(reads: Sequence[Read], limits: Limits) -> Iterator[list[Read]]:

@@ -9,46 +9,46 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone
+from aclbroker.pipeline.ingest.compaction import READERS, compact, sweep
+from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone, batches_known
 from aclbroker.pipeline.ingest.read import Reading, events, usage
 from aclbroker.pipeline.ingest.sources import IngestError, lines, local_files, stream
+from aclbroker.pipeline.ingest.stored import (
+    CHECKPOINTS,
+    EVENTS,
+    QUARANTINE,
+    USAGE,
+    schema_of,
+    stop_reading,
+)
 from aclbroker.pipeline.ingest.topic import is_topic, topic_lines
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.spark.files import (
     exists,
-    is_local,
+    local_path,
     matching,
-    path_of,
     read_text,
     remove,
     write_text,
 )
-from aclbroker.pipeline.spark.tasks import in_tasks
-from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
-    from pyspark.sql.types import StructType
 
-EVENTS: Final = "events"
-USAGE: Final = "usage_daily"
-QUARANTINE: Final = "quarantine"
-_CHECKPOINTS: Final = "_checkpoints"
+_TABLES: Final = (USAGE, QUARANTINE, EVENTS)
 _PARTITIONS: Final = ("cluster", "day", "batch")
 
 # Spark forgets files that are a week older than the newest: they would be left out silently.
@@ -96,6 +96,7 @@ def ingest(
             local.gather()
         for path in others:
             _await(work.query(path, {"availableNow": True}))
+        work.compact()
 
 
 def follow(
@@ -123,6 +124,8 @@ def follow(
                 began = time.monotonic()
                 if local is not None:
                     local.gather()
+                    if not queries:
+                        work.compact()
                 for query in queries:
                     if not query.isActive:
                         _await(query)
@@ -130,48 +133,6 @@ def follow(
         finally:
             for query in queries:
                 query.stop()
-
-
-def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
-    """Return a table; its rows may have been written by several batches."""
-    schema = {
-        EVENTS: schemas.events,
-        USAGE: schemas.usage,
-        QUARANTINE: schemas.quarantine,
-    }[name]()
-    path = f"{place}/{name}"
-    if not exists(spark, path):
-        return spark.createDataFrame([], schema)
-    found = spark.read.schema(_stored(schema)).parquet(path)
-    return found.select(*schema.fieldNames())
-
-
-def read_usage(spark: SparkSession, place: str) -> Usage:
-    """Return the table of usage."""
-    rows, path = read_table(spark, place, USAGE), f"{place}/{USAGE}"
-    if not exists(spark, path) or not is_local(spark, path):
-        return Usage(rows)
-    # Spark names a directory COLUMN=VALUE, with percent signs for what no name can have.
-    files = sorted(path_of(each) for each in rows.inputFiles())
-    keys = [dict(_PARTITION.findall(each)) for each in files]
-    tables = in_tasks(
-        spark,
-        [
-            (file, unquote(key["cluster"]), date.fromisoformat(key["day"]))
-            for file, key in zip(files, keys, strict=True)
-        ],
-        [Path(file).stat().st_size for file in files],
-        "path string, cluster string, day date",
-    )
-    return Usage(rows, tables)
-
-
-_PARTITION: Final = re.compile(r"/(cluster|day)=([^/]*)(?=/)")
-
-
-def has_tables(spark: SparkSession, place: str) -> bool:
-    """Tell whether `ingest` has written to a place."""
-    return exists(spark, f"{place}/{_CHECKPOINTS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,14 +162,39 @@ class _Work:
             for path in paths:
                 file = f"{self._checkpoints}/{_source(path)}.json"
                 _same_reading(self.spark, file, path, self.reading)
+            self._sweep()
             yield (
                 self._gathering(local) if local else None,
                 [path for path in paths if path not in local],
             )
 
+    def compact(self) -> None:
+        """Make few files of many small ones, in tables on a file system of this machine."""
+        place = local_path(self.spark, self.place)
+        if place is None or not all(map(_is_committed, (place / CHECKPOINTS).iterdir())):
+            return
+        columns = {name: schemas.arrow(schema_of(name)) for name in _TABLES}
+        parted = {"cluster", "day"}
+        compact(
+            place,
+            {
+                name: pa.schema([each for each in schema if each.name not in parted])
+                for name, schema in columns.items()
+            },
+            place / CHECKPOINTS,
+            time.time(),
+        )
+
+    def _sweep(self) -> None:
+        place = local_path(self.spark, self.place)
+        if place is not None:
+            stop_reading(place)
+            (place / CHECKPOINTS / READERS).touch()
+            sweep(place, _TABLES, batches_known(self.spark, self._checkpoints))
+
     @property
     def _checkpoints(self) -> str:
-        return f"{self.place}/{_CHECKPOINTS}"
+        return f"{self.place}/{CHECKPOINTS}"
 
     def _gathering(self, paths: Sequence[str]) -> Gathering:
         return Gathering(
@@ -239,13 +225,22 @@ class _Work:
         return located.trigger(**trigger).start()
 
 
+def _is_committed(checkpoint: Path) -> bool:
+    """Tell whether no batch of a stream's has begun and not ended: Spark would write it anew."""
+    offsets, commits = (
+        {each.name for each in (checkpoint / name).glob("[0-9]*")}
+        for name in ("offsets", "commits")
+    )
+    return offsets <= commits
+
+
 def _source(path: str) -> str:
     """Return a short name for an input."""
     return hashlib.sha256(path.rstrip("/").encode()).hexdigest()[:8]
 
 
 def _remove_batch(spark: SparkSession, place: str, batch: str) -> None:
-    for table in (USAGE, QUARANTINE, EVENTS):
+    for table in _TABLES:
         for each in matching(spark, f"{place}/{table}", f"cluster=*/day=*/batch={batch}"):
             remove(spark, each)
 
@@ -278,12 +273,6 @@ def _await(query: StreamingQuery) -> None:
         query.awaitTermination()
     except StreamingQueryException as error:
         raise IngestError(f"the input cannot be read: {error}") from error
-
-
-def _stored(schema: StructType) -> StructType:
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    return StructType([*schema.fields, StructField("batch", StringType())])
 
 
 def _same_reading(spark: SparkSession, file: str, path: str, reading: Reading) -> None:

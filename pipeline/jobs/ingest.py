@@ -26,7 +26,7 @@ class IngestOptions:
 def run(inputs: Inputs, options: IngestOptions | None = None) -> JobResult:
     """Count what was gathered, and note the current ACLs beside it."""
     from aclbroker.pipeline.acls import snapshots
-    from aclbroker.pipeline.ingest.tables import EVENTS, QUARANTINE, USAGE
+    from aclbroker.pipeline.ingest.stored import EVENTS, QUARANTINE, USAGE
 
     snapshots.take(inputs.spark, inputs.output.place, inputs.current, datetime.now(UTC))
     window = inputs.window

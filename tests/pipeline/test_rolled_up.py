@@ -22,7 +22,8 @@ from aclbroker.pipeline.command.arguments import add_jobs, audit_options
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.ingest.read import Reading
-from aclbroker.pipeline.ingest.tables import EVENTS, USAGE, ingest, read_table
+from aclbroker.pipeline.ingest.stored import EVENTS, USAGE, read_table
+from aclbroker.pipeline.ingest.tables import ingest
 from aclbroker.protocol.messages import ApiKey
 from tests.acl.examples import ALL, PREFIXED, READ, WRITE, allow, authorizer, deny
 from tests.observability.auditing import Audited

@@ -22,7 +22,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest import compaction, stored, tables
 from aclbroker.pipeline.ingest.gathering import alone
 from aclbroker.pipeline.ingest.growth import plan
 from aclbroker.pipeline.ingest.layouts import layout_of
@@ -48,7 +48,7 @@ READING = Reading(LogForm.KAFKA, "eu")
 # Ended where it stands, it is started again with the same arguments.
 _INGEST = """
 import sys
-from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest import stored, tables
 from aclbroker.pipeline.ingest.read import LogForm, Reading
 from aclbroker.pipeline.spark.session import open_session
 
@@ -93,12 +93,12 @@ def assert_are_those_of_the_files(spark: "SparkSession", place: Path, landing: P
     """The tables hold what reading all files at once gives."""
     found = lines(spark, [str(landing)])
     at_once = events(found, READING)
-    stored = {name: tables.read_table(spark, str(place), name) for name in TABLES}
-    assert rows(stored["events"]) == rows(at_once.events)
-    assert rows(stored["quarantine"]) == rows(at_once.quarantine)
+    kept = {name: stored.read_table(spark, str(place), name) for name in TABLES}
+    assert rows(kept["events"]) == rows(at_once.events)
+    assert rows(kept["quarantine"]) == rows(at_once.quarantine)
     columns = schemas.usage().fieldNames()
     expected = rows(usage(found, READING).usage.rows.select(*columns))
-    assert rows(added_up(stored["usage_daily"]).select(*columns)) == expected
+    assert rows(added_up(kept["usage_daily"]).select(*columns)) == expected
 
 
 TABLES = ("events", "quarantine", "usage_daily")
@@ -121,6 +121,33 @@ def test_a_file_is_read_once_however_often_ingest_runs(
 
     assert told == [tables.BatchProgress(0, 4, []), tables.BatchProgress(1, 4, [])]
     assert_are_those_of_the_files(spark, place, landing)
+
+
+def test_many_short_runs_leave_few_files_with_the_same_rows(
+    spark: "SparkSession", landing: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "MOST_FILES", 2)
+    place = tmp_path / "tables"
+    log = landing / "audit.jsonl"
+    for number in range(3):
+        with log.open("a") as file:
+            file.write(records(number, number + 1))
+        tables.ingest(spark, [str(landing)], JSONL, str(place))
+    (events,) = (place / "events").glob("cluster=*/day=*/batch=*/*.parquet")
+    assert events.parent.name == "batch=compacted"
+    names = [row.resource_name for row in stored.read_table(spark, str(place), "events").collect()]
+    assert sorted(names) == [f"topic-{number}" for number in range(3)]
+    counted = stored.read_usage(spark, str(place)).by("resource_name").collect()
+    assert sorted((row.resource_name, row.events) for row in counted) == [
+        (name, 1) for name in sorted(names)
+    ]
+    # A killed run's leftovers are removed also if nothing is new.
+    stale = place / "events" / "cluster=eu" / "day=2026-11-09" / "batch=files-000003"
+    shutil.copytree(events.parent, stale)
+    (place / "_checkpoints" / "begun").write_text("files-000003")
+    tables.ingest(spark, [str(landing)], JSONL, str(place))
+    assert not stale.exists()
+    assert stored.read_table(spark, str(place), "events").count() == 3
 
 
 def test_tables_are_parted_by_cluster_and_day(
@@ -212,7 +239,7 @@ def test_a_file_that_grows_and_is_rotated_is_read_on(
     def counts() -> list[int]:
         for place, given in zip(places, (landing, log), strict=True):
             tables.ingest(spark, [str(given)], JSONL, place, noted=notes.append)
-        found = [tables.read_table(spark, place, "events").collect() for place in places]
+        found = [stored.read_table(spark, place, "events").collect() for place in places]
         for rows in found:
             assert len({row.resource_name for row in rows}) == len(rows)
         return [len(rows) for rows in found]
@@ -283,7 +310,7 @@ def test_following_reads_on_until_it_is_interrupted(
 
     with pytest.raises(KeyboardInterrupt):
         tables.follow(spark, [str(landing)], JSONL, place, told=told, interval=0.1)
-    found = tables.read_table(spark, place, "events").collect()
+    found = stored.read_table(spark, place, "events").collect()
     assert Counter(row.resource_name for row in found) == Counter(f"topic-{n}" for n in range(7))
 
 
@@ -344,11 +371,11 @@ def test_every_record_of_a_broker_that_rotates_its_log_is_there_once(
         asked.stop()
     broker.terminate()
     tables.ingest(spark, [str(directory)], JSONL, str(place))
-    rows = tables.read_table(spark, str(place), "events").collect()
+    rows = stored.read_table(spark, str(place), "events").collect()
     names = Counter(row.resource_name for row in rows if row.resource_type == "TOPIC")
     assert names == Counter(map(name_of, range(asked.answered)))
-    assert tables.read_table(spark, str(place), "quarantine").count() == 0
-    counted = tables.read_usage(spark, str(place)).by("cluster").collect()
+    assert stored.read_table(spark, str(place), "quarantine").count() == 0
+    counted = stored.read_usage(spark, str(place)).by("cluster").collect()
     assert sum(row.events for row in counted) == len(rows)
 
 

@@ -37,7 +37,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.ingest.tables import USAGE, read_usage
+from aclbroker.pipeline.ingest.stored import USAGE, read_usage
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.deciding import Rules, decide
 from aclbroker.pipeline.replay.questions import QUESTION, gathered

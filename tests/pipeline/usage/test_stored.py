@@ -11,7 +11,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest import stored, tables
 from aclbroker.pipeline.ingest.read import LogForm, Reading
 from aclbroker.pipeline.usage.stored import TABLE, StoredUsage, Used
 from tests.pipeline.json_lines import record
@@ -44,4 +44,4 @@ def test_it_is_what_ingest_counted_of_what_was_allowed(spark, tmp_path: Path):
 
 
 def test_the_table_has_the_name_that_ingest_gives_it():
-    assert tables.USAGE == TABLE
+    assert stored.USAGE == TABLE

@@ -12,7 +12,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.ingest import tables
+from aclbroker.pipeline.ingest import stored, tables
 from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.usage.table import Usage
@@ -59,7 +59,7 @@ def usages(
         (directory / "a.jsonl").write_text("".join(f"{each}\n" for each in log))
         tables.ingest(spark, [str(directory)], READING, str(place / f"tables{number}"))
     logs = usage(lines(spark, [str(place / "log0"), str(place / "log1")]), READING).usage
-    one, other = (tables.read_usage(spark, str(place / f"tables{n}")) for n in range(2))
+    one, other = (stored.read_usage(spark, str(place / f"tables{n}")) for n in range(2))
     rows = logs.rows.persist()
     return {"log": logs, "tables": one.and_also(other), "rows": Usage(rows)}, rows
 
