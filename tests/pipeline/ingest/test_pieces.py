@@ -80,11 +80,20 @@ def test_a_compressed_file_is_read_as_a_whole(tmp_path: Path) -> None:
         assert whole(tmp_path / name) == expected(text)
 
 
-def test_a_compressed_file_that_is_cut_off_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"a\n" * 1000)[:-12])
-    with pytest.raises(OSError, match=r"a\.gz: .*(?i:truncated|ended|eof)"):
-        whole(path)
+@pytest.mark.parametrize(("end", "codec"), [("gz", "gzip"), ("zst", "zstd"), ("bz2", "bz2")])
+def test_a_compressed_file_that_is_cut_off_is_an_error_and_an_empty_one_is_none(
+    tmp_path: Path, end: str, codec: str
+) -> None:
+    path = tmp_path / f"a.{end}"
+    with pa.CompressedOutputStream(str(path), codec) as stream:
+        stream.write(b"".join(f"{number}\n".encode() for number in range(1000)))
+    data = path.read_bytes()
+    for cut in (1, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:cut])
+        with pytest.raises(OSError, match=rf"a\.{end}: .*(?i:truncated|ended|eof)"):
+            whole(path)
+    path.write_bytes(b"")
+    assert whole(path) == []
 
 
 def test_a_line_that_does_not_fit_into_memory_is_an_error(
