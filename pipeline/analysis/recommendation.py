@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.least_privilege import (
     NeededGrants,
     Principals,
@@ -16,7 +17,7 @@ from aclbroker.pipeline.analysis.least_privilege import (
 )
 from aclbroker.pipeline.analysis.needless import without_needless
 from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
-from aclbroker.pipeline.analysis.safeguards import safeguards, without_idle
+from aclbroker.pipeline.analysis.safeguards import safeguards
 
 
 @dataclass(frozen=True, slots=True)

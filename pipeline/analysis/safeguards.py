@@ -16,17 +16,8 @@ from aclbroker.broker.acl.bindings import (
     AclPermission,
 )
 from aclbroker.broker.acl.operations import supported_operations
-from aclbroker.broker.reasoning.lint.findings import Finding
-from aclbroker.broker.reasoning.lint.removal import Removal
-from aclbroker.broker.reasoning.lint.scopes import (
-    Pattern,
-    PatternsAround,
-    is_named_user,
-    pattern_of_acl,
-)
-from aclbroker.broker.reasoning.rules import operations_of
+from aclbroker.broker.reasoning.lint.scopes import Pattern, PatternsAround, pattern_of_acl
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.opened import SessionPrincipals, rules_of
 
 
 def safeguards(allows: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:
@@ -37,36 +28,6 @@ def safeguards(allows: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]
     """
     denies = [acl for acl in rules.acls if acl.permission is AclPermission.DENY]
     return [*denies, *closings([*allows, *denies], rules)]
-
-
-def without_idle(rules: Ruleset, sessions: Iterable[SessionPrincipals]) -> Ruleset:
-    """Return the rules without the ACLs that never decide; every request is decided as before.
-
-    A DENY of a group decides for everybody who may be a member. A user's DENY decides for others
-    whose ``sessions`` have that user beside them, too; all of these are kept.
-    """
-    beside = {
-        each
-        for principals in sessions
-        if sum(map(is_named_user, principals)) > 1
-        for each in principals
-    }
-    findings = Removal(rules_of(rules)).findings
-    idle = {
-        each.acl
-        for each in findings
-        if each.fix is not None
-        and not _is_odd_use(each)
-        and not (each.code == "idle-deny" and each.acl.principal in beside)
-    }
-    return rules.with_acls(acl for acl in rules.acls if acl not in idle)
-
-
-def _is_odd_use(finding: Finding) -> bool:
-    """Tell whether an ACL allows an operation that no broker asks about, but a log had it."""
-    kind, operation = finding.acl.resource_type, finding.acl.operation
-    is_allow = finding.acl.permission is AclPermission.ALLOW
-    return is_allow and operation not in (AclOperation.ALL, *operations_of(kind))
 
 
 def closings(acls: Iterable[AclBinding], rules: Ruleset) -> list[AclBinding]:

@@ -15,6 +15,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.least_privilege import (
     NeededGrants,
     SessionUse,
@@ -23,7 +24,7 @@ from aclbroker.pipeline.analysis.least_privilege import (
     needed,
 )
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
-from aclbroker.pipeline.analysis.safeguards import safeguards, without_idle
+from aclbroker.pipeline.analysis.safeguards import safeguards
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE

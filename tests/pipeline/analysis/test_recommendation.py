@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.broker.reasoning.lint.removal import Removal
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.opened import opened, rules_of
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import why_not
-from aclbroker.pipeline.analysis.safeguards import without_idle
 from tests.pipeline.analysis.recommending import changes_of, draft, proposal, without_one
 from tests.pipeline.analysis.test_least_privilege import acls, rulesets
 from tests.pipeline.universe import Asking, Universe, allowed, asked, companies
