@@ -11,6 +11,7 @@ from aclbroker.pipeline.acls.broker_properties import BrokerSettings
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.interface.wording import in_short
 
 
 class AclSet(NamedTuple):
@@ -74,7 +75,7 @@ def check_known(
         if name is not None and name not in clusters and name not in named:
             raise InputError(
                 f"{option} {name}: the log holds nothing of that cluster; it holds "
-                f"{_listed(clusters)}"
+                f"{in_short(clusters)}"
             )
 
 
@@ -86,9 +87,12 @@ def fitting(
     If none is, all are returned, so that `rulesets` says what is wrong: a fleet may well have a
     cluster without events, but who names a single one means one that the log is of.
     """
+    names = [_named(option, each, clusters) for each in sets]
+    has_fitting = any(name in clusters for name in names)
     fits, others = [], []
-    for each in sets:
-        name = _named(option, each, clusters)
+    for each, name in zip(sets, names, strict=True):
+        # Beside one of a cluster of the log, what says to be of another is of another.
+        name = name or (each.named if has_fitting else None)
         if name is None or name in clusters:
             fits.append(each)
         else:
@@ -142,10 +146,6 @@ def _cluster(option: str, acls: AclSet, clusters: Sequence[str]) -> str:
         else "does not say which cluster it is of"
     )
     raise InputError(
-        f"{option} {acls.source} {problem}; the log is of {_listed(clusters)}: write "
+        f"{option} {acls.source} {problem}; the log is of {in_short(clusters)}: write "
         f"{option} CLUSTER=FILE"
     )
-
-
-def _listed(clusters: Iterable[str]) -> str:
-    return ", ".join(clusters)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from aclbroker.pipeline.analysis.opened import ChangedRights, Opened
 from aclbroker.pipeline.interface.result import Cell, Table
+from aclbroker.pipeline.interface.wording import in_short
+from aclbroker.pipeline.spark.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,25 +43,26 @@ RIGHTS: Final = "every right that it opens or closes, for all requests, asked or
 
 def rights_frame(spark: SparkSession, found: Mapping[str, Opened]) -> DataFrame:
     """Return all rights that are opened or closed, by cluster, as rows of Spark."""
-    columns: list[list[object]] = [[] for _ in _COLUMNS]
-    for cluster, opened in found.items():
-        for each in opened.changes:
-            values = (cluster, *each.texts(), each.rights)
-            for column, value in zip(columns, values, strict=True):
-                column.append(list(value) if isinstance(value, tuple) else value)
-    arrays = [pa.array(each, field.type) for each, field in zip(columns, _COLUMNS, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=_COLUMNS))
+    rows = (
+        (cluster, *each.texts(), each.rights)
+        for cluster, opened in found.items()
+        for each in opened.changes
+    )
+    return frame_of(spark, _COLUMNS, rows)
 
 
-def rights_tables(found: Mapping[str, Opened], top: int) -> list[Table]:
-    """Return what is opened, and what is closed, for a report: the first ``top`` rows of each."""
+def rights_tables(found: Mapping[str, Opened], top: int, source: str) -> list[Table]:
+    """Return what is opened, and what is closed, for a report: the first ``top`` rows of each.
+
+    ``source`` names the output that has all of them, as `rights_frame` makes it.
+    """
     opened = [(cluster, each) for cluster, one in found.items() for each in one.opened]
     closed = [(cluster, each) for cluster, one in found.items() for each in one.closed]
     tables = (
         _table("Opened: what would be allowed, and is not now", opened, len(found) > 1, top),
         _table("Closed: what is allowed now, and would not be", closed, len(found) > 1, top),
     )
-    return [each for each in tables if each.rows]
+    return [replace(each, source=source) for each in tables if each.rows]
 
 
 def _table(
@@ -72,19 +76,14 @@ def _table(
 
 def _cells(changed: ChangedRights) -> Iterator[Cell]:
     texts = changed.texts()
-    principals = _in_short(texts.principals)
+    principals = in_short(texts.principals, _SHOWN)
     if texts.is_everyone_else:
         principals = f"everyone but {principals}" if principals else "everyone"
     star = "*" if texts.pattern_type == "PREFIXED" else ""
-    but = f" but {_in_short(texts.exceptions)}" if texts.exceptions else ""
+    but = f" but {in_short(texts.exceptions, _SHOWN)}" if texts.exceptions else ""
     yield principals
     yield ", ".join(texts.operations)
     yield f"{texts.resource_type} {texts.name}{star}{but}"
     yield "; ".join(texts.hosts)
     yield "yes" if texts.is_asked else "no"
     yield texts.example
-
-
-def _in_short(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    return f"{', '.join(texts[:_SHOWN])}{more}"

@@ -22,7 +22,8 @@ class Figure:
 class Table:
     """Rows for a person to read: the first ones of ``total``.
 
-    ``source`` names the one of `JobResult.outputs` that has all rows, if one has. ``matrix`` tells
+    ``source`` names the one of `JobResult.outputs` that has all rows, maybe among others, or what
+    they sum up. ``matrix`` tells
     that all columns of numbers count the same, so that one can be compared with the other.
     """
 

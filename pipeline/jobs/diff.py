@@ -15,9 +15,13 @@ from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import TOP, Job
 from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
+from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
 
 if TYPE_CHECKING:
     from aclbroker.pipeline.replay.comparison import Comparison
+
+
+_ACLS: Final = "diff/acls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +51,16 @@ def run(inputs: Inputs, options: DiffOptions | None = None) -> JobResult:
 
     Raises InputError if a side is missing, or no cluster is on both.
     """
+    from aclbroker.pipeline.interface.acl_differences import differences_frame
+
     options = options or DiffOptions()
     pairs, warnings = _pairs(inputs)
     # Named for where they are: the commands beside a policy file add what is in it.
     outputs = inputs.output.acls("diff/only-current", {p.name: p.acls.removed for p in pairs})
     outputs |= inputs.output.acls("diff/only-other", {p.name: p.acls.added for p in pairs})
+    differing = {pair.name: pair.acls for pair in pairs}
+    inputs.output.table(_ACLS, differences_frame(inputs.spark, differing))
+    outputs[_ACLS] = "every ACL that one side has alone, and what it has changed into"
     tables = [table for table in _tables(pairs, options.top) if table.total]
     replayed = _replayed(inputs, pairs, options.top)
     if replayed is None:
@@ -75,10 +84,10 @@ def _pairs(inputs: Inputs) -> tuple[list[_Pair], list[str]]:
     if not both:
         raise InputError(
             "diff matches clusters by name, and no name is on both sides: the current ACLs are of "
-            f"{', '.join(sorted(current))}, the other ones of {', '.join(sorted(other))}"
+            f"{in_short(sorted(current))}, the other ones of {in_short(sorted(other))}"
         )
     alone = [
-        f"only the {side} ACLs are of clusters {', '.join(sorted(rules.keys() - set(both)))}: "
+        f"only the {side} ACLs are of {clusters_in_short(sorted(rules.keys() - set(both)))}: "
         "left out"
         for side, rules in (("current", current), ("other", other))
         if rules.keys() - set(both)
@@ -156,13 +165,15 @@ def _tables(pairs: Sequence[_Pair], top: int) -> Iterator[Table]:
         key=lambda row: -row[2] - row[3],
     )
     columns = ["Cluster", "Principal", "Removed", "Added"]
-    yield Table("Differences by principal", columns, principals[:top], len(principals))
+    title = "Differences by principal"
+    yield Table(title, columns, principals[:top], len(principals), source=_ACLS)
     changes = [(pair.name, *change) for pair in pairs for change in pair.acls.changed]
     yield Table(
         "ACLs that changed",
         ["Cluster", "Field", "Current", "Other"],
         [[name, field, acl_text(old), acl_text(new)] for name, field, old, new in changes[:top]],
         len(changes),
+        source=_ACLS,
     )
     yield _acls_table("Removed", [(pair.name, pair.acls.removed) for pair in pairs], top)
     yield _acls_table("Added", [(pair.name, pair.acls.added) for pair in pairs], top)
@@ -171,7 +182,7 @@ def _tables(pairs: Sequence[_Pair], top: int) -> Iterator[Table]:
 def _acls_table(title: str, sets: Sequence[tuple[str, Sequence[AclBinding]]], top: int) -> Table:
     rows = ([name, acl_text(acl)] for name, acls in sets for acl in acls)
     total = sum(len(acls) for _, acls in sets)
-    return Table(title, ["Cluster", "ACL"], list(islice(rows, top)), total)
+    return Table(title, ["Cluster", "ACL"], list(islice(rows, top)), total, source=_ACLS)
 
 
 JOB: Final = Job(

@@ -9,6 +9,7 @@ from typing import Final
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.wording import clusters_in_short
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 from aclbroker.pipeline.replay.flips.comparing import NEWLY_ALLOWED, NEWLY_DENIED
 from aclbroker.pipeline.replay.flips.find import Flips, FlipTotal, find_flips
@@ -83,11 +84,7 @@ def _left_out(
     others = sorted(str(row["cluster"]) for row in rows if row["cluster"] not in replayed)
     if len(others) == len(rows):
         raise InputError(
-            f"the log is of {_clusters(others)}, but {rules} are only given for "
-            f"{_clusters(sorted(replayed))}"
+            f"the log is of {clusters_in_short(others)}, but {rules} are only given for "
+            f"{clusters_in_short(sorted(replayed))}"
         )
-    return [f"left out, since no {rules} are given: {_clusters(others)}"] if others else []
-
-
-def _clusters(names: Sequence[str]) -> str:
-    return f"cluster{'' if len(names) == 1 else 's'} {', '.join(names) or '(none)'}"
+    return [f"left out, since no {rules} are given: {clusters_in_short(others)}"] if others else []

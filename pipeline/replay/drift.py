@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from pyspark.sql import functions as F
@@ -41,10 +41,14 @@ class Drift(NamedTuple):
 
 
 class _Cause(NamedTuple):
-    """A likely reason, and how many events it may explain."""
+    """A likely reason, and how many events it may explain.
+
+    ``kind`` is what reasons of the same sort in other clusters have in common.
+    """
 
     events: int
     text: str
+    kind: str
 
 
 def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> list[str]:
@@ -67,7 +71,21 @@ def drift_warnings(drift: Drift, usage: Usage, rules: Mapping[str, Ruleset]) -> 
             "the rules changed within its time"
         )
     evidence = _evidence(usage.part(rules, allowed=True).rows)
-    return found + [each.text for each in _causes(drift, evidence, rules)]
+    return found + list(_summed_up(_causes(drift, evidence, rules)))
+
+
+def _summed_up(causes: Iterable[_Cause]) -> Iterator[str]:
+    """Yield one text of each kind: of several, the one that explains most, and how many more."""
+    by_kind: dict[str, list[_Cause]] = {}
+    for each in causes:
+        by_kind.setdefault(each.kind, []).append(each)
+    for alike in by_kind.values():
+        first = max(alike, key=lambda each: each.events)
+        others = len(alike) - 1
+        events = sum(each.events for each in alike) - first.events
+        of = f", of {events:,} events" if events else ""
+        more = f"; likewise in {others:,} other cluster{'' if others == 1 else 's'}{of}"
+        yield first.text + (more if others else "")
 
 
 def too_much_drift(
@@ -147,6 +165,7 @@ def _changes(drift: Drift, rows: Sequence[Any]) -> Iterator[_Cause]:
             drift.mixed,
             f"the log holds {sum(row['events'] for row in changes):,} allowed requests to create "
             f"or delete ACLs, the last on {max(row['last_day'] for row in changes)}",
+            "changes",
         )
 
 
@@ -162,6 +181,7 @@ def _super_users(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterato
             unnamed.total(),
             f"in cluster {cluster}, {unnamed.total():,} events were allowed to super users that "
             f"are not given as such: {', '.join(names)}{f' and {more} more' if more else ''}",
+            "super users",
         )
 
 
@@ -179,6 +199,7 @@ def _default(cluster: str, ruleset: Ruleset, rows: Sequence[Any]) -> Iterator[_C
             events,
             f"in cluster {cluster}, {events:,} events were allowed because no ACL was found, but "
             "allow.everyone.if.no.acl.found is not given as true",
+            "default",
         )
 
 
@@ -192,4 +213,5 @@ def _subnets(cluster: str, ruleset: Ruleset, explained: int) -> Iterator[_Cause]
             explained,
             f"in cluster {cluster}, {named:,} ACLs name subnets such as 10.0.0.0/8, which match "
             f"nobody without --cidr{with_it}",
+            "subnets",
         )

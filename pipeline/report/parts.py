@@ -71,14 +71,13 @@ def chart_card(chart: Chart, key: str) -> Markup:
 
 
 def table_card(table: Table, written: Mapping[str, WrittenTable] | None = None) -> Markup:
-    """Return the first rows of a table, with a link to all of them if they are ``written``."""
+    """Return the first rows of a table, with links to what they are of, if that is ``written``."""
     rows = len(table.rows)
     of = counted(rows, "row") if rows == table.total else f"first {rows:,} of {table.total:,}"
     if not rows:
         of = "none"
-    every: Markup | str = ""
-    if rows < table.total and table.source in (written or {}):
-        every = joined(" ", element("a", "all", href=f"#{rows_id(table.source)}", class_="every"))
+    stored = (written or {}).get(table.source)
+    every = joined() if stored is None else _source(table.source, stored)
     return element(
         "div",
         element("h3", table.title, " ", element("span", of, class_="of"), every),
@@ -103,7 +102,7 @@ def whole_table(name: str, title: str, what: str, written: WrittenTable) -> Mark
     return element(
         "details",
         element("summary", element("b", title), " ", element("span", rest, class_="of")),
-        element("p", name_of(what), " ", _links(name, written), class_="note"),
+        element("p", name_of(what), " ", *_files_of(name, written), class_="note"),
         element(
             "p", f"The first {first:,} of {written.total:,}. {without}", class_="note scriptless"
         )
@@ -116,8 +115,17 @@ def whole_table(name: str, title: str, what: str, written: WrittenTable) -> Mark
     )
 
 
-def _links(name: str, written: WrittenTable) -> Markup:
-    return link_to(f"{name}.csv", "CSV") if written.csv else joined()
+def _source(name: str, written: WrittenTable) -> Markup:
+    """Return where all rows are: below, if there are any, and in files."""
+    # A table of all rows of nothing has no card.
+    table = element("a", name, href=f"#{rows_id(name)}") if written.count else name_of(name)
+    return element("span", " in ", table, ": ", *_files_of(name, written), class_="every")
+
+
+def _files_of(name: str, written: WrittenTable) -> list[Markup | str]:
+    """Return links to the files of a table: the directory of Parquet, and the CSV."""
+    parquet = link_to(f"{name}/", "Parquet")
+    return [link_to(f"{name}.csv", "CSV"), ", ", parquet] if written.csv else [parquet]
 
 
 def link_to(file: str, text: str) -> Markup:

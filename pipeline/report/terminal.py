@@ -30,9 +30,13 @@ _MOST_OUTPUTS: Final = 8
 _MANY_RESULTS: Final = 3
 """With so many results, each is told in short: all of it is in the report."""
 
-_MOST_FIGURES_IN_SHORT: Final = 5
+_MOST_WARNINGS_IN_SHORT: Final = 2
+_MOST_WARNING_LINES_IN_SHORT: Final = 2
 _MOST_ROWS_IN_SHORT: Final = 3
 _NARROWEST: Final = 10
+_NARROWEST_LINE: Final = 24
+"""How many characters of a text there must be room for, if it takes a single line."""
+
 _PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
 
@@ -96,9 +100,9 @@ def _result(result: JobResult, report: AuditReport, columns: int) -> list[str]:
     title = shown(f"{result.job.upper()}: {result.title}")
     lines = [*_wrapped(title, columns), "=" * min(width(title), columns)]
     lines += _wrapped(result.summary, columns)
-    lines += _warnings(result.warnings, columns)
     if len(report.results) >= _MANY_RESULTS:
         return [*lines, *_in_short(result, report, columns)]
+    lines += _warnings(result.warnings, columns)
     if result.figures:
         lines += ["", *_figures(result.figures, columns)]
     for table in result.tables:
@@ -109,16 +113,38 @@ def _result(result: JobResult, report: AuditReport, columns: int) -> list[str]:
 
 
 def _in_short(result: JobResult, report: AuditReport, columns: int) -> Iterator[str]:
-    """The first figures and the first rows."""
-    if result.figures:
+    """The first warnings, and the first rows of the first table, a line each."""
+    for warning in result.warnings[:_MOST_WARNINGS_IN_SHORT]:
+        lines = _wrapped(warning, columns - 1, "! ", "  ")
+        yield from _first(lines, _MOST_WARNING_LINES_IN_SHORT)
+    rest = len(result.warnings) - _MOST_WARNINGS_IN_SHORT
+    if rest > 0:
+        yield f"! and {counted(rest, 'more warning')}, in the report"
+    tables = [report.compact(table) for table in result.tables if table.rows]
+    if tables:
+        more = counted(len(tables) - 1, "more table") if len(tables) > 1 else ""
         yield ""
-        yield from _figures(result.figures[:_MOST_FIGURES_IN_SHORT], columns)
-    tables = [table for table in result.tables if table.rows]
-    for table in tables[:1]:
-        yield ""
-        yield from _table(report.compact(table), columns, _MOST_ROWS_IN_SHORT)
-    if len(tables) > 1:
-        yield from ("", f"and {counted(len(tables) - 1, 'more table')}, in the report")
+        yield from _table_in_short(tables[0], columns, more)
+
+
+def _table_in_short(table: Table, columns: int, more: str) -> Iterator[str]:
+    """The first rows, and as many of the first columns as there is room for."""
+    rows = table.rows[:_MOST_ROWS_IN_SHORT]
+    first = f"{len(rows):,} of {table.total:,}" if len(rows) < table.total else ""
+    told = "; ".join(filter(None, (first, more and f"{more} in the report")))
+    yield from _wrapped(f"{table.title}{told and f' ({told})'}", columns)
+    for count in range(len(table.columns), 0, -1):
+        cells = [row[:count] for row in rows]
+        grid = _Grid(table.columns[:count], cells, columns, most_lines=1)
+        if grid.fits:
+            yield from grid.lines()
+            return
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    if len(lines) <= most:
+        return list(lines)
+    return [*lines[: most - 1], f"{lines[most - 1]}…"]
 
 
 def _outputs(result: JobResult, columns: int) -> Iterator[str]:
@@ -169,18 +195,26 @@ def _plain(value: Cell) -> str:
 class _Grid:
     """A table whose columns are fitted to a width; long texts take several lines."""
 
-    def __init__(self, names: Sequence[str], rows: Sequence[Sequence[Cell]], columns: int) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        rows: Sequence[Sequence[Cell]],
+        columns: int,
+        most_lines: int = _MOST_LINES,
+    ) -> None:
+        self._most_lines = most_lines
         self._right = numeric_columns(names, rows)
         self._head = [shown(name) for name in names]
         self._cells = [[cell(value) for value in row] for row in rows]
+        narrowest = _NARROWEST_LINE if most_lines == 1 else _NARROWEST
         natural, least = [], []
         for at, name in enumerate(self._head):
             longest = max(width(row[at]) for row in self._cells)
             natural.append(min(max(longest, width(name)), columns))
             # A number is never cut, and words of a head only if they are long.
             word = max(width(part) for part in (name or "-").split(" "))
-            needed = longest if self._right[at] else min(longest, _NARROWEST)
-            least.append(min(max(needed, min(word, _NARROWEST)), natural[at]))
+            needed = longest if self._right[at] else min(longest, narrowest)
+            least.append(min(max(needed, min(word, narrowest)), natural[at]))
         self._rooms = fitted(natural, least, columns)
 
     @property
@@ -197,7 +231,7 @@ class _Grid:
 
     def _row(self, cells: Sequence[str]) -> Iterator[str]:
         parts = [
-            (broken(text, room, _MOST_LINES), room, right)
+            (broken(text, room, self._most_lines), room, right)
             for text, room, right in zip(cells, self._rooms, self._right, strict=True)
         ]
         for at in range(max(len(part) for part, _, _ in parts)):

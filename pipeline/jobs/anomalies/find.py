@@ -30,6 +30,12 @@ ADMINISTRATIVE: Final = (
 )
 """The operations that change the cluster, or act in the name of others."""
 
+PRINCIPALS: Final = "anomalies/principals"
+HOSTS: Final = "anomalies/hosts"
+GRANTS: Final = "anomalies/grants"
+SPIKES: Final = "anomalies/spikes"
+"""The tables that are written."""
+
 _WHO: Final = ("cluster", "principal")
 _GRANT: Final = (*_WHO, "operation", "resource_type")
 
@@ -63,16 +69,14 @@ def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomali
     usage, warnings = _with_baseline(_without(inputs.usage.rows, outliers), split)
     warnings = [*_told(inputs.window.by_day, outliers), *warnings]
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
-    principals = inputs.output.table("anomalies/principals", _principals(usage, split))
+    principals = inputs.output.table(PRINCIPALS, _principals(usage, split))
     known = principals.where(~F.col("new"))
     acts = use.select("*", _is_administrative().alias("administrative"))
     return Anomalies(
         principals,
-        inputs.output.table("anomalies/hosts", _new_hosts(usage, known, split)),
-        inputs.output.table("anomalies/grants", _new_grants(use, principals, split)),
-        inputs.output.table(
-            "anomalies/spikes", spike_days(acts, known, days, days.index(split), spike)
-        ),
+        inputs.output.table(HOSTS, _new_hosts(usage, known, split)),
+        inputs.output.table(GRANTS, _new_grants(use, principals, split)),
+        inputs.output.table(SPIKES, spike_days(acts, known, days, days.index(split), spike)),
         days,
         split,
         warnings,

@@ -10,16 +10,16 @@ from pyspark.sql import functions as F
 
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
-from aclbroker.pipeline.jobs.anomalies.find import Anomalies
+from aclbroker.pipeline.jobs.anomalies.find import GRANTS, HOSTS, PRINCIPALS, SPIKES, Anomalies
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 _OUTPUTS: Final = {
-    "anomalies/principals": "every principal: since when, from how many hosts, how many events",
-    "anomalies/hosts": "hosts that a principal of the baseline came from for the first time",
-    "anomalies/grants": "what a principal was allowed for the first time after the baseline",
-    "anomalies/spikes": "days of far more administrative events or denials than before",
+    PRINCIPALS: "every principal: since when, from how many hosts, how many events",
+    HOSTS: "hosts that a principal of the baseline came from for the first time",
+    GRANTS: "what a principal was allowed for the first time after the baseline",
+    SPIKES: "days of far more administrative events or denials than before",
 }
 
 
@@ -69,7 +69,9 @@ def _new_principals(rows: DataFrame, top: int) -> Table:
         "Administrative": "administrative_events",
     }
     order = [F.desc("administrative_events"), F.desc("denied_events"), F.desc("events")]
-    return _table("New principals", rows, columns, order, top, "with no event in the baseline")
+    return _table(
+        "New principals", rows, columns, order, top, "with no event in the baseline", PRINCIPALS
+    )
 
 
 def _new_hosts(rows: DataFrame, top: int) -> Table:
@@ -94,7 +96,7 @@ def _new_hosts(rows: DataFrame, top: int) -> Table:
     # A new host says most of somebody who always came from the same few.
     order = [F.asc("baseline_hosts"), F.desc("hosts"), F.desc("events")]
     note = "that were known from the baseline and do not change their hosts all the time"
-    return _table("Principals from new hosts", by_principal, columns, order, top, note)
+    return _table("Principals from new hosts", by_principal, columns, order, top, note, HOSTS)
 
 
 def _changing_hosts(rows: DataFrame, top: int) -> Table:
@@ -106,7 +108,7 @@ def _changing_hosts(rows: DataFrame, top: int) -> Table:
     }
     note = "nearly all of their hosts are new each day, so that new ones are not listed"
     title = "Principals with ever new hosts"
-    return _table(title, rows, columns, [F.desc("hosts")], top, note)
+    return _table(title, rows, columns, [F.desc("hosts")], top, note, PRINCIPALS)
 
 
 def _grants(title: str, rows: DataFrame, top: int) -> Table:
@@ -121,7 +123,9 @@ def _grants(title: str, rows: DataFrame, top: int) -> Table:
     }
     order = [F.desc("administrative"), F.desc("events"), "resource_type", "resource_name"]
     shown = rows.withColumn("first_allowed", F.date_format("first_allowed", "yyyy-MM-dd HH:mm:ss"))
-    return _table(title, shown, columns, order, top, "of principals known from the baseline")
+    return _table(
+        title, shown, columns, order, top, "of principals known from the baseline", GRANTS
+    )
 
 
 def _changing_names(rows: DataFrame, top: int) -> Table:
@@ -138,7 +142,7 @@ def _changing_names(rows: DataFrame, top: int) -> Table:
     }
     note = "nearly all of the names are new each day, so that they are not listed"
     order = [F.desc("names"), "operation", "resource_type"]
-    return _table("Grants with ever new names", by_grant, columns, order, top, note)
+    return _table("Grants with ever new names", by_grant, columns, order, top, note, GRANTS)
 
 
 def _spikes(rows: DataFrame, top: int) -> Table:
@@ -152,7 +156,9 @@ def _spikes(rows: DataFrame, top: int) -> Table:
         "Limit": "limit",
     }
     order = [F.desc(F.col("events") / F.col("limit")), "day", "kind"]
-    return _table("Spikes", rows, columns, order, top, "a day of one principal and kind each")
+    return _table(
+        "Spikes", rows, columns, order, top, "a day of one principal and kind each", SPIKES
+    )
 
 
 def _table(
@@ -162,11 +168,12 @@ def _table(
     order: Sequence[Column | str],
     top: int,
     note: str,
+    source: str,
 ) -> Table:
     first = rows.orderBy(*order, "cluster", "principal").limit(top).collect()
     total = len(first) if len(first) < top else rows.count()
     shown = [[_cell(row, name) for name in columns.values()] for row in first]
-    return Table(title, list(columns), shown, total, note)
+    return Table(title, list(columns), shown, total, note, source)
 
 
 def _cell(row: Any, name: str) -> Cell:

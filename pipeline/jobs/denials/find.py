@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from pyspark.sql import functions as F
 
@@ -19,6 +20,9 @@ from aclbroker.pipeline.jobs.denials.denied import (
     with_allowed,
 )
 from aclbroker.pipeline.jobs.denials.remedies import Suggestion, SuggestionProof, suggestions_for
+
+DENIED: Final = "denials/denied"
+"""The table of what was denied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ def find(inputs: Inputs, *, min_events: int, most: int, most_hosts: int | None) 
         counts = counts_of(denied, min_events)
         allowed = inputs.usage.part(allowed=True).rows
         kept = denied.where(F.col("events") >= min_events)
-        table = inputs.output.table("denials/denied", with_allowed(kept, allowed))
+        table = inputs.output.table(DENIED, with_allowed(kept, allowed))
     finally:
         denied.unpersist()
     first = table.orderBy(F.desc("events"), *KEY).limit(most)

@@ -9,15 +9,20 @@ from typing import Final
 import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.acl_text import acl_text, resource_text
 from aclbroker.pipeline.analysis.grant import Kind
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Chart, Figure, JobResult, Table
+from aclbroker.pipeline.interface.wording import clusters_in_short
 from aclbroker.pipeline.jobs.denials.denied import KEY
-from aclbroker.pipeline.jobs.denials.find import Denials
+from aclbroker.pipeline.jobs.denials.find import DENIED, Denials
+from aclbroker.pipeline.spark.frames import frame_of
 
 POLICY: Final = "denials/allow-after-review"
 """The name says what to do with the file before it is used."""
+
+_REMEDIES: Final = "denials/remedies"
+_BESIDES: Final = "denials/besides"
 
 _REMEDY_TABLE: Final = pa.schema(
     [
@@ -26,13 +31,19 @@ _REMEDY_TABLE: Final = pa.schema(
         pa.field("proven_events", pa.int64()),
     ]
 )
+_BESIDES_TABLE: Final = pa.schema(
+    [*(pa.field(name, pa.string()) for name in KEY), pa.field("events", pa.int64())]
+)
 
 
 def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
-    outputs = {"denials/denied": "what was denied, without what is left out"}
+    outputs = {DENIED: "what was denied, without what is left out"}
     _write_remedies(inputs, found)
-    outputs["denials/remedies"] = "what would allow the most frequent ones"
+    outputs[_REMEDIES] = "what would allow the most frequent ones"
+    if found.proof.besides:
+        _write_besides(inputs, found)
+        outputs[_BESIDES] = "what was denied, and the suggested ACLs would allow besides"
     acls = _acls(found)
     if acls:
         written = inputs.output.acls(POLICY, acls)
@@ -75,12 +86,12 @@ def _write_remedies(inputs: Inputs, found: Denials) -> None:
         )
         for each in found.suggestions
     ]
-    columns = list(zip(*rows, strict=True)) or [()] * len(_REMEDY_TABLE)
-    arrays = [
-        pa.array(column, each.type) for column, each in zip(columns, _REMEDY_TABLE, strict=True)
-    ]
-    table = pa.Table.from_arrays(arrays, schema=_REMEDY_TABLE)
-    inputs.output.table("denials/remedies", inputs.spark.createDataFrame(table))
+    inputs.output.table(_REMEDIES, frame_of(inputs.spark, _REMEDY_TABLE, rows))
+
+
+def _write_besides(inputs: Inputs, found: Denials) -> None:
+    rows = [(*key, events) for key, events in found.proof.besides.items()]
+    inputs.output.table(_BESIDES, frame_of(inputs.spark, _BESIDES_TABLE, rows))
 
 
 def _sentence(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> str:
@@ -126,23 +137,23 @@ def _figures(found: Denials, kinds: Counter[Kind]) -> list[Figure]:
 
 def _tables(found: Denials, top: int) -> Iterator[Table]:
     columns = (
-        *("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events", "Days"),
-        *("Hosts", "APIs", "First seen", "Last seen", "Allowed events", "Remedy", "By which ACL"),
-        "Opens besides",
+        *("Cluster", "Principal", "Operation", "Resource", "Events", "Remedy", "By which ACL"),
+        *("Opens besides", "Days", "Hosts", "APIs", "First seen", "Last seen", "Allowed events"),
     )
     rows = [
         (
-            *each.key,
+            *each.key[:3],
+            resource_text(*each.key[3:]),
             each.row["events"],
+            "; ".join(filter(None, (each.remedy.kind.value, each.remedy.note))),
+            "; ".join(map(acl_text, (*each.remedy.acls, *each.remedy.denies))),
+            "; ".join(map(str, each.opens)),
             each.row["days"],
             each.row["hosts"],
             ", ".join(each.row["apis"]),
             f"{each.row['first_seen']:%Y-%m-%d %H:%M}",
             f"{each.row['last_seen']:%Y-%m-%d %H:%M}",
             each.row["allowed_events"],
-            "; ".join(filter(None, (each.remedy.kind.value, each.remedy.note))),
-            "; ".join(map(acl_text, (*each.remedy.acls, *each.remedy.denies))),
-            "; ".join(map(str, each.opens)),
         )
         for each in found.suggestions[:top]
     ]
@@ -150,13 +161,14 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
         "Allowed events: the same principal, operation and resource, allowed at another time. "
         "Opens besides: what the ACLs allow that was not denied."
     )
-    yield Table("Top denied", columns, rows, found.counts.told, note)
+    yield Table("Top denied", columns, rows, found.counts.told, note, DENIED)
     besides = sorted(found.proof.besides.items(), key=lambda item: (-item[1], str(item[0])))
     yield Table(
         "Denied, and allowed besides by the suggested ACLs",
-        ("Cluster", "Principal", "Operation", "Resource type", "Resource", "Events"),
-        [(*key, events) for key, events in besides[:top]],
+        ("Cluster", "Principal", "Operation", "Resource", "Events"),
+        [(*key[:3], resource_text(*key[3:]), events) for key, events in besides[:top]],
         len(besides),
+        source=_BESIDES,
     )
 
 
@@ -193,9 +205,10 @@ def _warnings(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> Iterator[
             f"the suggested ACLs would allow {len(found.proof.besides):,} other denials besides, "
             "by operations that they imply, or to sessions of several principals"
         )
-    clusters = {each.row["cluster"] for each in found.suggestions} - set(inputs.current)
-    for cluster in sorted(clusters):
-        yield f"the ACLs of cluster {cluster} are not given: nothing is suggested for it"
+    clusters = sorted({each.row["cluster"] for each in found.suggestions} - set(inputs.current))
+    if clusters:
+        named = clusters_in_short(clusters)
+        yield f"the ACLs of {named} are not given: nothing is suggested there"
     if kinds[Kind.NOW]:
         yield (
             f"{kinds[Kind.NOW]:,} of the denials looked into would be allowed by now: the rules "

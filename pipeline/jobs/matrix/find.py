@@ -15,7 +15,9 @@ from aclbroker.pipeline.usage.ranking import Ranking, rankings
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_TABLE: Final = "matrix/use"
+USE: Final = "matrix/use"
+"""The table of use."""
+
 _DECISIONS: Final = "matrix/decisions"
 
 COUNTS: Final = ("events", "allowed_events", "denied_events")
@@ -44,12 +46,12 @@ class EffectiveUse(NamedTuple):
 
 def find(inputs: Inputs, top: int) -> EffectiveUse:
     """Write the table, and what the current rules decide; return the ``top`` largest groups."""
-    outputs = {_TABLE: "use by cluster, day, principal, resource and operation"}
+    outputs = {USE: "use by cluster, day, principal, resource and operation"}
     if inputs.current:
         decided = decisions(inputs.usage, inputs.current)
         inputs.output.table(_DECISIONS, decided, partition_by=["cluster"])
         outputs[_DECISIONS] = "what the current ACLs decide on it, and which of them do"
-    table = inputs.output.table(_TABLE, _use(inputs.usage.rows), partition_by=("cluster", "day"))
+    table = inputs.output.table(USE, _use(inputs.usage.rows), partition_by=("cluster", "day"))
     tops = rankings(table, _GROUPS, COUNTS, count=max(top, len(inputs.window.days)))
     by_day = {row["day"]: row for row in tops.pop("days").rows}
     first = {name: ranking.first(top) for name, ranking in tops.items()}

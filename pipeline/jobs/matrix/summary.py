@@ -12,7 +12,7 @@ from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
-from aclbroker.pipeline.jobs.matrix.find import COUNTS, EffectiveUse
+from aclbroker.pipeline.jobs.matrix.find import COUNTS, USE, EffectiveUse
 from aclbroker.pipeline.usage.ranking import Ranking
 
 if TYPE_CHECKING:
@@ -40,9 +40,8 @@ def summary(found: EffectiveUse, window: Window) -> JobResult:
 
 def _sentence(window: Window, tops: Mapping[str, Ranking]) -> str:
     return (
-        f"{tops['principals'].total:,} principals used {tops['resources'].total:,} resources with "
-        f"{tops['operations'].total:,} operations in {window.events:,} events from "
-        f"{window.first_day} to {window.last_day}."
+        f"{tops['principals'].total:,} principals used {tops['resources'].total:,} resources in "
+        f"{window.events:,} events from {window.first_day} to {window.last_day}."
     )
 
 
@@ -60,7 +59,7 @@ def _figures(window: Window, tops: Mapping[str, Ranking]) -> list[Figure]:
 def _top_table(title: str, top: Ranking, columns: Sequence[str]) -> Table:
     shown = ("cluster", *columns, *COUNTS)
     rows = [[row[name] for name in shown] for row in top.rows]
-    return Table(title, _headings(shown), rows, top.total)
+    return Table(title, _headings(shown), rows, top.total, source=USE)
 
 
 def _resources_table(top: Ranking) -> Table:
@@ -72,7 +71,8 @@ def _resources_table(top: Ranking) -> Table:
         ]
         for row in top.rows
     ]
-    return Table("Top resources", _headings(("cluster", "resource", *COUNTS)), rows, top.total)
+    headings = _headings(("cluster", "resource", *COUNTS))
+    return Table("Top resources", headings, rows, top.total, source=USE)
 
 
 def _headings(names: Sequence[str]) -> list[str]:
@@ -97,6 +97,7 @@ def _heat_table(use: DataFrame, principals: Ranking) -> Table:
         ["Cluster", "Principal", *operations],
         rows,
         principals.total,
+        source=USE,
         matrix=True,
     )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pyspark.sql import functions as F
 
@@ -16,6 +17,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.least_privilege import Principals
 from aclbroker.pipeline.analysis.opened import Opened, opened
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
@@ -30,13 +32,23 @@ from aclbroker.pipeline.jobs.recommend.asked import (
 )
 
 
+class AnyTopicSession(NamedTuple):
+    """A session that asked for an operation on any topic, and whether ACLs allowed it once."""
+
+    cluster: str
+    principals: Principals
+    operation: str
+    was_allowed: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """What is recommended, by cluster, and what it follows from.
 
     ``forbidden``: prefixes that would allow what was denied. ``opened``: what the rules open and
-    close, of the clusters whose current rules are known. ``any_topic_lost``: clusters and
-    principals that could do something on any topic, and could on none.
+    close, of the clusters whose current rules are known. ``of_any_topic``: the sessions that asked
+    for something on any topic. ``any_topic_lost``: clusters and principals that could do something
+    on any topic, and could on none.
     """
 
     drafts: Mapping[str, Draft]
@@ -45,7 +57,16 @@ class Recommendation:
     rules: Mapping[str, Ruleset]
     proof: RecommendationProof
     opened: Mapping[str, Opened]
+    of_any_topic: Sequence[AnyTopicSession]
     any_topic_lost: Sequence[tuple[str, str]]
+
+    def principals_of(self, cluster: str) -> set[str]:
+        """Return all principals that the log of a cluster has anything of."""
+        sessions = [
+            *self.evidence[cluster].sessions,
+            *(each.principals for each in self.of_any_topic if each.cluster == cluster),
+        ]
+        return {principal for session in sessions for principal in session}
 
 
 def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None) -> Recommendation:
@@ -82,8 +103,9 @@ def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None)
             for cluster in rules
             if cluster in inputs.current
         }
-        lost = _any_topic_lost(inputs, rules)
-        return Recommendation(drafts, evidence, forbidden, rules, proof, changed, lost)
+        of_any = _of_any_topic(inputs)
+        lost = any_topic_lost(of_any, rules)
+        return Recommendation(drafts, evidence, forbidden, rules, proof, changed, of_any, lost)
     finally:
         questions.close()
 
@@ -98,15 +120,27 @@ def _refuse_without_allowed(inputs: Inputs) -> None:
         )
 
 
-def _any_topic_lost(inputs: Inputs, rules: Mapping[str, Ruleset]) -> list[tuple[str, str]]:
-    """The clusters and principals that could do something on any topic, and on none afterwards."""
-    recorded = (
-        inputs.usage.part(resource_type="TOPIC", resource_name=ANY_RESOURCE, allowed=True)
-        .by(*SESSION, "operation", "rule")
-        .where(~F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value))
-        .select(*SESSION, "operation")
-        .distinct()
+def _of_any_topic(inputs: Inputs) -> list[AnyTopicSession]:
+    is_by_acl = F.col("allowed") & ~F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value)
+    asked = (
+        inputs.usage.part(resource_type="TOPIC", resource_name=ANY_RESOURCE)
+        .by(*SESSION, "operation", "allowed", "rule")
+        .groupBy(*SESSION, "operation")
+        .agg(F.max(is_by_acl).alias("was_allowed"))
     )
+    return [
+        AnyTopicSession(row["cluster"], session_of(row), row["operation"], row["was_allowed"])
+        for row in asked.toArrow().to_pylist()
+    ]
+
+
+def any_topic_lost(
+    asked: Iterable[AnyTopicSession], rules: Mapping[str, Ruleset]
+) -> list[tuple[str, str]]:
+    """Return the clusters and principals that could do something on any topic, and could on none.
+
+    ``rules`` are those that are recommended; nothing is said of other clusters.
+    """
     allowing = {
         (cluster, acl.principal, operation)
         for cluster, ruleset in rules.items()
@@ -114,16 +148,19 @@ def _any_topic_lost(inputs: Inputs, rules: Mapping[str, Ruleset]) -> list[tuple[
         if acl.permission is AclPermission.ALLOW and acl.resource_type is ResourceType.TOPIC
         for operation in _named_by(acl.operation)
     }
-    lost = set()
-    for row in recorded.toArrow().to_pylist():
-        principals = session_of(row)
-        super_users = rules[row["cluster"]].super_users if row["cluster"] in rules else frozenset()
-        meant = {*principals, WILDCARD_PRINCIPAL}
-        if super_users.isdisjoint(principals) and not any(
-            (row["cluster"], each, row["operation"]) in allowing for each in meant
-        ):
-            lost.add((row["cluster"], principals[0]))
-    return sorted(lost)
+    return sorted(
+        {
+            (each.cluster, each.principals[0])
+            for each in asked
+            if each.was_allowed
+            and each.cluster in rules
+            and rules[each.cluster].super_users.isdisjoint(each.principals)
+            and not any(
+                (each.cluster, who, each.operation) in allowing
+                for who in (*each.principals, WILDCARD_PRINCIPAL)
+            )
+        }
+    )
 
 
 def _named_by(operation: AclOperation) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from aclbroker.pipeline.analysis.prefixes import Candidate
 from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.interface.result import Table
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
+from aclbroker.pipeline.spark.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -88,8 +89,8 @@ def _opened_by(candidate: Candidate, opened: Sequence[ChangedRights]) -> list[st
     return found
 
 
-def prefix_table(rows: Sequence[ConsideredPrefix], top: int) -> Table:
-    """Return the first prefixes, for a report."""
+def prefix_table(rows: Sequence[ConsideredPrefix], top: int, source: str) -> Table:
+    """Return the first prefixes, for a report; ``source`` names the table of all."""
     columns = (
         "Cluster",
         "Principal",
@@ -121,29 +122,27 @@ def prefix_table(rows: Sequence[ConsideredPrefix], top: int) -> Table:
         "The price is how many existing names the principal would newly be allowed. What is opened "
         "are also names that do not exist yet."
     )
-    return Table("Prefixes considered", columns, cells, len(rows), note)
+    return Table("Prefixes considered", columns, cells, len(rows), note, source)
 
 
 def prefix_frame(spark: SparkSession, rows: Sequence[ConsideredPrefix]) -> DataFrame:
     """Return all prefixes as rows of Spark."""
-    columns: list[list[object]] = [[] for _ in _COLUMNS]
-    for each in rows:
-        one = each.candidate
-        values = (
-            each.cluster,
-            one.grantee.principal,
-            one.grantee.host,
-            one.grantee.resource_type.name,
-            one.operation.name,
-            one.prefix,
-            one.names,
-            one.price,
-            list(one.examples),
-            list(each.opens),
-            each.why_not is None,
-            each.why_not,
-        )
-        for column, value in zip(columns, values, strict=True):
-            column.append(value)
-    arrays = [pa.array(each, field.type) for each, field in zip(columns, _COLUMNS, strict=True)]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=_COLUMNS))
+    return frame_of(spark, _COLUMNS, map(_values, rows))
+
+
+def _values(each: ConsideredPrefix) -> tuple[object, ...]:
+    one = each.candidate
+    return (
+        each.cluster,
+        one.grantee.principal,
+        one.grantee.host,
+        one.grantee.resource_type.name,
+        one.operation.name,
+        one.prefix,
+        one.names,
+        one.price,
+        list(one.examples),
+        list(each.opens),
+        each.why_not is None,
+        each.why_not,
+    )

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
 
-from aclbroker.broker.acl.bindings import (
-    WILDCARD_PRINCIPAL,
-    AclBinding,
-    AclPermission,
-    PatternType,
-    ResourceType,
-)
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType, ResourceType
 from aclbroker.pipeline.analysis.opened import OPENS_NOTHING
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame, rights_tables
-from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
+from aclbroker.pipeline.interface.result import Chart, Figure, JobResult
+from aclbroker.pipeline.jobs.recommend.doubts import principals_of, warnings
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
-from aclbroker.pipeline.jobs.recommend.prefix_rows import (
-    considered_prefixes,
-    prefix_frame,
-    prefix_table,
-)
-from aclbroker.pipeline.replay.drift import Drift, drift_warnings
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-_NAMED: Final = 5
+from aclbroker.pipeline.jobs.recommend.prefix_rows import considered_prefixes
+from aclbroker.pipeline.jobs.recommend.tables import RecommendTables
 
 
 def summary(
@@ -48,8 +32,6 @@ class _RecommendSummary:
     top: int
 
     def __post_init__(self) -> None:
-        price = 0 if self.options is None else self.options.maximum_price
-        self.prefixes = considered_prefixes(self.found, price)
         opened = self.found.opened.values()
         self.rights_opened = sum(each.rights_opened for each in opened)
         self.rights_closed = sum(each.rights_closed for each in opened)
@@ -59,31 +41,27 @@ class _RecommendSummary:
         return () if current is None else current.acls
 
     def result(self) -> JobResult:
-        rules = self.found.rules
-        outputs = dict(
-            self.inputs.output.acls(
-                "recommend/acls",
-                {cluster: ruleset.acls for cluster, ruleset in rules.items()},
-                current={cluster: self._now(cluster) for cluster in rules},
+        """Write everything, and return it."""
+        principals = [
+            each
+            for cluster, rules in self.found.rules.items()
+            for each in principals_of(
+                cluster, self.inputs.current.get(cluster), rules, self.found.principals_of(cluster)
             )
-        )
-        output, spark = self.inputs.output, self.inputs.spark
-        output.table("recommend/opened", rights_frame(spark, self.found.opened))
-        outputs["recommend/opened"] = RIGHTS
+        ]
+        prefixes = None
         if self.options is not None:
-            output.table("recommend/prefixes", prefix_frame(spark, self.prefixes))
-            outputs["recommend/prefixes"] = "the prefixes that were considered, with their price"
-        if self.found.proof.flips is not None:
-            outputs["recommend/flips"] = "what would be decided otherwise than now"
+            prefixes = considered_prefixes(self.found, self.options.maximum_price)
+        tables = RecommendTables(self.inputs, self.found, principals, prefixes, self.top)
         return JobResult(
             "recommend",
             "Least privilege: the smallest set of ACLs for what was used",
             self._sentence(),
             figures=self._figures(),
-            tables=[each for each in self._tables() if each.rows],
+            tables=tables.for_people(),
             charts=[self._chart()],
-            warnings=list(self._warnings()),
-            outputs=outputs,
+            warnings=warnings(self.inputs, self.found, principals),
+            outputs=tables.write(),
             alarms=self._alarms(),
         )
 
@@ -112,8 +90,12 @@ class _RecommendSummary:
             return "What it opens is not known, because the current ACLs are not given."
         opening = {name: each for name, each in found.items() if each.opened}
         if not opening:
-            known = "" if len(found) == len(self.found.rules) else f"In {', '.join(found)} it "
-            return f"{known or 'It '}{OPENS_NOTHING}."
+            if len(found) == len(self.found.rules):
+                return f"It {OPENS_NOTHING}."
+            if len(found) == 1:
+                return f"In {next(iter(found))} it {OPENS_NOTHING}."
+            where = f"In the {len(found):,} clusters whose ACLs are given"
+            return f"{where} it {OPENS_NOTHING}."
         cluster, first = next(iter(opening.items()))
         if len(self.found.rules) == 1:
             return f"It {first.sentence()}."
@@ -151,65 +133,6 @@ class _RecommendSummary:
             ),
         ]
 
-    def _tables(self) -> Iterator[Table]:
-        if len(self.found.rules) > 1:
-            yield self._clusters()
-        yield from rights_tables(self.found.opened, self.top)
-        yield self._principals()
-        yield prefix_table(self.prefixes, self.top)
-        yield self._unmet()
-        if self.found.proof.flips is not None:
-            yield self._flips(self.found.proof.flips)
-
-    def _clusters(self) -> Table:
-        columns = ("Cluster", "ACLs now", "Recommended", "Opened", "Closed", "Events")
-        rows = [
-            (
-                cluster,
-                len(self._now(cluster)),
-                len(rules.acls),
-                *self._changed(cluster),
-                self.found.proof.counts[cluster].events,
-            )
-            for cluster, rules in self.found.rules.items()
-        ]
-        return Table("Clusters", columns, rows[: self.top], len(rows))
-
-    def _changed(self, cluster: str) -> tuple[Cell, Cell]:
-        found = self.found.opened.get(cluster)
-        return (None, None) if found is None else (found.rights_opened, found.rights_closed)
-
-    def _principals(self) -> Table:
-        before: Counter[tuple[str, str]] = Counter()
-        after: Counter[tuple[str, str]] = Counter()
-        for cluster, rules in self.found.rules.items():
-            before.update((cluster, acl.principal) for acl in self._now(cluster))
-            after.update((cluster, acl.principal) for acl in rules.acls)
-        everyone = sorted({*before, *after}, key=lambda who: (-abs(after[who] - before[who]), who))
-        rows = [(*who, before[who], after[who]) for who in everyone[: self.top]]
-        columns = ("Cluster", "Principal", "ACLs now", "Recommended")
-        return Table("Principals whose ACLs change in number most", columns, rows, len(everyone))
-
-    def _unmet(self) -> Table:
-        unmet = [
-            (cluster, each)
-            for cluster, draft in self.found.drafts.items()
-            for each in draft.grants.unmet
-        ]
-        rows = [
-            (
-                cluster,
-                each.principals[0],
-                each.operation.name,
-                each.resource_type.name,
-                each.name,
-                each.reason,
-            )
-            for cluster, each in unmet[: self.top]
-        ]
-        columns = ("Cluster", "Principal", "Operation", "Resource type", "Resource", "Reason")
-        return Table("Used, but no ACL can be recommended", columns, rows, len(unmet))
-
     def _chart(self) -> Chart:
         before: Counter[ResourceType] = Counter()
         after: Counter[ResourceType] = Counter()
@@ -226,77 +149,3 @@ class _RecommendSummary:
                 "recommended": [after[each] for each in types],
             },
         )
-
-    def _warnings(self) -> Iterator[str]:
-        counts = self.found.proof.counts
-        flips = sum(each.flips for each in counts.values())
-        if flips:
-            yield (
-                f"{flips:,} questions would be decided otherwise than now, and no ACL can be "
-                "recommended that mends it: see recommend/flips"
-            )
-        if self.found.any_topic_lost:
-            yield self._about_any_topic()
-        yield from self._about_silent()
-        known = self.inputs.current
-        yield from self._about_drift()
-        for cluster in counts:
-            if cluster not in known:
-                yield (
-                    f"the ACLs of cluster {cluster} are not given: what the log says was allowed "
-                    f"is taken for used ({counts[cluster].mixed_events:,} events are of "
-                    "questions that it answers both ways), no DENY is kept, and what the "
-                    "recommended set opens is not known"
-                )
-        missing = sorted(set(known) - set(counts))
-        if missing:
-            yield f"no recommendation for {', '.join(missing)}: the log has nothing of it"
-
-    def _about_drift(self) -> Iterator[str]:
-        known = [
-            each for name, each in self.found.proof.counts.items() if name in self.inputs.current
-        ]
-        drift = Drift(
-            sum(each.denied_since for each in known),
-            sum(each.allowed_since for each in known),
-            sum(each.mixed_events for each in known),
-        )
-        yield from drift_warnings(drift, self.inputs.usage, self.inputs.current)
-
-    def _about_any_topic(self) -> str:
-        names = [principal for _, principal in self.found.any_topic_lost]
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        return (
-            "these principals were allowed something on any topic, as idempotent producers ask "
-            f"for, and would be on none, because they used none: {', '.join(names[:_NAMED])}{more}"
-        )
-
-    def _about_silent(self) -> Iterator[str]:
-        """Warn of principals that lose everything because the log does not know them."""
-        silent = set()
-        for cluster, evidence in self.found.evidence.items():
-            seen = {principal for session in evidence.sessions for principal in session}
-            having = {acl.principal for acl in self._now(cluster)} - {WILDCARD_PRINCIPAL}
-            silent |= {(cluster, principal) for principal in having - seen}
-        if silent:
-            yield (
-                f"{len(silent):,} principals with ACLs asked for nothing from "
-                f"{self.inputs.window.first_day} to {self.inputs.window.last_day}, and would lose "
-                "all of them; what runs more seldom than that is not known"
-            )
-
-    def _flips(self, flips: DataFrame) -> Table:
-        columns = {
-            "cluster": "Cluster",
-            "principal": "Principal",
-            "example_host": "Host",
-            "operation": "Operation",
-            "resource_type": "Resource type",
-            "resource_name": "Resource",
-            "events": "Events",
-            "allowed_now": "Allowed now",
-        }
-        first = flips.orderBy("events", ascending=False).limit(self.top).select(*columns)
-        rows: list[Sequence[Cell]] = [tuple(row) for row in first.collect()]
-        total = sum(each.flips for each in self.found.proof.counts.values())
-        return Table("What would be decided otherwise", list(columns.values()), rows, total)

@@ -15,6 +15,10 @@ from aclbroker.pipeline.analysis.redundancy import Contradiction, Covered, redun
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.replay.removal import Removal, proven, rules_of
 
+COVERED: Final = "redundant/covered"
+CONTRADICTIONS: Final = "redundant/contradictions"
+"""The tables that are written."""
+
 _TEXTS: Final = pa.list_(pa.string())
 _COVERED: Final = [
     pa.field("covered_by_ids", _TEXTS),
@@ -61,8 +65,8 @@ def find(inputs: Inputs) -> Redundancies:
         current={cluster: rules.acls for cluster, rules in inputs.current.items()},
     )
     outputs = {
-        "redundant/covered": "every ACL that others cover, with these (Parquet)",
-        "redundant/contradictions": "every ALLOW that DENYs take back in whole or part (Parquet)",
+        COVERED: "every ACL that others cover, with these (Parquet)",
+        CONTRADICTIONS: "every ALLOW that DENYs take back in whole or part (Parquet)",
         **files,
     }
     return Redundancies(current, covering, contradicting, removal, outputs)
@@ -75,11 +79,11 @@ def _write_tables(
 ) -> None:
     spark, output = inputs.spark, inputs.output
     rows = ((cluster, each.acl, (*_named(each.by), *each[2:])) for cluster, each in covering)
-    output.table("redundant/covered", acl_table(spark, rows, _COVERED))
+    output.table(COVERED, acl_table(spark, rows, _COVERED))
     allows = (
         (cluster, each.allow, (*_named(each.denies), *each[2:])) for cluster, each in contradicting
     )
-    output.table("redundant/contradictions", acl_table(spark, allows, _CONTRADICTIONS))
+    output.table(CONTRADICTIONS, acl_table(spark, allows, _CONTRADICTIONS))
 
 
 def _named(acls: Sequence[AclBinding]) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.opened import Opened
 from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
-from aclbroker.pipeline.jobs.redundant.find import Redundancies
+from aclbroker.pipeline.jobs.redundant.find import CONTRADICTIONS, COVERED, Redundancies
 
 
 def summary(found: Redundancies, top: int) -> JobResult:
@@ -64,12 +64,16 @@ def _tables(found: Redundancies, *, several: bool, top: int) -> list[Table]:
     """Return the findings for people; with ``several`` clusters, each row names its own."""
 
     def table(
-        title: str, columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]], note: str = ""
+        title: str,
+        source: str,
+        columns: tuple[str, ...],
+        rows: Iterable[tuple[Cell, ...]],
+        note: str = "",
     ) -> Table:
         every = list(rows)
         first = 0 if several else 1
         shown = [row[first:] for row in every[:top]]
-        return Table(title, ("Cluster", *columns)[first:], shown, len(every), note)
+        return Table(title, ("Cluster", *columns)[first:], shown, len(every), note, source)
 
     def denied(*, entire: bool) -> Iterator[tuple[Cell, ...]]:
         for cluster, each in found.contradictions:
@@ -79,6 +83,7 @@ def _tables(found: Redundancies, *, several: bool, top: int) -> list[Table]:
     return [
         table(
             "Covered ACLs",
+            COVERED,
             ("ACL", "Covered by", "Why"),
             (
                 (cluster, acl_text(each.acl), _texts(each.by), each.proof)
@@ -87,12 +92,14 @@ def _tables(found: Redundancies, *, several: bool, top: int) -> list[Table]:
         ),
         table(
             "ALLOWs that never decide",
+            CONTRADICTIONS,
             ("ALLOW", "Denied by", "Why"),
             denied(entire=True),
             "They are left as they are: which of the two was meant is for a person to say.",
         ),
         table(
             "ALLOWs that are denied in part",
+            CONTRADICTIONS,
             ("ALLOW", "A part is denied by", "What"),
             denied(entire=False),
             "What is denied for some names, hosts or principals alone is an exception, and no "

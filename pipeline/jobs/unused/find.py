@@ -27,6 +27,10 @@ from aclbroker.pipeline.usage.table import Usage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ACLS: Final = "unused/acls"
+OPENED: Final = "unused/opened"
+"""The tables that are written."""
+
 _COLUMNS: Final = [
     pa.field("use", pa.string()),
     pa.field("removable", pa.bool_()),
@@ -258,8 +262,8 @@ def _write(
         for cluster, found in uses.items()
         for each in found
     )
-    inputs.output.table("unused/acls", acl_table(inputs.spark, rows, _COLUMNS))
-    inputs.output.table("unused/opened", rights_frame(inputs.spark, removal.changed))
+    inputs.output.table(ACLS, acl_table(inputs.spark, rows, _COLUMNS))
+    inputs.output.table(OPENED, rights_frame(inputs.spark, removal.changed))
     files = inputs.output.acls(
         "unused/remaining",
         # What is left out stays as it is, and no file of an earlier run stands for it.
@@ -267,7 +271,7 @@ def _write(
         current={cluster: rules.acls for cluster, rules in given.items()},
     )
     return {
-        "unused/acls": "every ACL with its use (Parquet)",
-        "unused/opened": f"{RIGHTS} (Parquet)",
+        ACLS: "every ACL with its use (Parquet)",
+        OPENED: f"{RIGHTS} (Parquet)",
         **files,
     }

@@ -15,7 +15,7 @@ from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
-from aclbroker.pipeline.jobs.unused.find import UnusedAcls
+from aclbroker.pipeline.jobs.unused.find import ACLS, OPENED, UnusedAcls
 
 _STAYING: Final = {
     Stay.PROTECTS: ("DENYs that protect", "they deny what ALLOWs that stay allow"),
@@ -65,7 +65,7 @@ class _UnusedSummary:
             self._figures(events, drift, closed),
             [
                 *self._tables(going),
-                *rights_tables(self._found.removal.changed, self._top),
+                *rights_tables(self._found.removal.changed, self._top, OPENED),
                 *self._left_out_table(),
             ],
             [self._chart()],
@@ -167,7 +167,7 @@ class _UnusedSummary:
         ]
         cluster = ("Cluster",) if self._several else ()
         columns = (*cluster, "ACL", "Use", "Why", "Events", "Last day")
-        return Table(title, columns, rows, len(uses), note)
+        return Table(title, columns, rows, len(uses), note, ACLS)
 
     def _left_out_table(self) -> list[Table]:
         rows = sorted(self._found.left_out.items())

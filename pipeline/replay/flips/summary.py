@@ -47,7 +47,8 @@ def report_flips(
     flips: Flips, output: Output, job: str, days: Sequence[date], top: int
 ) -> FlipsReport:
     """Sum up flips; write the table ``JOB/causes``. ``days``: all those of the log."""
-    outputs = {f"{job}/flips": "every question whose decision flips, with the ACLs of both sides"}
+    source = f"{job}/flips"
+    outputs = {source: "every question whose decision flips, with the ACLs of both sides"}
     if not flips.totals:
         principals = dict.fromkeys(DIRECTIONS, 0)
         return FlipsReport(principals, _figures(flips, principals), [], [], outputs)
@@ -58,12 +59,12 @@ def report_flips(
     affected = tops["principals"].above_zero
     principals = {direction: affected[name] for direction, name in _EVENTS.items()}
     tables = [
-        *_examples(flips, f"{job}/flips", top),
+        *_examples(flips, source, top),
         _causes_table(flips.table, output, f"{job}/causes", top),
-        _ranking("Principals whose decisions flip", "Principal", tops["principals"]),
-        _ranking("Resources whose decisions flip", "Resource", tops["resources"]),
-        _ranking("Operations whose decisions flip", "Operation", tops["operations"]),
-        _ranking("Hosts they come from", "Host", tops["hosts"]),
+        _ranking("Principals whose decisions flip", "Principal", tops["principals"], source),
+        _ranking("Resources whose decisions flip", "Resource", tops["resources"], source),
+        _ranking("Operations whose decisions flip", "Operation", tops["operations"], source),
+        _ranking("Hosts they come from", "Host", tops["hosts"], source),
     ]
     charts = [_day_chart(days, by_day), _principal_chart(tops["principals"])]
     return FlipsReport(principals, _figures(flips, principals), tables, charts, outputs)
@@ -193,13 +194,13 @@ def _causes_table(flips: DataFrame, output: Output, name: str, top: int) -> Tabl
     return Table("What makes decisions flip", headings, first, total, source=name)
 
 
-def _ranking(title: str, heading: str, ranking: Ranking) -> Table:
+def _ranking(title: str, heading: str, ranking: Ranking, source: str) -> Table:
     rows: list[list[Cell]] = [
         [row["cluster"], _named(row, heading), row["denied_events"], row["allowed_events"]]
         for row in ranking.rows
     ]
     headings = ["Cluster", heading, "Newly denied", "Newly allowed"]
-    return Table(title, headings, rows, ranking.total, "events")
+    return Table(title, headings, rows, ranking.total, "events", source)
 
 
 def _named(row: Any, heading: str) -> str:

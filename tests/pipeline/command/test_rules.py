@@ -122,6 +122,18 @@ def test_a_cluster_without_events_does_not_refuse_the_others():
     assert fitting("--acls", [AclSet("f", [ONE]), z], ["x"]) == ([AclSet("f", [ONE])], ["z"])
 
 
+def test_a_set_to_compare_with_is_left_out_where_another_is_of_a_cluster_of_the_log():
+    x, z = AclSet("f", [ONE], None, "x"), AclSet("g", [TWO], None, "z")
+    assert fitting("--other", [z, x], ["x", "y"]) == ([x], ["z"])
+    assert fitting("--other", [z], ["x"]) == ([z], [])
+
+
+def test_of_many_clusters_an_error_names_the_first():
+    clusters = [f"c{number}" for number in range(40)]
+    with pytest.raises(InputError, match=r"log is of c0, c1, c2, c3, c4 and 35 more: write"):
+        rulesets("--acls", [AclSet("f", [ONE])], Settings(), clusters)
+
+
 def test_sets_of_which_none_fits_are_not_left_out_but_refused():
     sets = [AclSet("g", [TWO], None, "z")]
     assert fitting("--acls", sets, ["x"]) == (sets, [])

@@ -72,8 +72,7 @@ def test_the_most_frequent_come_first_with_what_is_known_of_them(result):
         "Cluster": "c1",
         "Principal": "User:alice",
         "Operation": "READ",
-        "Resource type": "TOPIC",
-        "Resource": "orders",
+        "Resource": "TOPIC orders",
         "Events": 51,
         "Days": 2,
         "Hosts": 3,
@@ -95,15 +94,17 @@ def test_each_has_its_remedy(result):
         for row in table_of(result, "Top denied")
         if row["Cluster"] == "c1"
     }
-    assert remedies["User:carol", "pay.x", "WRITE"] == "a DENY ACL blocks it"
-    assert remedies["User:dan", "new", "READ"] == "allowed by now"
-    assert remedies["User:eve", None, "READ"].startswith("no resource was named")
-    assert remedies["User:eve", "(any)", "WRITE"].startswith("no ACL can be made; asked of any")
-    assert remedies["User:frank", "vault", "READ"] == "an ACL would allow it"
-    assert remedies["User:alice", "orders", "DESCRIBE"] == (
+    assert remedies["User:carol", "TOPIC pay.x", "WRITE"] == "a DENY ACL blocks it"
+    assert remedies["User:dan", "TOPIC new", "READ"] == "allowed by now"
+    assert remedies["User:eve", "TOPIC", "READ"].startswith("no resource was named")
+    assert remedies["User:eve", "TOPIC (any)", "WRITE"].startswith(
+        "no ACL can be made; asked of any"
+    )
+    assert remedies["User:frank", "TOPIC vault", "READ"] == "an ACL would allow it"
+    assert remedies["User:alice", "TOPIC orders", "DESCRIBE"] == (
         "an ACL would allow it; READ, denied as well, implies it"
     )
-    assert remedies["User:pod", "jobs", "READ"] == (
+    assert remedies["User:pod", "TOPIC jobs", "READ"] == (
         "an ACL for all hosts would allow it; denied from more than 10 hosts"
     )
 
@@ -209,10 +210,11 @@ def test_days_without_denials_are_drawn_too(result):
 def test_what_a_suggestion_allows_besides_is_told(result):
     rows = table_of(result, "Denied, and allowed besides by the suggested ACLs")
     assert [tuple(row.values()) for row in rows] == [
-        ("c1", "User:frank", "DESCRIBE", "TOPIC", "vault", 1),
-        ("c1", "User:gus", "READ", "GROUP", "**", 1),
+        ("c1", "User:frank", "DESCRIBE", "TOPIC vault", 1),
+        ("c1", "User:gus", "READ", "GROUP **", 1),
     ]
     assert any("would allow 2 other denials besides" in each for each in result.warnings)
+    assert "denials/besides" in result.outputs
 
 
 def test_a_log_without_denials_is_no_error(spark, tmp_path):

@@ -97,8 +97,8 @@ def test_clusters_are_matched_by_name(inputs):
     both = replace(inputs, current={"a": EU, "b": EU}, other={"b": US, "c": US})
     result = run(both)
     assert result.warnings[:2] == [
-        "only the current ACLs are of clusters a: left out",
-        "only the other ACLs are of clusters c: left out",
+        "only the current ACLs are of cluster a: left out",
+        "only the other ACLs are of cluster c: left out",
     ]
     assert figures_of(result)["ACLs of the current side"] == 4
 

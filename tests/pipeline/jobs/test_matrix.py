@@ -49,8 +49,7 @@ def test_the_table_has_a_row_for_each_use_of_a_day(inputs, result):
 
 def test_the_summary_counts(result):
     assert result.summary == (
-        "3 principals used 4 resources with 3 operations in 50 events "
-        "from 2026-03-01 to 2026-03-03."
+        "3 principals used 4 resources in 50 events from 2026-03-01 to 2026-03-03."
     )
     assert figures_of(result)["Denied"] == 2
 

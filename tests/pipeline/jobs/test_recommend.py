@@ -142,7 +142,7 @@ def test_what_cannot_be_mended_is_listed(result):
     """READ implies the DESCRIBE that was denied; which DENY did so is not known there."""
     assert figures_of(result)["denied events that would be allowed"] == 3
     assert "decides all but 1 of them as now" in result.summary
-    assert any(each.startswith("1 questions would be decided") for each in result.warnings)
+    assert any(each.startswith("1 question would be decided") for each in result.warnings)
     (flip,) = table_of(result, "What would be decided otherwise")
     assert (flip["Cluster"], flip["Resource"], flip["Allowed now"]) == ("c2", "t", False)
     assert "recommend/flips" in result.outputs
@@ -205,10 +205,31 @@ def test_prices_are_listed(with_prefixes):
     assert (shown["Principal"], shown["Prefix"], shown["Names"]) == ("User:alice", "orders.", 4)
 
 
+def test_tables_say_what_becomes_of_each_acl_and_each_principal(inputs, result):
+    def rows(name):
+        table = inputs.spark.read.parquet(f"{inputs.output.place}/recommend/{name}")
+        return [row.asDict() for row in table.collect()]
+
+    changes = [(row["cluster"], row["change"]) for row in rows("changes")]
+    # Three of the current ACLs are as small as can be, or protect.
+    assert changes.count(("c1", "kept")) == 3
+    assert changes.count(("c1", "removed")) == len(RULES.acls) - 3
+    assert changes.count(("c1", "added")) == len(EXPECTED) - 3
+    assert changes.count(("c2", "added")) == 1
+    principals = {row["principal"]: row for row in rows("principals") if row["cluster"] == "c1"}
+    assert (principals["User:gone"]["acls"], principals["User:gone"]["recommended"]) == (1, 0)
+    assert not principals["User:gone"]["is_seen"]
+    assert principals["User:alice"]["is_seen"]
+    clusters = {row["cluster"]: row for row in rows("clusters")}
+    assert (clusters["c1"]["opened"], clusters["c2"]["opened"]) == (0, None)
+    assert (clusters["c1"]["acls"], clusters["c2"]["acls"]) == (len(RULES.acls), None)
+    assert {table.source for table in result.tables} <= result.outputs.keys()
+
+
 def test_what_is_doubtful_is_said(result):
     warnings = "\n".join(result.warnings)
     assert "and would be on none, because they used none: User:idle" in warnings
-    assert "1 principals with ACLs asked for nothing" in warnings
+    assert "1 principal with ALLOWs asked for nothing" in warnings
     assert "3 events were decided otherwise than the current rules decide" in warnings
 
 

@@ -161,9 +161,10 @@ def test_a_whole_table_has_all_its_rows_as_data_and_its_first_ones_without_a_scr
     assert {column["kind"] for column in columns} == {"name", "number"}
     assert len(_rows(root, "what-if/flips")) == 10
     assert "The first 10 of 812. The rest is in the file." in whole.text
-    assert [link.attributes["href"] for link in whole.all("a")] == ["./what-if/flips.csv"]
-    first = root.one("section", id="job-what-if").one("a", class_="every")
-    assert first.attributes["href"] == "#rows-what-if-flips"
+    files = ["./what-if/flips.csv", "./what-if/flips/"]
+    assert [link.attributes["href"] for link in whole.all("a")] == files
+    links = root.one("section", id="job-what-if").one("span", class_="every").all("a")
+    assert [each.attributes["href"] for each in links] == ["#rows-what-if-flips", *files]
 
 
 def test_a_table_that_is_too_large_for_the_page_says_how_much_of_it_is_there():
@@ -305,7 +306,7 @@ def test_tables_have_captions_headers_and_numbers_at_the_right(root: Node):
     assert [cell.text for cell in cells] == ["READ", "12,345", "–"]  # noqa: RUF001
     assert "number" in str(cells[1].attributes["class"])
     headings = [node.text for node in root.all("h3")]
-    assert "Newly denied first 8 of 812 all" in headings
+    assert "Newly denied first 8 of 812 in what-if/flips: CSV, Parquet" in headings
     assert "Newly allowed none" in headings
 
 

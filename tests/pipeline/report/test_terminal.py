@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from aclbroker.pipeline.interface.result import JobResult, Table
+from aclbroker.pipeline.interface.result import Figure, JobResult, Table
 from aclbroker.pipeline.report.content import LoggedCluster
 from aclbroker.pipeline.report.terminal import broken, fitted, summary
 from aclbroker.pipeline.report.words import number, short_number, shortened, shown, width
@@ -141,8 +141,26 @@ def test_a_fleet_is_told_in_few_lines():
 def test_of_many_answers_each_is_told_in_short():
     tables = [Table(f"T{n}", ("principal",), [(f"User:u{m}",) for m in range(9)], 9)
               for n in range(4)]  # fmt: skip
-    result = JobResult("j", "t", "s", tables=[Table("Empty", ("x",), [], 0), *tables])
+    figures = [Figure("a figure", 5)]
+    warnings = [f"Warning {n}: {'many words ' * 40}" for n in range(40)]
+    empty = Table("Empty", ("x",), [], 0)
+    result = JobResult("j", "t", "s", figures, tables=[empty, *tables], warnings=warnings)
     text = summary(replace(REPORT, results=[result] * 3))
-    assert text.count("T0 (3 of 9)") == text.count("and 3 more tables, in the report\n") == 3
-    assert "T1" not in text
-    assert "Empty" not in text
+    assert text.count("T0 (3 of 9; 3 more tables in the report)\n") == 3
+    assert text.count("! and 38 more warnings, in the report\n") == 3
+    assert len(text.splitlines()) < 60
+    assert not any(each in text for each in ("T1", "Empty", "a figure", "Warning 2"))
+
+
+def test_in_short_a_row_is_one_line_and_the_last_columns_give_way():
+    columns = ("principal", "operation", *(f"more {at}" for at in range(9)))
+    row = ("User:" + "a" * 200, "READ", *["b" * 30] * 9)
+    result = JobResult("j", "t", "s", tables=[Table("T", columns, [row] * 9, 9)])
+    text = summary(replace(REPORT, results=[result] * 3), 100)
+    (lines,) = set(re.findall(r"T \(3 of 9\)\n((?:  .+\n)+)", text))
+    head, _, *rows = lines.splitlines()
+    assert head.split()[:2] == ["principal", "operation"]
+    assert "more 0" in head
+    assert "more 8" not in head
+    assert len(rows) == 3
+    assert all("READ" in each for each in rows)

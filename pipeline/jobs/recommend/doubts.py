@@ -1,0 +1,134 @@
+"""What makes a recommendation doubtful: one warning for all clusters; tables have the details."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclPermission
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.interface.inputs import Inputs, Window
+from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
+from aclbroker.pipeline.jobs.recommend.asked import ReplayCounts
+from aclbroker.pipeline.jobs.recommend.find import Recommendation
+from aclbroker.pipeline.replay.drift import Drift, drift_warnings
+from aclbroker.pipeline.report.words import counted
+
+
+class PrincipalAcls(NamedTuple):
+    """How many ACLs name a principal of a cluster, ``before`` and as recommended.
+
+    ``allows`` of those before are ALLOWs, and ``allows_kept`` of these are recommended. ``is_seen``
+    tells whether the log has anything of the principal.
+    """
+
+    cluster: str
+    principal: str
+    before: int
+    after: int
+    allows: int
+    allows_kept: int
+    is_seen: bool
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it loses ALLOWs because the log does not know it."""
+        return not self.is_seen and self.allows_kept < self.allows
+
+
+def principals_of(
+    cluster: str, now: Ruleset | None, recommended: Ruleset, seen: Collection[str]
+) -> list[PrincipalAcls]:
+    """Return all principals that ACLs of a cluster name, in their order.
+
+    ``seen`` are those of its log. Everybody, and super users, who need no ACL, count as seen.
+    """
+    kept = set(recommended.acls)
+    counts: dict[str, list[int]] = {}
+    for acl in () if now is None else now.acls:
+        is_allow = acl.permission is AclPermission.ALLOW
+        here = counts.setdefault(acl.principal, [0, 0, 0, 0])
+        for at, count in ((0, True), (2, is_allow), (3, is_allow and acl in kept)):
+            here[at] += count
+    for acl in recommended.acls:
+        counts.setdefault(acl.principal, [0, 0, 0, 0])[1] += 1
+    known = {*seen, *recommended.super_users, WILDCARD_PRINCIPAL}
+    return [
+        PrincipalAcls(cluster, who, before, after, allows, allows_kept, who in known)
+        for who, (before, after, allows, allows_kept) in sorted(counts.items())
+    ]
+
+
+def warnings(
+    inputs: Inputs, found: Recommendation, principals: Sequence[PrincipalAcls]
+) -> list[str]:
+    """Return all that is doubtful; where nothing is, nothing."""
+    counts, known = found.proof.counts, inputs.current
+    drift = [each for name, each in counts.items() if name in known]
+    return [
+        *about_flips(counts),
+        *about_any_topic([principal for _, principal in found.any_topic_lost]),
+        *about_silent(principals, inputs.window),
+        *drift_warnings(
+            Drift(
+                sum(each.denied_since for each in drift),
+                sum(each.allowed_since for each in drift),
+                sum(each.mixed_events for each in drift),
+            ),
+            inputs.usage,
+            known,
+        ),
+        *about_clusters(counts, known),
+    ]
+
+
+def about_flips(counts: Mapping[str, ReplayCounts]) -> Iterator[str]:
+    """Warn of questions that would be decided otherwise."""
+    flips = sum(each.flips for each in counts.values())
+    if flips:
+        yield (
+            f"{counted(flips, 'question')} would be decided otherwise than now, and no ACL can be "
+            "recommended that mends it: see recommend/flips"
+        )
+
+
+def about_any_topic(principals: Sequence[str]) -> Iterator[str]:
+    """Warn of principals that could do something on any topic, and could on none."""
+    if principals:
+        yield (
+            "these principals were allowed something on any topic, as idempotent producers ask "
+            f"for, and would be on none, because they used none: {in_short(principals)}"
+        )
+
+
+def about_silent(principals: Sequence[PrincipalAcls], window: Window) -> Iterator[str]:
+    """Warn of principals that lose ALLOWs because the log does not know them."""
+    silent = [each for each in principals if each.is_silent]
+    if silent:
+        partly = sum(each.allows_kept > 0 for each in silent)
+        loss = "all their ALLOWs"
+        if partly:
+            loss += f"; {partly:,} of them only some, since others keep resources closed"
+        yield (
+            f"{counted(len(silent), 'principal')} with ALLOWs asked for nothing from "
+            f"{window.first_day} to {window.last_day}, and would lose {loss}. Who works more "
+            "seldom than that is not known"
+        )
+
+
+def about_clusters(counts: Mapping[str, ReplayCounts], known: Collection[str]) -> Iterator[str]:
+    """Warn of clusters whose ACLs are not known, and of those that there is nothing to say of."""
+    unknown = [cluster for cluster in counts if cluster not in known]
+    if unknown:
+        mixed = sum(counts[cluster].mixed_events for cluster in unknown)
+        yield (
+            f"the ACLs of {clusters_in_short(unknown)} are not given: what the log says was "
+            f"allowed is taken for used ({mixed:,} events are of questions that it answers both "
+            "ways), no DENY is kept, and what the recommended set opens is not known"
+        )
+    missing = sorted(set(known) - set(counts))
+    if missing:
+        yield (
+            f"no recommendation for {clusters_in_short(missing)}: the log has no event there that "
+            "is about a single resource"
+        )
