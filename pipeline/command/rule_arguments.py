@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from typing import Any, Final
 
 from aclbroker.pipeline.command.options import Given
@@ -62,29 +63,16 @@ def _add_sets(group: Any) -> None:
 
 
 def _add_settings(group: Any) -> None:
-    group.add_argument(
-        "--properties",
-        metavar="[CLUSTER=]FILE",
-        type=_given,
-        action="append",
-        default=[],
-        help="a broker's server.properties, to take super.users, broker.users, their listener and "
+    _add_properties(
+        group,
+        "",
+        "a broker's server.properties, to take super.users, broker.users, their listener and "
         "allow.everyone.if.no.acl.found from",
     )
-    for name, does in (
-        ("super", "may do everything"),
-        ("broker", "may do so on the brokers' listener"),
-    ):
-        group.add_argument(
-            f"--{name}-user",
-            dest=f"{name}_users",
-            metavar="[CLUSTER=]Type:name",
-            type=_given_principal,
-            action="append",
-            default=[],
-            help=f"a principal who {does}; may be given several times",
-        )
-    group.add_argument("--broker-listener", metavar="NAME", type=str.upper, help="that listener")
+    _add_users(group, "", "super", "a principal who may do everything", _given_principal)
+    of_brokers = "a principal who may do so on the brokers' listener"
+    _add_users(group, "", "broker", of_brokers, _given_principal)
+    _add_listener(group, "", "that listener")
     group.add_argument(
         "--allow-everyone-if-no-acl-found",
         dest="open_clusters",
@@ -106,30 +94,13 @@ def _add_proposed(group: Any) -> None:
         "For the job what-if: settings in place of those in force. Without --proposed they are "
         "tried with the ACLs of --acls."
     )
-    group.add_argument(
-        "--proposed-properties",
-        metavar="[CLUSTER=]FILE",
-        type=_given,
-        action="append",
-        default=[],
-        help="a server.properties with all the settings that --properties takes",
-    )
-    for name in ("super", "broker"):
-        group.add_argument(
-            f"--proposed-{name}-user",
-            dest=f"proposed_{name}_users",
-            metavar="[CLUSTER=]Type:name",
-            type=_proposed_principal,
-            action="append",
-            default=[],
-            help=f"in place of all {name} users; may be given several times; or {NOBODY}",
-        )
-    group.add_argument(
-        "--proposed-broker-listener",
-        metavar="NAME",
-        type=str.upper,
-        help="the listener of these broker users, if it is not the one now",
-    )
+    does = "a server.properties with all the settings that --properties takes"
+    _add_properties(group, _PROPOSED, does)
+    for kind in ("super", "broker"):
+        does = f"in place of all {kind} users, or {NOBODY}"
+        _add_users(group, _PROPOSED, kind, does, _proposed_principal)
+    does = "the listener of these broker users, if it is not the one now"
+    _add_listener(group, _PROPOSED, does)
     for name, dest in (
         ("allow-everyone-if-no-acl-found", "proposed_allow_everyone"),
         ("cidr", "proposed_cidr"),
@@ -145,31 +116,64 @@ def _add_proposed(group: Any) -> None:
         )
 
 
-def _flag(text: str) -> tuple[str | None, bool]:
+_PROPOSED: Final = "proposed-"
+"""What the names of options for settings to try begin with."""
+
+
+def _add_properties(group: Any, prefix: str, does: str) -> None:
+    group.add_argument(
+        f"--{prefix}properties",
+        metavar="[CLUSTER=]FILE",
+        type=_given,
+        action="append",
+        default=[],
+        help=does,
+    )
+
+
+def _add_users(group: Any, prefix: str, kind: str, does: str, read: Callable[[str], Given]) -> None:
+    group.add_argument(
+        f"--{prefix}{kind}-user",
+        dest=f"{prefix.replace('-', '_')}{kind}_users",
+        metavar="[CLUSTER=]Type:name",
+        type=read,
+        action="append",
+        default=[],
+        help=f"{does}; may be given several times",
+    )
+
+
+def _add_listener(group: Any, prefix: str, does: str) -> None:
+    group.add_argument(f"--{prefix}broker-listener", metavar="NAME", type=str.upper, help=does)
+
+
+def _of_cluster(text: str) -> tuple[str | None, str]:
+    """Return the cluster that a value is said to be of, if any, and the value."""
     match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
+    return (match[1], match[2]) if match else (None, text)
+
+
+def _flag(text: str) -> tuple[str | None, bool]:
+    cluster, value = _of_cluster(text)
     if value not in ("true", "false"):
         raise argparse.ArgumentTypeError("expected true, false, CLUSTER=true or CLUSTER=false")
     return cluster, value == "true"
 
 
 def _proposed_principal(text: str) -> Given:
-    match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
+    cluster, value = _of_cluster(text)
     return Given(cluster, NOBODY) if value == NOBODY else _given_principal(text)
 
 
 def _given(text: str) -> Given:
-    match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
+    cluster, value = _of_cluster(text)
     if not value:
         raise argparse.ArgumentTypeError("expected FILE or CLUSTER=FILE")
     return Given(cluster, value)
 
 
 def _given_principal(text: str) -> Given:
-    match = _CLUSTER.fullmatch(text)
-    cluster, value = (match[1], match[2]) if match else (None, text)
+    cluster, value = _of_cluster(text)
     if ":" not in value:
         raise argparse.ArgumentTypeError(
             "expected Type:name or CLUSTER=Type:name, such as User:admin"
