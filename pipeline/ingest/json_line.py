@@ -38,7 +38,7 @@ TEXTS: Final = (
     *("resource_type", "pattern_type", "resource_name", "api_name", "client_id", "rule"),
     "last_timestamp",
 )
-_KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "count", "allowed"])
+KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "count", "allowed"])
 """The keys that are read; others may hold anything, and stand there twice."""
 
 
@@ -130,7 +130,7 @@ def _roll_up(found: dict[str, Any], timestamp: datetime) -> tuple[int, datetime 
 
 
 def _noted(keys: list[list[str]], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys.append([key for key, _ in pairs if key in _KEYS])
+    keys.append([key for key, _ in pairs if key in KEYS])
     return dict(pairs)
 
 

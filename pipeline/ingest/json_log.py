@@ -1,8 +1,9 @@
 """Our own audit log, many lines at a time: what `json_line` says of one, at the speed of a library.
 
-pyarrow reads the JSON and compares columns. Lines that it does not read, or whose values are not as
-they should be, are given to `json_line`, which finds the reason or reads them. Of keys that nobody
-reads, pyarrow takes ``Inf`` and ``-NaN`` for values, which JSON does not have.
+`json_form` reads lines that are as the broker writes them. Of others, pyarrow reads the JSON and
+compares columns. Lines that it does not read, or whose values are not as they should be, are given
+to `json_line`, which finds the reason or reads them. Of keys that nobody reads, pyarrow takes
+``Inf`` and ``-NaN`` for values, which JSON does not have.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pyarrow import json as arrow_json
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import PatternType
 from aclbroker.pipeline.ingest import json_line
+from aclbroker.pipeline.ingest.json_form import JsonForm
 from aclbroker.pipeline.ingest.parsed import (
     MICROSECOND,
     RECORD_SCHEMA,
@@ -60,8 +62,18 @@ _BETWEEN: Final = "\0"
 class JsonLog:
     """Reads lines of the audit log; each names its cluster itself."""
 
+    def __init__(self) -> None:
+        self._form = JsonForm()
+
     def parse(self, lines: pa.Array, source_file: str) -> Iterator[Parsed]:
         """Yield what binary ``lines`` say, with the reasons of those that say nothing."""
+        found, others = self._form.read(lines)
+        if found is not None:
+            yield found
+        if len(others):
+            yield from self._of_any_form(others, source_file)
+
+    def _of_any_form(self, lines: pa.Array, source_file: str) -> Iterator[Parsed]:
         whole = pc.and_(pc.starts_with(lines, b"{"), pc.ends_with(lines, b"}"))
         whole = pc.and_(whole, pc.less_equal(pc.binary_length(lines), _LONGEST))
         if not pc.all(whole).as_py():

@@ -50,10 +50,10 @@ class RolledUp(NamedTuple):
 class Parsed:
     """What some lines say.
 
-    ``records`` has the columns of `RECORD_SCHEMA`. Event *i* is row ``index[i]`` of it, or row *i*
-    if ``index`` is None, and was at ``timestamp[i]``. With ``rolled_up``, which has no ``index``
-    beside it, row *i* stands for several events, of which that was the first, and its
-    ``reference_count`` is that of all of them.
+    ``records`` has the columns of `RECORD_SCHEMA`, whose texts may be dictionary-encoded. Event *i*
+    is row ``index[i]`` of it, or row *i* if ``index`` is None, and was at ``timestamp[i]``. With
+    ``rolled_up``, which has no ``index`` beside it, row *i* stands for several events, of which
+    that was the first, and its ``reference_count`` is that of all of them.
     """
 
     records: pa.Table
@@ -74,10 +74,11 @@ def records_table(records: Iterable[Record]) -> pa.Table:
 
 def timestamps(times: Iterable[datetime]) -> pa.Array:
     """Return times as an array of microseconds."""
-    return pa.array((_microseconds(time) for time in times), pa.int64()).cast(MICROSECOND)
+    return pa.array((microseconds_of(time) for time in times), pa.int64()).cast(MICROSECOND)
 
 
-def _microseconds(time: datetime) -> int:
+def microseconds_of(time: datetime) -> int:
+    """Return a time as microseconds since 1970."""
     since = time - _EPOCH
     return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
@@ -94,7 +95,7 @@ def microseconds(clocks: pa.Array, minute_of: Callable[[str], datetime | None]) 
     """
     minutes = pc.utf8_slice_codeunits(clocks, 0, 16).dictionary_encode()
     known = (None if each is None else minute_of(each) for each in minutes.dictionary.to_pylist())
-    starts = pa.array((time and _microseconds(time) for time in known), pa.int64())
+    starts = pa.array((time and microseconds_of(time) for time in known), pa.int64())
     seconds = pc.utf8_slice_codeunits(clocks, 17, 19).cast(pa.int64())
     fraction = pc.utf8_slice_codeunits(clocks, 20, 26)
     scale = pc.if_else(pc.equal(pc.utf8_length(fraction), 3), 1000, 1)

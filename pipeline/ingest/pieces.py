@@ -12,9 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aclbroker.pipeline.ingest.memory import REACH
 from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
-_AT_ONCE: Final = 16 << 20
+_AT_ONCE: Final = 8 << 20
 _BLOCK: Final = 1 << 20
 _LONGEST_LINE: Final = 256 << 20
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -83,16 +84,17 @@ class _Reader:
 
 
 def _arrays(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
-    for text in _whole_lines(reader, end):
+    for parts in _whole_lines(reader, end):
         # As Spark's own reader does.
-        begin = len(_BYTE_ORDER_MARK) if is_begin and text.startswith(_BYTE_ORDER_MARK) else 0
-        is_begin = False
-        if len(text) > begin:
-            yield _split(text[begin:])
+        if is_begin:
+            parts = [b"".join(parts).removeprefix(_BYTE_ORDER_MARK)]
+            is_begin = False
+        if any(map(len, parts)):
+            yield _split(parts)
 
 
-def _whole_lines(reader: _Reader, end: int | None) -> Iterator[bytes]:
-    """Yield the bytes up to ``end``, or all, and those of the line that it lies in."""
+def _whole_lines(reader: _Reader, end: int | None) -> Iterator[list[Any]]:
+    """Yield the bytes up to ``end``, or all, and those of the line that it lies in, in parts."""
     rest = b""
     while end is None or reader.position < end:
         data = reader.read(_AT_ONCE if end is None else min(_AT_ONCE, end - reader.position))
@@ -100,12 +102,12 @@ def _whole_lines(reader: _Reader, end: int | None) -> Iterator[bytes]:
             break
         cut = data.rfind(b"\n") + 1
         if cut:
-            yield rest + data[:cut]
+            yield [rest, memoryview(data)[:cut]]
             rest = data[cut:]
         else:
             rest = _longer(rest, data)
     if rest:
-        yield _longer(rest, _rest_of_line(reader))
+        yield [_longer(rest, _rest_of_line(reader))]
 
 
 def _rest_of_line(reader: _Reader) -> bytes:
@@ -124,20 +126,20 @@ def _longer(line: bytes, rest: bytes) -> bytes:
     return line + rest
 
 
-def _split(text: bytes) -> pa.Array:
-    """Return the lines of a text."""
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    codes = np.frombuffer(text, np.uint8)
+def _split(parts: list[Any]) -> pa.Array:
+    """Return the lines of a text that is given in parts, with the bytes behind that `Lines` has."""
+    line_feed = b"" if parts[-1][-1:] == b"\n" else b"\n"
+    text = b"".join([*parts, line_feed, bytes(REACH + 1)])
+    codes = np.frombuffer(text, np.uint8)[: -REACH - 1]
     # Not all at once: the arrays for a part of the text fit into the processor's cache.
     found = [
         np.flatnonzero(codes[first : first + _BLOCK] == _LINE_FEED) + (first + 1)
         for first in range(0, len(codes), _BLOCK)
     ]
-    offsets = np.concatenate([np.zeros(1, np.int64), *found]).astype(np.int32)
+    offsets = np.concatenate([np.zeros(1, np.int64), *found, [len(text)]]).astype(np.int32)
     buffers: list[Any] = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     ended = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-    return pc.binary_slice(ended, 0, -1)
+    return pc.binary_slice(ended, 0, -1)[:-1]
 
 
 _LINE_FEED: Final = ord("\n")

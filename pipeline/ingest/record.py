@@ -48,7 +48,10 @@ MOST_REFERENCES: Final = 2**31 - 1
 """The greatest count of references that a table takes."""
 
 _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-_IPV4: Final = re.compile(rf"(?:{_BYTE}\.){{3}}{_BYTE}")
+IPV4: Final = rf"(?:{_BYTE}\.){{3}}{_BYTE}"
+"""The canonical form of an IPv4 address, as a regular expression."""
+
+_IPV4: Final = re.compile(IPV4)
 
 
 @lru_cache(maxsize=100_000)

@@ -85,6 +85,17 @@ def values(column: pa.ChunkedArray) -> list[str | None]:
     return [texts[code] for code in codes]
 
 
+def spread(texts: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
+    """Return a column, dictionary-encoded, that has for each of ``codes`` the text of that number.
+
+    Texts may be null, and occur several times.
+    """
+    encoded = texts.dictionary_encode()
+    indices = encoded.indices.fill_null(-1).to_numpy()[codes]
+    mask = indices < 0 if encoded.indices.null_count else None
+    return pa.DictionaryArray.from_arrays(pa.array(indices, mask=mask), encoded.dictionary)
+
+
 def _codes(column: pa.Array) -> tuple[NDArray[np.int64], int]:
     """Return numbers from 0 for the values of a column, and how many there can be."""
     if pa.types.is_dictionary(column.type):
