@@ -91,7 +91,8 @@ _LITERAL: Final = "LITERAL:"
 _HEAD: Final = re.compile(f"(?:{'|'.join(sorted(LEVELS))}){PRINCIPAL} ".encode())
 _TAILS: Final = (TAIL.encode(), f"{TAIL}\r".encode())
 _PRINCIPAL: Final = re.compile(PRINCIPAL_FORM)
-_HOST: Final = re.compile(r" [0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?")
+HOST_FORM: Final = "[0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?"
+_HOST: Final = re.compile(f" {HOST_FORM}")
 
 
 def pascal(name: str) -> str:

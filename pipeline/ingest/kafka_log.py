@@ -1,6 +1,7 @@
 """Kafka's authorizer log, many lines at a time: what `kafka_line` says of one.
 
-What stands behind the time is the same in many lines, so each such text is read once.
+`kafka_form` reads most lines. What stands behind the time in others is the same in many, so each
+such text is read once.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
+from aclbroker.pipeline.ingest.kafka_form import KafkaForm
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, brought
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
+from aclbroker.pipeline.usage.grouping import encoded
 
 _LINE_END: Final = 1 << 31
 
@@ -57,6 +60,7 @@ class KafkaLog:
         self._given_zone = zone
         self._zone = layout.zone(zone)
         self._layout = layout
+        self._form = KafkaForm(cluster)
         self._piece: Piece | None = None
         self._held = pa.array([], pa.binary())
         self._unsettled = False
@@ -95,6 +99,27 @@ class KafkaLog:
         yield self._parsed(lines, found)
 
     def _read(self, lines: pa.Array) -> _Read:
+        """Return what lines say by themselves: those of the common form and the others."""
+        formed = self._form.read(lines, self._zone)
+        if formed is None:
+            return self._read_others(lines)
+        is_other = np.ones(len(lines), bool)
+        is_other[formed.rows] = False
+        others = np.flatnonzero(is_other)
+        times = np.empty(len(lines), "datetime64[us]")
+        times[formed.rows] = formed.micros.view("datetime64[us]")
+        is_event, rows = ~is_other, np.arange(len(lines))
+        if not len(others):
+            return _Read(formed.records, rows, times, {}, is_event)
+        found = self._read_others(lines.take(pa.array(others)))
+        records = pa.concat_tables([formed.records, encoded(found.records)])
+        rows[formed.rows] = np.arange(len(formed.rows))
+        rows[others] = found.rows + len(formed.rows)
+        times[others], is_event[others] = found.micros, found.is_event
+        rejected = {int(others[line]): reason for line, reason in found.rejected.items()}
+        return _Read(records, rows, times, rejected, is_event)
+
+    def _read_others(self, lines: pa.Array) -> _Read:
         heads = pc.binary_slice(lines, 0, kafka_line.TIME_LENGTH)
         has_time = pc.match_substring_regex(heads, f"^{kafka_line.TIME}$")
         rests = pc.binary_slice(lines, kafka_line.TIME_LENGTH, _LINE_END).dictionary_encode()
@@ -144,7 +169,9 @@ class KafkaLog:
         ]
         good = found.is_event.copy()
         good[list(found.rejected)] = False
-        index = pa.array(found.rows[good], pa.int64())
+        rows = found.rows[good]
+        is_each = found.records.num_rows == len(rows) and bool((np.diff(rows) == 1).all())
+        index = None if is_each else pa.array(rows, pa.int64())
         timestamp = pa.array(found.micros[good]).cast(pa.int64()).cast(MICROSECOND)
         return Parsed(found.records, index, timestamp, rejected)
 

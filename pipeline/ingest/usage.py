@@ -12,13 +12,18 @@ from aclbroker.pipeline.usage.grouping import encoded
 from aclbroker.pipeline.usage.table import COUNTS, KEYS
 
 _DAY: Final = 86_400_000_000  # microseconds
+_OFTEN: Final = 2
+"""Events of the same record are counted first if each record has so many."""
+
 _COLUMNS: Final = (*KEYS, *COUNTS)
 
 
 def usage_rows(parsed: Parsed) -> pa.Table:
     """Return rows of usage, to be added up, for some events."""
-    records, time = encoded(parsed.records), parsed.timestamp.cast(pa.int64())
-    if parsed.index is None:
+    records, time, index = encoded(parsed.records), parsed.timestamp.cast(pa.int64()), parsed.index
+    if index is not None and len(index) < _OFTEN * records.num_rows:
+        records, index = records.take(index), None
+    if index is None:
         days = pc.divide(time, _DAY)
         ones = pa.repeat(pa.scalar(1, pa.int64()), len(time))
         count, last = parsed.rolled_up or (ones, parsed.timestamp)
@@ -30,7 +35,7 @@ def usage_rows(parsed: Parsed) -> pa.Table:
         }
     else:
         # The events of each record and day are counted before texts are looked at.
-        found = pa.table({"index": parsed.index, "day": pc.divide(time, _DAY), "time": time})
+        found = pa.table({"index": index, "day": pc.divide(time, _DAY), "time": time})
         counted = found.group_by(["index", "day"], use_threads=False).aggregate(
             [("time", "count"), ("time", "min"), ("time", "max")]
         )
