@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +22,14 @@ from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.spark.tasks import shuffle_tasks
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.grouping import encoded, grouped, numbered
-from aclbroker.pipeline.usage.packing import decoded, of_parts, parted, parts_type, unpacked
+from aclbroker.pipeline.usage.packing import (
+    compact,
+    decoded,
+    of_parts,
+    parted,
+    parts_of,
+    parts_type,
+)
 from aclbroker.pipeline.usage.table import COUNTS, Batches, Tables, Usage
 
 if TYPE_CHECKING:
@@ -90,28 +98,37 @@ def _gather(hosts: Hosts, tells_listeners: bool, tasks: int, tables: Tables) -> 
     """Yield the questions packed, in one part for each task that adds them up."""
     rows = (_keyed(table, hosts, tells_listeners) for table in tables)
     for found in counted(rows, QUESTION, _COUNTS):
-        yield from parted(found, "principal", tasks)
+        yield from parted(found, QUESTION, tasks)
 
 
 def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
     table = encoded(table)
     asked, events = questions_of(table, hosts, tells_listeners), table["events"]
-    is_meant = pc.is_valid(asked["host"])
     columns = {
         **{name: asked[name] for name in QUESTION},
         "allowed_events": pc.if_else(table["allowed"], events, 0),
         "loud_events": pc.if_else(pc.fill_null(table["quiet"], False), 0, events),
-        "example_host": pc.if_else(is_meant, table["host"].cast(pa.string()), None),
+        "example_host": _where(asked["host"], table["host"]),
     }
     return pa.table(
         {name: columns[name] if name in columns else table[name] for name in (*QUESTION, *_COUNTS)}
     )
 
 
+def _where(host: pa.ChunkedArray, example: pa.ChunkedArray) -> pa.Array:
+    """Return the examples where there is a host, without the texts of all others."""
+    column = example.combine_chunks()
+    indices = pc.if_else(pc.is_valid(host).combine_chunks(), column.indices, None)
+    return compact(pa.DictionaryArray.from_arrays(indices, column.dictionary))
+
+
 def questions_of(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
     """Return the columns `QUESTION` of an `encoded` table of usage, as `gathered` has them."""
     host = table["host"].combine_chunks()
-    columns = {"host": _classes(hosts, host.dictionary).take(host.indices)}
+    # Among a million hosts an ACL names few: their texts alone are looked at again.
+    classes = _classes(hosts, host.dictionary).dictionary_encode()
+    indices = classes.indices.take(host.indices)
+    columns = {"host": pa.DictionaryArray.from_arrays(indices, classes.dictionary)}
     if not tells_listeners:
         columns["listener"] = pa.nulls(len(table), pa.string())
     return pa.table({name: columns[name] if name in columns else table[name] for name in QUESTION})
@@ -125,15 +142,20 @@ def _classes(hosts: Hosts, each: pa.Array) -> pa.Array:
 
 
 def _merge(function: Callable[[Batches], Batches], schema: pa.Schema, batches: Batches) -> Batches:
-    tables = [table for batch in batches for table in unpacked(batch.column("packed"))]
-    if tables:
-        found = grouped(pa.concat_tables(tables), QUESTION, _COUNTS)
-        in_order = found.take(pa.array(np.argsort(numbered(found, PEER))))
-        yield from function(
-            batch
-            for first in range(0, len(in_order), _AT_ONCE)
-            for batch in decoded(in_order.slice(first, _AT_ONCE), schema).to_batches()
-        )
+    found = parts_of(batches)
+    first = next(found, None)
+    # A task without questions need not fetch the rules.
+    if first is not None:
+        each = chain([first], found)
+        yield from function(batch for parts in each for batch in _questions(parts, schema))
+
+
+def _questions(parts: pa.Table, schema: pa.Schema) -> Batches:
+    """Yield the questions of whole parts, each once."""
+    found = grouped(parts, QUESTION, _COUNTS)
+    in_order = found.take(pa.array(np.argsort(numbered(found, PEER))))
+    for first in range(0, len(in_order), _AT_ONCE):
+        yield from decoded(in_order.slice(first, _AT_ONCE), schema).to_batches()
 
 
 def hosts_of(sets: RuleSets) -> Hosts:

@@ -44,6 +44,16 @@ def shuffle_tasks(spark: SparkSession) -> int:
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
+def busy_tasks(spark: SparkSession) -> int | None:
+    """Return how many tasks keep all cores busy, however little work there is.
+
+    None if that is not known, since executors come and go as there is work.
+    """
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return None
+    return 2 * int(spark.sparkContext.defaultParallelism)
+
+
 def _opening(spark: SparkSession) -> int:
     """Return how many bytes could be read in the time to open a file, as Spark reckons it."""
     return _bytes(spark, "spark.sql.files.openCostInBytes")

@@ -6,35 +6,45 @@ by text, which takes longer than all that jobs compute from them. A packed table
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import ipc
 from pyspark.sql import functions as F
+
+from aclbroker.pipeline.spark.tasks import busy_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_OPTIONS: Final = ipc.IpcWriteOptions(compression="lz4")
+_CODEC: Final = pa.Codec("zstd", compression_level=1)
+_SIZE: Final = struct.Struct("<Q")
 
 
 def packed(table: pa.Table) -> bytes:
     """Return a table as bytes."""
     sink = pa.BufferOutputStream()
-    with ipc.new_stream(sink, table.schema, options=_OPTIONS) as writer:
+    with ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
+    stream = sink.getvalue()
+    # Arrow would compress each column, and leave 5 KB of their description as they are.
+    compressed: bytes = _CODEC.compress(stream, asbytes=True)
+    return _SIZE.pack(len(stream)) + compressed
 
 
-def unpacked(values: pa.Array) -> Iterator[pa.Table]:
+def unpacked(values: Iterable[pa.Scalar]) -> Iterator[pa.Table]:
     """Yield the tables that an array of binary holds."""
     for value in values:
-        with ipc.open_stream(value.as_buffer()) as reader:
+        buffer = value.as_buffer()
+        (size,) = _SIZE.unpack(buffer[: _SIZE.size])
+        with ipc.open_stream(_CODEC.decompress(buffer[_SIZE.size :], size)) as reader:
             yield reader.read_all()
 
 
@@ -44,23 +54,44 @@ def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def parted(table: pa.Table, key: str, count: int) -> Iterator[pa.Table]:
+def parted(table: pa.Table, keys: Sequence[str], count: int) -> Iterator[pa.Table]:
     """Yield an `encoded` table as rows for `of_parts`: each of up to ``count`` parts packed.
 
-    Rows with the same text in the column ``key`` are of one part, in whatever process; if there are
-    no texts in it, all are.
+    Rows that are equal in ``keys`` are of one part, in whatever process. The more columns these
+    are, the more alike are the parts in size: one principal may ask a third of all questions.
     """
-    parts = np.zeros(table.num_rows, np.int32)
-    column = table[key].combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        # Python's own hash of a text differs from process to process.
-        of_text = [crc32(text.encode()) % count for text in column.dictionary.to_pylist()]
-        parts = np.array([*of_text, 0], np.int32)[column.indices.fill_null(-1).to_numpy()]
-    for part in range(count):
-        rows = np.flatnonzero(parts == part)
-        if len(rows):
-            found = packed(compacted(table.take(pa.array(rows))))
-            yield pa.table({"part": pa.array([part], pa.int32()), "packed": [found]})
+    if not table.num_rows:
+        return
+    parts = _hashes(table, keys) % np.uint32(count)
+    order = np.argsort(parts, kind="stable")
+    starts = np.flatnonzero(np.diff(parts[order], prepend=np.uint32(count)))
+    for start, end in pairwise([*starts.tolist(), len(order)]):
+        found = packed(compacted(table.take(pa.array(order[start:end]))))
+        part = int(parts[order[start]])
+        yield pa.table({"part": pa.array([part], pa.int32()), "packed": [found]})
+
+
+def _hashes(table: pa.Table, keys: Sequence[str]) -> NDArray[np.uint32]:
+    """Return a number for each row that depends on nothing but its values in some columns."""
+    found = np.zeros(table.num_rows, np.uint32)
+    for key in keys:
+        column = table[key].combine_chunks()
+        if pa.types.is_dictionary(column.type):
+            # Python's own hash of a text differs from process to process.
+            of_text = [crc32(text.encode()) for text in column.dictionary.to_pylist()]
+            values = np.array([*of_text, 0], np.uint32)[column.indices.fill_null(-1).to_numpy()]
+        else:
+            values = _as_integers(column).fill_null(-1).to_numpy().astype(np.uint32)
+        # FNV's prime; the last step brings what the upper bits know into the lower ones.
+        found = found * np.uint32(16_777_619) ^ values
+    mixed: NDArray[np.uint32] = found ^ (found >> np.uint32(16))
+    return mixed
+
+
+def _as_integers(column: pa.Array) -> pa.Array:
+    """Return the values of a column, which are no texts, as integers: a day as its number."""
+    small = pa.types.is_date32(column.type) or pa.types.is_boolean(column.type)
+    return column.cast(pa.int32()).cast(pa.int64()) if small else column.cast(pa.int64())
 
 
 def parts_type() -> StructType:
@@ -71,24 +102,57 @@ def parts_type() -> StructType:
 
 
 def of_parts(rows: DataFrame, count: int) -> DataFrame:
-    """Return what `parted` yielded, the column ``packed``, with each part in a task of its own."""
-    return rows.repartitionById(count, F.col("part")).select("packed")
+    """Return what `parted` yielded, each part in one task, in no more tasks than keep cores busy.
+
+    The rows of a part follow one another, for `parts_of`.
+    """
+    found = rows.repartitionById(count, F.col("part"))
+    busy = busy_tasks(rows.sparkSession)
+    return found if busy is None or busy >= count else found.coalesce(busy)
+
+
+_AT_ONCE: Final = 200_000
+
+
+def parts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield the parts that a task has of `of_parts`, as tables that hold some of them as a whole.
+
+    Small parts are put together up to so many rows that work on them at once is worth while.
+    """
+    tables: list[pa.Table] = []
+    rows, last = 0, None
+    for batch in batches:
+        numbers = batch.column("part").to_pylist()
+        for part, table in zip(numbers, unpacked(batch.column("packed")), strict=True):
+            if part != last and rows >= _AT_ONCE:
+                yield pa.concat_tables(tables)
+                tables, rows = [], 0
+            tables.append(table)
+            rows, last = rows + table.num_rows, part
+    if tables:
+        yield pa.concat_tables(tables)
 
 
 def compacted(table: pa.Table) -> pa.Table:
     """Return an `encoded` table whose dictionaries have no texts but those that occur in it."""
-    columns = [_compact(column.combine_chunks()) for column in table.columns]
+    columns = [compact(column.combine_chunks()) for column in table.columns]
     return pa.table(columns, table.column_names)
 
 
-def _compact(column: pa.Array) -> pa.Array:
+def compact(column: pa.Array) -> pa.Array:
+    """Return a column whose dictionary, if it has one, has no texts but those that occur in it."""
     if not pa.types.is_dictionary(column.type):
         return column
-    codes = column.indices
-    filled = codes.fill_null(0).to_numpy()
-    is_used = np.zeros(max(len(column.dictionary), 1), bool)
-    is_used[codes.drop_null().to_numpy()] = True
-    places = (np.cumsum(is_used) - 1).astype(np.int32)
-    found = pa.array(places[filled], mask=codes.is_null().to_numpy(zero_copy_only=False))
-    dictionary = column.dictionary.take(pa.array(np.flatnonzero(is_used[: len(column.dictionary)])))
-    return pa.DictionaryArray.from_arrays(found, dictionary)
+    codes, size = column.indices, len(column.dictionary)
+    filled, valid = codes.fill_null(0).to_numpy(), codes.drop_null().to_numpy()
+    if len(codes) < size // 8:
+        # Few rows of a large table: the time must not follow the size of its dictionary.
+        used = np.unique(valid)
+        places = np.searchsorted(used, filled).astype(np.int32)
+    else:
+        is_used = np.zeros(max(size, 1), bool)
+        is_used[valid] = True
+        used = np.flatnonzero(is_used[:size])
+        places = (np.cumsum(is_used) - 1).astype(np.int32)[filled]
+    found = pa.array(places, mask=codes.is_null().to_numpy(zero_copy_only=False))
+    return pa.DictionaryArray.from_arrays(found, column.dictionary.take(pa.array(used)))

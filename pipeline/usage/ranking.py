@@ -89,8 +89,7 @@ def _groups(
 def _parts(dimension: str, group: Sequence[str], found: pa.Table | None, tasks: int) -> Batches:
     if found is not None:
         named = found.append_column(_DIMENSION, pa.repeat(dimension, found.num_rows))
-        # The last column has the most different values, which makes parts of like size.
-        for part in parted(named, group[-1], tasks):
+        for part in parted(named, group, tasks):
             yield from part.to_batches()
 
 

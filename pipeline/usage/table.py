@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.spark.tasks import busy_tasks
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.packing import decoded, unpacked
@@ -155,9 +156,10 @@ class Usage:
             return self.rows.select(*columns).mapInArrow(work, schema)
         tables = self._tables
         if "packed" in tables.columns:
+            tables = tables.select("packed").where("packed is not null")
             # To start a task costs more than to read one of these: a task gets several.
-            tasks = 2 * tables.sparkSession.sparkContext.defaultParallelism
-            tables = tables.select("packed").where("packed is not null").coalesce(tasks)
+            busy = busy_tasks(tables.sparkSession)
+            tables = tables if busy is None else tables.coalesce(busy)
         return tables.mapInArrow(work, schema)
 
     def by(self, *keys: str) -> DataFrame:

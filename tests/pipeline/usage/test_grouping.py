@@ -1,6 +1,8 @@
 """Tables of Arrow: grouped, taken apart, and packed."""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
+from itertools import cycle, islice, pairwise
 from typing import Any
 
 import pytest
@@ -13,10 +15,18 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from aclbroker.pipeline.usage import counting, grouping
+from aclbroker.pipeline.usage import counting, grouping, packing
 from aclbroker.pipeline.usage.counting import counted
 from aclbroker.pipeline.usage.grouping import encoded, grouped
-from aclbroker.pipeline.usage.packing import decoded, packed, parted, unpacked
+from aclbroker.pipeline.usage.packing import (
+    compact,
+    compacted,
+    decoded,
+    packed,
+    parted,
+    parts_of,
+    unpacked,
+)
 
 SCHEMA = pa.schema(
     [
@@ -131,29 +141,115 @@ def test_what_is_counted_may_have_further_columns(monkeypatch: pytest.MonkeyPatc
     assert found.to_pylist() == [{"key": "a", "count": 12}]
 
 
-@given(ROWS, st.integers(1, 3), st.sampled_from(["name", "day"]))
-def test_rows_with_the_same_text_are_of_one_part(
-    rows: list[dict[str, Any]], count: int, key: str
+@given(ROWS, st.integers(1, 3), st.sampled_from([("name",), ("flag", "day"), KEYS]))
+def test_rows_that_are_equal_are_of_one_part(
+    rows: list[dict[str, Any]], count: int, keys: tuple[str, ...]
 ) -> None:
     whole = encoded(table(rows))
     found = {
         row["part"]: next(unpacked(pa.array([row["packed"]], pa.binary())))
-        for each in parted(whole, key, count)
+        for each in parted(whole, keys, count)
         for row in each.to_pylist()
     }
     assert Counter(map(str, whole.to_pylist())) == Counter(
         str(row) for part in found.values() for row in part.to_pylist()
     )
-    parts_of = [(value, part) for part in found for value in set(found[part][key].to_pylist())]
-    assert len(parts_of) == len(dict(parts_of))
-    assert set(found) <= (set(range(count)) if key == "name" else {0})
+    part_by_values = [
+        (tuple(row.values()), part)
+        for part in found
+        for row in found[part].select(keys).to_pylist()
+    ]
+    assert len(set(part_by_values)) == len(dict(part_by_values))
+    assert set(found) <= set(range(count))
     for part in found.values():
         names = part["name"].chunk(0)
         assert set(names.dictionary.to_pylist()) == set(names.to_pylist()) - {None}
 
 
+def rows_of(names: Iterable[str], others: Iterable[str]) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "other": other, "flag": None, "day": number % 3}
+        | {"events": 1, "first": 0, "example": None}
+        for number, (name, other) in enumerate(zip(names, others, strict=False))
+    ]
+
+
+def parts_by_other(rows: list[dict[str, Any]], count: int) -> dict[str, int]:
+    found = {}
+    for each in parted(encoded(table(rows)), KEYS, count):
+        (part,) = each["part"].to_pylist()
+        for row in next(unpacked(each["packed"].chunk(0))).to_pylist():
+            found[row["other"]] = part
+    return found
+
+
+def test_the_part_of_a_row_depends_on_it_alone() -> None:
+    """Rows come from many processes, and among others in each."""
+    rows = rows_of(cycle("abcdefg"), (f"o{number}" for number in range(300)))
+    found = parts_by_other(rows, 5)
+    assert len(found) == 300
+    assert parts_by_other(rows[::-1], 5) == found
+    assert parts_by_other(rows[100:130], 5).items() <= found.items()
+
+
+@pytest.mark.parametrize("count", [2, 8, 200])
+def test_one_principal_is_spread_over_all_parts(count: int) -> None:
+    topics = [f"topic-{number}" for number in range(1_000 * count)]
+    sizes = Counter(parts_by_other(rows_of(cycle(["User:connect"]), topics), count).values())
+    assert len(sizes) == count
+    assert max(sizes.values()) < 1.4 * min(sizes.values())
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), ROWS), max_size=6), st.integers(1, 4))
+def test_small_parts_are_put_together_and_each_stays_whole(
+    found: list[tuple[int, list[dict[str, Any]]]], batch_size: int
+) -> None:
+    """As a task has them that was given several parts, one after the other."""
+    found.sort(key=lambda each: each[0])
+    rows = pa.table(
+        {
+            "part": pa.array([part for part, _ in found], pa.int32()),
+            "packed": pa.array([packed(encoded(table(rows))) for _, rows in found], pa.binary()),
+        }
+    )
+    in_order = [(part, row) for part, rows in found for row in table(rows).to_pylist()]
+    for most in (1, 5, 1_000):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(packing, "_AT_ONCE", most)
+            tables = list(parts_of(rows.to_batches(max_chunksize=batch_size)))
+        assert [row for each in tables for row in each.to_pylist()] == [row for _, row in in_order]
+        parts = iter([part for part, _ in in_order])
+        taken = [set(islice(parts, each.num_rows)) for each in tables]
+        assert all(one.isdisjoint(other) for one, other in pairwise(taken))
+        # A table is full before the next one is begun.
+        assert all(each.num_rows >= most for each in tables[:-1])
+
+
 @given(ROWS)
 def test_a_table_is_packed_and_unpacked(rows: list[dict[str, Any]]) -> None:
-    for each in (table(rows), encoded(table(rows))):
+    for each in (table(rows), encoded(table(rows)), encoded(table(rows * 10))):
         values = pa.array([packed(each), packed(each)], pa.binary())
-        assert [found.to_pylist() for found in unpacked(values)] == [each.to_pylist()] * 2
+        for found in unpacked(values):
+            assert found.to_pylist() == each.to_pylist()
+            assert found.schema == each.schema
+
+
+def test_a_part_of_few_rows_is_packed_into_few_bytes() -> None:
+    """A fleet has tens of thousands of tasks, each with a table for each of hundreds of parts."""
+    topics = [f"orders.eu.{number}" for number in range(100)]
+    whole = encoded(table(rows_of(cycle(["User:alice", "User:bob"]), topics)))
+    assert len(packed(compacted(whole.slice(0, 1)))) < 1_000
+    assert len(packed(compacted(whole))) < 2_000
+
+
+@given(ROWS)
+def test_a_column_is_freed_of_texts_that_do_not_occur(rows: list[dict[str, Any]]) -> None:
+    column = encoded(table(rows))["name"].chunk(0)
+    further = pa.array([f"{number}" for number in range(100)])
+    wide = pa.DictionaryArray.from_arrays(
+        column.indices, pa.concat_arrays([column.dictionary, further])
+    )
+    for each in (column, wide, wide[1:]):
+        found = compact(each)
+        assert found.to_pylist() == each.to_pylist()
+        assert set(found.dictionary.to_pylist()) == set(each.to_pylist()) - {None}
