@@ -26,6 +26,9 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.replay.questions import PEER
 from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
+DECISIONS: Final = ("allowed", "rule")
+"""What `decide` tells of every question, behind the name of a set of rules."""
+
 
 def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
     """Decide a batch of questions, in a worker: add the columns that `replay.decided` describes."""
@@ -112,7 +115,8 @@ class Rules:
                 found += decider.decisions(group, names)
         allowed = [None if each is None else each.allowed for each in found]
         kinds = [None if each is None else each.kind.value for each in found]
-        columns = {"allowed": pa.array(allowed, pa.bool_()), "rule": pa.array(kinds, pa.string())}
+        answers = pa.array(allowed, pa.bool_()), pa.array(kinds, pa.string())
+        columns = dict(zip(DECISIONS, answers, strict=True))
         if explain:
             columns |= self._reasons(asked)
         return {name: column.take(asked.rows) for name, column in columns.items()}

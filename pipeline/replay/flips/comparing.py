@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
-from aclbroker.pipeline.replay.deciding import ShippedSets, decide
+from aclbroker.pipeline.replay.deciding import DECISIONS, ShippedSets, decide
+from aclbroker.pipeline.replay.flips.difference import Difference
 from aclbroker.pipeline.usage.table import Batches
 
 NEWLY_DENIED: Final = "newly denied"
@@ -43,10 +46,11 @@ class Comparer:
 
     def __init__(self) -> None:
         self._explainer: _Explainer | None = None
+        self._differences: dict[str, Difference] = {}
 
     def __call__(self, batch: pa.RecordBatch, sets: ShippedSets) -> Batches:
         """Yield the counts of a batch as one row, and the questions that flip as rows of theirs."""
-        answered = decide(batch, sets)
+        answered = self._decided(batch, sets)
         flipped = _flipped_events(answered)
         is_flip = pc.greater(flipped, 0)
         marked = answered.append_column("direction", _direction(answered, is_flip))
@@ -57,6 +61,32 @@ class Comparer:
             # One for all batches of a task, since it keeps sets of all ACLs.
             self._explainer = self._explainer or _Explainer(sets)
             yield _with_columns(flips, self._explainer.lists(batch.filter(is_flip)), {})
+
+    def _decided(self, batch: pa.RecordBatch, sets: ShippedSets) -> pa.RecordBatch:
+        """Decide under both sets; under that after only what it can decide otherwise."""
+        before, after = {BEFORE: sets[BEFORE]}, {AFTER: sets[AFTER]}
+        decided = decide(batch, before)
+        concerned = self._concerned(batch, sets)
+        again = decide(batch.filter(pa.array(concerned)), after)
+        places = pa.array(np.cumsum(concerned) - 1, mask=~concerned)
+        for column in DECISIONS:
+            anew = again.column(f"{AFTER}_{column}").take(places)
+            found = pc.if_else(pa.array(concerned), anew, decided.column(f"{BEFORE}_{column}"))
+            decided = decided.append_column(f"{AFTER}_{column}", found)
+        return decided
+
+    def _concerned(self, batch: pa.RecordBatch, sets: ShippedSets) -> NDArray[np.bool_]:
+        """Tell of each question whether the two sets can decide it differently."""
+        clusters = batch.column("cluster")
+        found = np.ones(batch.num_rows, bool)
+        for cluster in clusters.unique().to_pylist():
+            before, after = (sets[name].ruleset(cluster) for name in (BEFORE, AFTER))
+            if before is not None and after is not None:
+                if cluster not in self._differences:
+                    self._differences[cluster] = Difference(before, after)
+                rows = np.flatnonzero(pc.equal(clusters, cluster))
+                found[rows] = self._differences[cluster].concerned(batch.take(pa.array(rows)))
+        return found
 
 
 def _flipped_events(answered: pa.RecordBatch) -> pa.Array:
