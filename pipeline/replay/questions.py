@@ -98,7 +98,7 @@ def _gather(hosts: Hosts, tells_listeners: bool, tasks: int, tables: Tables) -> 
     """Yield the questions packed, in one part for each task that adds them up."""
     rows = (_keyed(table, hosts, tells_listeners) for table in tables)
     for found in counted(rows, QUESTION, _COUNTS):
-        yield from parted(found, QUESTION, tasks)
+        yield from parted(found, QUESTION, tasks, PEER)
 
 
 def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
