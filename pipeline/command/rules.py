@@ -8,7 +8,7 @@ from typing import NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
-from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.wording import in_short
@@ -112,7 +112,7 @@ def rulesets(
     found: dict[str, list[AclBinding]] = {}
     for each in sets:
         found.setdefault(_cluster(option, each, clusters), []).extend(each.acls)
-    return {name: settings.of(name).with_acls(ordered(acls)) for name, acls in found.items()}
+    return {name: settings.of(name).with_acls(acls) for name, acls in found.items()}
 
 
 def existing(

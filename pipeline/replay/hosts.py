@@ -25,9 +25,13 @@ class Hosts:
     def __init__(self, rules: Iterable[Ruleset]) -> None:
         self.named: set[str] = set()
         self._subnets: dict[Subnet, str] = {}
+        # Sets of rules name mostly the same hosts, and to bring one to its form takes a while.
+        hosts: dict[bool, set[str]] = {False: set(), True: set()}
         for ruleset in rules:
-            for host in {acl.host for acl in ruleset.acls} - {WILDCARD}:
-                found = subnet(host) if ruleset.cidr else None
+            hosts[ruleset.cidr].update(acl.host for acl in ruleset.acls)
+        for cidr, each in hosts.items():
+            for host in each - {WILDCARD}:
+                found = subnet(host) if cidr else None
                 if found is None:
                     self.named.add(canonical(host))
                 else:
