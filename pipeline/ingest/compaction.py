@@ -34,6 +34,7 @@ READERS: Final = "readers"
 LARGE: Final = 64 << 20
 """A file of so many bytes stays as it is."""
 
+_MADE: Final = 4 * LARGE
 _WORK: Final = "_compacting"
 _BATCH: Final = "batch=compacted"
 _ROWS: Final = 1 << 16
@@ -142,16 +143,32 @@ def _merge(
         place.parent.mkdir(parents=True, exist_ok=True)
         # The same file: it has two names until the old directory is removed.
         os.link(each, place)
-    number = 1 + max((int(each.stem) for each in day.glob(f"{_BATCH}/[0-9]*.parquet")), default=-1)
     directory = made / _BATCH
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{number:06}.parquet"
-    with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for each in small:
-            for batch in _batches(each, schema):
-                writer.write_batch(batch)
-    for each in (path, *made.iterdir(), made):
+    before = (int(each.stem) for each in day.glob(f"{_BATCH}/[0-9]*.parquet"))
+    for number, group in enumerate(_groups(small), 1 + max(before, default=-1)):
+        path = directory / f"{number:06}.parquet"
+        with path.open("wb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for each in group:
+                for batch in _batches(each, schema):
+                    writer.write_batch(batch)
+        _sync(path)
+    for each in (*made.iterdir(), made):
         _sync(each)
+
+
+def _groups(small: Sequence[Path]) -> Iterator[list[Path]]:
+    """Yield files that are to become one, which has not much more than `_MADE` bytes then."""
+    group: list[Path] = []
+    size = 0
+    for each in small:
+        group.append(each)
+        size += each.stat().st_size
+        if size >= _MADE:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

@@ -73,6 +73,18 @@ def test_a_day_of_many_small_files_becomes_one_with_the_same_rows(place: Path) -
     assert compacted(place) == 0
 
 
+def test_files_that_are_too_much_for_one_become_several(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(place, MOST_FILES + 1)
+    size = files(place)[0].stat().st_size
+    monkeypatch.setattr(compaction, "_MADE", 4 * size)
+    before = rows(place)
+    assert compacted(place) == 1
+    assert rows(place) == before
+    assert len(files(place)) == -(-(MOST_FILES + 1) // 4)
+
+
 def test_the_few_files_of_a_day_to_which_nothing_was_added_become_one(place: Path) -> None:
     write(place, 2)
     newest = max(each.stat().st_mtime for each in files(place))
