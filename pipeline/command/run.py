@@ -127,6 +127,7 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
             _take_interrupts(_note_interrupt)
             step.name += f" on {spark.sparkContext.master}"
     from aclbroker.pipeline.command.answers import answered
+    from aclbroker.pipeline.spark.probe import check_workers
     from aclbroker.pipeline.spark.shipping import ship
 
     try:
@@ -136,6 +137,7 @@ def _answered(options: AuditOptions, describe: Describe | None, progress: Progre
         rules = reading.result()
         progress.watch(spark.sparkContext)
         ship(spark)
+        check_workers(spark, options.inputs, options.output)
         found = answered(spark, options, rules, progress)
     except KeyboardInterrupt:
         # This thread's connection to the JVM may be in the midst of an answer.

@@ -33,7 +33,7 @@ def ship(spark: SparkSession) -> None:
     archive itself, as with ``spark-submit --py-files``, is shipped by whoever named the archive.
     """
     context = spark.sparkContext
-    if _IN_THIS_PROCESS.fullmatch(context.master) or not _home(pipeline).is_dir():
+    if is_in_this_process(context.master) or not _home(pipeline).is_dir():
         return
     # Workers fetch the file whenever they start.
     directory = tempfile.mkdtemp(prefix="aclbroker-")
@@ -41,6 +41,11 @@ def ship(spark: SparkSession) -> None:
     path = Path(directory, ARCHIVE)
     write_archive(path)
     context.addPyFile(str(path))
+
+
+def is_in_this_process(master: str) -> bool:
+    """Tell whether the workers of a master run on this machine, as part of its own process."""
+    return _IN_THIS_PROCESS.fullmatch(master) is not None
 
 
 def write_archive(path: Path) -> None:
