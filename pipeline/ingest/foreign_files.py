@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from aclbroker.pipeline.ingest.column_places import located, partition
 from aclbroker.pipeline.ingest.columns import Columns
-from aclbroker.pipeline.ingest.foreign import located, parsed, partition
+from aclbroker.pipeline.ingest.foreign import parsed
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected, records_table, timestamps
 from aclbroker.pipeline.ingest.texts import Text
 

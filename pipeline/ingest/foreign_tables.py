@@ -10,8 +10,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
+from aclbroker.pipeline.ingest.column_places import located
 from aclbroker.pipeline.ingest.columns import Columns
-from aclbroker.pipeline.ingest.foreign import located
 from aclbroker.pipeline.ingest.sources import IngestError, lines, local_files
 from aclbroker.pipeline.spark.files import as_pattern, exists, matching
 
