@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import signal
 import sys
 import venv
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from tests.support.packages import java_command
-from tests.support.process import LoggedProcess
+from tests.support.process import LoggedProcess, wait_for
 
 ADDRESS = "127.0.0.1"
 READY_WITHIN = 60.0
@@ -69,10 +72,36 @@ class SparkCluster:
             worker.wait_until_ready(partial(_is_registered, worker), READY_WITHIN)
         return url
 
+    def lose_worker(self, tasks: int, seconds: float) -> None:
+        """Kill a worker with what it runs, as a machine that is lost, after so many tasks.
+
+        TimeoutError if it has not done these in time.
+        """
+        worker = self._processes[1].running
+
+        def has_worked() -> list[int] | None:
+            executors = _children(worker.pid)
+            logs = [log.read_text() for pid in executors for log in self._logs_of(pid)]
+            return executors if sum(log.count("Finished task") for log in logs) >= tasks else None
+
+        executors = wait_for(f"{tasks} tasks", has_worked, seconds)
+        self._processes[1].kill()
+        for pid in executors:
+            os.kill(pid, signal.SIGKILL)
+
+    def _logs_of(self, executor: int) -> list[Path]:
+        words = Path(f"/proc/{executor}/cmdline").read_text().split("\0")
+        named = {name: value for name, value in pairwise(words) if name.startswith("--")}
+        if "--executor-id" not in named:
+            return []
+        directory = self._directory / "work" / named["--app-id"] / named["--executor-id"]
+        return list(directory.glob("stderr"))
+
     def stop(self) -> None:
         """End the workers and the master."""
         for process in reversed(self._processes):
-            process.terminate()
+            if process.running.poll() is None:
+                process.terminate()
 
     def _spawn(self, name: str, main_class: str, *arguments: str) -> LoggedProcess:
         command = [*self._java, f"org.apache.spark.deploy.{main_class}", *arguments]
@@ -80,6 +109,11 @@ class SparkCluster:
         process.spawn()
         self._processes.append(process)
         return process
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for each in tasks for child in each.read_text().split()]
 
 
 def _is_registered(worker: LoggedProcess) -> bool | None:
