@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.ruleset import acl_id
+from aclbroker.pipeline.spark.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,13 +30,7 @@ def acl_table(
 ) -> DataFrame:
     """Return a table of clusters, their ACLs, and ``further`` columns with the values of each."""
     schema = pa.schema([*_ACL, *further])
-    columns = list(
-        zip(*((cluster, *_values(acl), *values) for cluster, acl, values in rows), strict=True)
-    )
-    arrays = [
-        pa.array(columns[at] if columns else [], field.type) for at, field in enumerate(schema)
-    ]
-    return spark.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
+    return frame_of(spark, schema, ((cluster, *_values(acl), *more) for cluster, acl, more in rows))
 
 
 def _values(acl: AclBinding) -> tuple[str, ...]:

@@ -164,23 +164,32 @@ def _risk(report: AuditReport) -> Markup:
     return element(
         "section",
         element("h2", "Risk"),
-        element("ul", *map(_risk_line, found), class_="risks"),
+        element("ul", *(_risk_line(*each) for each in _alike(found)), class_="risks"),
         whole_table("risk", "ACLs to look at", what, listed) if acls else "",
         id="risk",
     )
 
 
-def _risk_line(risk: Risk) -> Markup:
-    why = [element("span", risk.why)]
-    if risk.job is not None:
-        why.append(
-            joined(" · " if risk.why else "", element("a", risk.job, href=f"#job-{risk.job}"))
-        )
+def _alike(found: Sequence[Risk]) -> list[tuple[Risk, list[str]]]:
+    """Return the risks with their jobs; one that several looked for and did not find is one."""
+    merged: dict[Risk, tuple[Risk, list[str]]] = {}
+    for each in found:
+        key = each if each.number else each._replace(job=None)
+        _, jobs = merged.setdefault(key, (each, []))
+        if each.job is not None:
+            jobs.append(each.job)
+    return list(merged.values())
+
+
+def _risk_line(risk: Risk, jobs: Sequence[str]) -> Markup:
+    why: list[Markup | str] = [risk.why]
+    for at, job in enumerate(jobs):
+        why += [", " if at else " · " if risk.why else "", element("a", job, href=f"#job-{job}")]
     return element(
         "li",
         element("span", _LEVELS[risk.level], class_="level"),
         element("b", number(risk.number), class_="value"),
-        element("div", element("b", name_of(risk.what)), element("p", *why)),
+        element("div", element("b", name_of(risk.what)), element("p", element("span", *why))),
         class_=risk.level,
     )
 

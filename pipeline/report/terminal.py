@@ -35,7 +35,9 @@ _MOST_WARNING_LINES_IN_SHORT: Final = 2
 _MOST_ROWS_IN_SHORT: Final = 3
 _NARROWEST: Final = 10
 _NARROWEST_LINE: Final = 24
-"""How many characters of a text there must be room for, if it takes a single line."""
+_LEAST_OF_A_LINE: Final = 0.6
+"""How much of a text there must be room for, if it takes a single line: so many columns, and this
+part of it, or half of all columns."""
 
 _PART_ENDS: Final = " _-./:=,"
 _GAP: Final = "  "
@@ -206,10 +208,13 @@ class _Grid:
         self._right = numeric_columns(names, rows)
         self._head = [shown(name) for name in names]
         self._cells = [[cell(value) for value in row] for row in rows]
-        narrowest = _NARROWEST_LINE if most_lines == 1 else _NARROWEST
         natural, least = [], []
         for at, name in enumerate(self._head):
             longest = max(width(row[at]) for row in self._cells)
+            narrowest = _NARROWEST
+            if most_lines == 1:
+                part = min(int(longest * _LEAST_OF_A_LINE), columns // 2 - len(_GAP))
+                narrowest = max(_NARROWEST_LINE, part)
             natural.append(min(max(longest, width(name)), columns))
             # A number is never cut, and words of a head only if they are long.
             word = max(width(part) for part in (name or "-").split(" "))

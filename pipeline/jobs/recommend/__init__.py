@@ -18,7 +18,8 @@ names are of it is their price.
 Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
 from the ACLs for what was written, and a warning says where it does not.
 
-The memory that this takes grows with the number of different questions, as the result does.
+The memory that this takes on the driver grows with the number of different questions, as the result
+does: docs/audit-analysis.md has how much. What never decides is looked for at some names at a time.
 """
 
 from __future__ import annotations

@@ -203,6 +203,18 @@ def test_the_page_begins_with_what_is_at_risk(root: Node):
     assert lines == [("high", "5,811", "newly denied"), ("none", "0", "newly allowed")]
 
 
+def test_what_several_jobs_looked_for_and_did_not_find_is_one_line():
+    found = [replace(WHAT_IF, job=job, alarms={"drift": 0}) for job in ("what-if", "diff")]
+    root = Tree(page(replace(REPORT, results=found))).root
+    (line,) = (
+        each
+        for each in root.one("section", id="risk").one("ul", class_="risks").all("li")
+        if each.one("div").one("b").text == "drift"
+    )
+    jobs = [each.attributes["href"] for each in line.all("a")]
+    assert jobs == ["#job-what-if", "#job-diff"]
+
+
 def test_a_page_without_rules_and_proposals_has_no_risks():
     root = Tree(page(replace(REPORT, results=[MATRIX], clusters=[]))).root
     assert root.all("section", id="risk") == []

@@ -154,7 +154,7 @@ def test_of_many_answers_each_is_told_in_short():
 
 def test_in_short_a_row_is_one_line_and_the_last_columns_give_way():
     columns = ("principal", "operation", *(f"more {at}" for at in range(9)))
-    row = ("User:" + "a" * 200, "READ", *["b" * 30] * 9)
+    row = ("User:" + "a" * 200, "READ", *["b" * 20] * 9)
     result = JobResult("j", "t", "s", tables=[Table("T", columns, [row] * 9, 9)])
     text = summary(replace(REPORT, results=[result] * 3), 100)
     (lines,) = set(re.findall(r"T \(3 of 9\)\n((?:  .+\n)+)", text))
