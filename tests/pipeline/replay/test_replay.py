@@ -13,6 +13,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
+from pyspark.sql import functions
+
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -171,6 +173,23 @@ def test_a_replay_decides_as_the_authorizer(spark: "SparkSession", case: Case) -
         check_decisions(name, by_cluster, case, rows)
         for row in rows:
             check_explanation(name, by_cluster.get(row.cluster), row)
+
+
+def test_many_parts_are_decided_in_few_tasks(spark: "SparkSession") -> None:
+    """As with Spark's own setting of 200 on a machine of two cores."""
+    case = random_case("hosts")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "200")
+    try:
+        usage = Usage(usage_table(spark, case.usage).repartition(5))
+        found = replay.replayed(usage, case.sets)
+        rows = found.withColumn("task", functions.spark_partition_id()).collect()
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+    check_questions(case, rows)
+    for name, by_cluster in case.sets.items():
+        check_decisions(name, by_cluster, case, rows)
+    assert 1 < len({row.task for row in rows}) <= 2 * spark.sparkContext.defaultParallelism
 
 
 def check_questions(case: Case, rows: list["Row"]) -> None:
