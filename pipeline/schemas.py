@@ -102,7 +102,7 @@ def arrow(schema: StructType) -> pa.Schema:
 
 
 def _struct(**columns: str) -> StructType:
-    from pyspark.sql import types
+    from aclbroker.pipeline.frames import types
 
     found: dict[str, Any] = {
         "string": types.StringType,

@@ -8,7 +8,6 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -19,6 +18,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.spark.files import exists
 
 if TYPE_CHECKING:

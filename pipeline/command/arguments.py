@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from aclbroker.pipeline.command.engine import Engine
 from aclbroker.pipeline.command.fail_on import bounds, impossible
-from aclbroker.pipeline.command.options import ALL, AuditOptions
+from aclbroker.pipeline.command.options import ALL, LOCAL_BYTES, AuditOptions
 from aclbroker.pipeline.command.rule_arguments import PROPOSED_SETTINGS, add_rules
 from aclbroker.pipeline.ingest.columns import OPTIONAL, REQUIRED, Columns, columns
 from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
@@ -151,6 +153,21 @@ def _shared() -> argparse.ArgumentParser:
         + ", ".join(ALARMS),
     )
     run.add_argument(
+        "--engine",
+        choices=tuple(Engine),
+        default=Engine.AUTO,
+        help="what decides: this process alone (local), Spark, or (auto, the default) this process "
+        "where it can and the log is no larger than --local-bytes",
+    )
+    run.add_argument(
+        "--local-bytes",
+        metavar="SIZE",
+        type=_size,
+        default=LOCAL_BYTES,
+        help="up to which size of the log --engine auto does without Spark, such as 500M; a "
+        "compressed file counts ten times (default: 200M)",
+    )
+    run.add_argument(
         "--master",
         metavar="URL",
         help="the Spark cluster; without it this machine, or what spark-submit says",
@@ -219,6 +236,16 @@ def _add_log(group: Any) -> None:
     )
     group.add_argument("--since", metavar="DAY", type=_day, help="the first day (UTC) to look at")
     group.add_argument("--until", metavar="DAY", type=_day, help="the last day (UTC) to look at")
+
+
+_UNITS: Final = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"([0-9]{1,15})([kMG]?)", text, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes such as 500M, or 2G")
+    return int(match[1]) * _UNITS[match[2].lower()]
 
 
 def _setting(text: str) -> tuple[str, str]:

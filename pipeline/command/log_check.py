@@ -49,8 +49,10 @@ def check_inputs(options: AuditOptions) -> None:
     """
     if options.job == "ingest" and Path(options.output, _LEDGER).exists():
         return
-    is_log = options.columns is None
-    found = [None if "://" in name else _files(name, is_log=is_log) for name in options.inputs]
+    is_log, most = options.columns is None, _MOST_FILES + 1
+    found = [
+        None if "://" in name else files_of(name, most, is_log=is_log) for name in options.inputs
+    ]
     files = [path for each in found if each is not None for path in each]
     if options.columns is not None:
         with suppress(ImportError):
@@ -66,10 +68,11 @@ def check_inputs(options: AuditOptions) -> None:
         _check_forms(name, looked, options)
 
 
-def _files(name: str, *, is_log: bool) -> list[str] | None:
+def files_of(name: str, most: int | None = None, *, is_log: bool = True) -> list[str] | None:
     """Return the files of an input in order, None if it is for Spark to find them.
 
-    ``is_log``: it should be a log, and no table that somebody else wrote.
+    Of a directory no more than ``most`` are looked for. ``is_log``: it should be a log, and no
+    table that somebody else wrote. Raises LogError if it is not, or if there is none.
     """
     path = Path(name)
     if not path.exists():
@@ -80,13 +83,13 @@ def _files(name: str, *, is_log: bool) -> list[str] | None:
         found = sorted(glob.glob(name))
         if not found:
             raise LogError(f"--input {name}: no file has such a name")
-        lists = [_files(each, is_log=is_log) for each in found]
+        lists = [files_of(each, most, is_log=is_log) for each in found]
         return [each for one in lists if one is not None for each in one]
     if path.is_file():
         return [name]
     if _is_tables(path, name, is_log=is_log):
         return None
-    return list(islice(_below(path), _MOST_FILES + 1))
+    return list(islice(_below(path), most))
 
 
 def _is_tables(path: Path, name: str, *, is_log: bool) -> bool:

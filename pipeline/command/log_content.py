@@ -56,7 +56,7 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
 
     Raises InputError if there are no events.
     """
-    from pyspark.sql import functions as F
+    from aclbroker.pipeline.frames import functions as F
 
     rows = usage.map(_counted, _type(), _NEEDED).collect()
     reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
@@ -95,7 +95,7 @@ def _none(quarantined: Mapping[str, int]) -> str:
 
 
 def _type() -> StructType:
-    from pyspark.sql.types import StringType, StructField, StructType
+    from aclbroker.pipeline.frames.types import StringType, StructField, StructType
 
     usage = schemas.usage()
     named = [usage[name] for name in ("cluster", "day", "allowed", "events")]

@@ -12,7 +12,6 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
 from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import head, lines
 from aclbroker.pipeline.ingest.stored import QUARANTINE, has_tables, read_table, read_usage
@@ -64,6 +63,9 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     if options.columns is None:
         rows = lines(spark, options.inputs)
     else:
+        # Small logs are read without Spark, whose errors this knows.
+        from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
+
         rows = foreign_rows(spark, options.inputs, options.columns)
     counted = usage(rows, reading(spark, options, named_cluster))
     counted.kept.persist()

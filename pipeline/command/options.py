@@ -10,6 +10,9 @@ from typing import Any, Final, NamedTuple
 from aclbroker.pipeline.command.fail_on import Bound
 from aclbroker.pipeline.ingest.columns import Columns
 
+LOCAL_BYTES: Final = 200_000_000
+"""How large a log may be, unless the options say, to be decided without Spark."""
+
 ALL: Final = "all"
 """The job that stands for every other one that the given files allow, but for `ingest`."""
 
@@ -35,7 +38,9 @@ class AuditOptions:
     ``pattern`` is log4j's conversion pattern of a Kafka's log. ``columns`` are those of the
     inputs if these are tables that somebody else wrote.
     ``zone`` is the IANA name of the time zone of the broker that wrote a Kafka's log. ``since`` and
-    ``until`` are the first and the last day (UTC) to look at. ``spark`` are Spark's own settings.
+    ``until`` are the first and the last day (UTC) to look at. ``engine`` is a value of
+    `pipeline.command.engine.Engine`, and ``local_bytes`` the size of a log up to which no Spark is
+    started. ``spark`` are Spark's own settings.
     ``job_options`` are the fields of the jobs' options that were given, by job. ``fail_on`` are the
     numbers above which the run fails (`pipeline.command.fail_on`). ``command`` is what the user
     typed, for the report.
@@ -68,6 +73,8 @@ class AuditOptions:
     zone: str = "UTC"
     since: date | None = None
     until: date | None = None
+    engine: str = "auto"
+    local_bytes: int = LOCAL_BYTES
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     command_config: str | None = None

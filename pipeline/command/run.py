@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -16,12 +17,14 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from aclbroker.broker.policy import PolicyError
 from aclbroker.pipeline.acls.broker_properties import PropertiesError
+from aclbroker.pipeline.command.engine import EngineError, log_files, reason_for_spark
 from aclbroker.pipeline.command.fail_on import judged
 from aclbroker.pipeline.command.log_check import check_inputs
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import Describe, read_rules
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import LOCAL, SPARK, use
 from aclbroker.pipeline.report.terminal import summary
 from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
 
@@ -77,6 +80,7 @@ def _take_interrupts(taken: Callable[[int, FrameType | None], None] | None = Non
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _was_interrupted.set()
     # py4j would log where it was.
     logging.disable(logging.CRITICAL)
     raise KeyboardInterrupt
@@ -92,7 +96,7 @@ def _run(options: AuditOptions, describe: Describe | None) -> int:
         report = _answered(options, describe, Progress())
     except InputError as error:
         return _failed(options, str(error), REFUSED)
-    except (PolicyError, PropertiesError, SparkUnavailableError, OSError) as error:
+    except (PolicyError, PropertiesError, SparkUnavailableError, EngineError, OSError) as error:
         return _failed(options, str(error), FAILED)
     except Exception as error:
         # Spark's errors cannot be named in an except: pyspark may not be installed.
@@ -115,6 +119,43 @@ def _verdict(options: AuditOptions, report: AuditReport) -> int:
 
 def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
     check_inputs(options)
+    reason = reason_for_spark(options)
+    if reason is None:
+        return _answered_here(options, describe, progress)
+    if reason:
+        progress.note(f"with Spark: {reason}")
+    return _answered_by_spark(options, describe, progress)
+
+
+def _answered_here(
+    options: AuditOptions, describe: Describe | None, progress: Progress
+) -> AuditReport:
+    """Answer in this process, without Spark."""
+    rules = read_rules(options, describe)
+    _take_interrupts(_note_interrupt)
+    from aclbroker.pipeline.command.answers import answered
+    from aclbroker.pipeline.local.session import LocalSession
+
+    _take_interrupts()
+    if _was_interrupted.is_set():
+        raise KeyboardInterrupt
+    use(LOCAL)
+    try:
+        return answered(LocalSession(log_files), options, rules, progress)
+    except Exception:
+        if _was_interrupted.is_set():
+            # A query that is interrupted ends with an error of its own.
+            raise KeyboardInterrupt from None
+        raise
+    finally:
+        use(SPARK)
+        # What was kept from the collector (`uncollected`) DuckDB would call leaked at the end.
+        gc.unfreeze()
+
+
+def _answered_by_spark(
+    options: AuditOptions, describe: Describe | None, progress: Progress
+) -> AuditReport:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(read_rules, options, describe)
         # Errors in these files are told before Spark starts, unless the files take long to read.
@@ -166,10 +207,17 @@ def _stop(spark: SparkSession, *, quietly: bool = False) -> None:
 
 def _reason(error: Exception) -> str | None:
     """What Spark says, without the traces of its stack; None if it is not Spark's error."""
+    try:
+        import pyarrow as pa
+    except ImportError:
+        return None
+    from aclbroker.pipeline.ingest.pieces import LineTooLongError
     from aclbroker.pipeline.ingest.sources import IngestError
 
     if isinstance(error, IngestError):
         return str(error)
+    if isinstance(error, LineTooLongError | pa.ArrowException):
+        return f"the input cannot be read: {error}"
     if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
         lines = [line for line in str(error).splitlines() if line.strip()]
         told = [line for line in lines if not line.lstrip().startswith(("at ", "File ", "..."))]

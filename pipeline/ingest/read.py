@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.columns import Columns
 from aclbroker.pipeline.ingest.conversion_pattern import compiled
 from aclbroker.pipeline.ingest.foreign_files import rows_of
@@ -118,7 +118,7 @@ _QUARANTINE: Final = ("source_file", "line", "reason")
 
 def _either(schema: StructType) -> StructType:
     """The columns of a table and those of quarantined lines; in each row, one kind is null."""
-    from pyspark.sql.types import StringType, StructField, StructType
+    from aclbroker.pipeline.frames.types import StringType, StructField, StructType
 
     others = [StructField(name, StringType()) for name in _QUARANTINE]
     return StructType([*schema.fields, *others])
@@ -126,7 +126,7 @@ def _either(schema: StructType) -> StructType:
 
 def _packed() -> StructType:
     """A column for packed usage, and those of quarantined lines beside `_QUARANTINE`."""
-    from pyspark.sql.types import BinaryType, StructField, StructType
+    from aclbroker.pipeline.frames.types import BinaryType, StructField, StructType
 
     quarantine = schemas.quarantine()
     return StructType(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
+from aclbroker.pipeline.errors import LogError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.growth import Read
 from aclbroker.pipeline.ingest.kafka_log import Piece
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.texts import HEAD, OPAQUE, Prefix, is_compressed, opened
+from aclbroker.pipeline.local.session import LocalSession
 from aclbroker.pipeline.spark.files import as_pattern, is_local, path_of
 from aclbroker.pipeline.spark.tasks import in_tasks, task_size
 
@@ -33,6 +33,9 @@ _LINES: Final = (
     "line string, source_file string, start long, path string, end long, "
     "prefix_length long, prefix_digest string, is_whole boolean"
 )
+
+
+_NO_INPUT: Final = "no input was named"
 
 
 class IngestError(Exception):
@@ -50,10 +53,13 @@ def head(spark: SparkSession, paths: Sequence[str], *, may_be_empty: bool = Fals
 
     Raises IngestError if there is none, unless all of them ``may_be_empty``.
     """
+    found = b""
+    if isinstance(spark, LocalSession):
+        found = next(filter(bytes.strip, map(_head, _found(spark, paths))), b"")
+        return _checked(found, paths, may_be_empty)
     with _told():
         patterns = _patterns(spark, paths)
         text = _text(spark, patterns)
-        found = b""
         paths_of_files = [path_of(url) for url in text.inputFiles()]
         are_local = all(is_local(spark, each) for each in patterns)
         if are_local and not any(each.endswith(OPAQUE) for each in paths_of_files):
@@ -62,6 +68,10 @@ def head(spark: SparkSession, paths: Sequence[str], *, may_be_empty: bool = Fals
         else:
             rows = text.where(F.length(F.trim("line")) > 0).select("line").take(_LINES_OF_HEAD)
             found = "".join(f"{row['line']}\n" for row in rows).encode()
+    return _checked(found, paths, may_be_empty)
+
+
+def _checked(found: bytes, paths: Sequence[str], may_be_empty: bool) -> bytes:
     if not found and not may_be_empty:
         raise IngestError(f"nothing is in {', '.join(paths)}")
     return found
@@ -85,6 +95,8 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     ``_``), patterns of these, or URLs that Spark has a connector for; what ends in ``.gz``,
     ``.zst`` or ``.bz2`` is decompressed. Raises IngestError if one does not exist.
     """
+    if isinstance(spark, LocalSession):
+        return _of_files(spark, _files(Path(each).as_uri() for each in _found(spark, paths)), [])
     with _told():
         patterns = _patterns(spark, paths)
         local = [each for each in patterns if is_local(spark, each)]
@@ -102,11 +114,23 @@ def local_files(spark: SparkSession, path: str) -> list[str] | None:
 
     None if they are not on a file system of this machine. Raises IngestError as `lines` does.
     """
+    if isinstance(spark, LocalSession):
+        return _found(spark, [path])
     with _told():
         pattern = as_pattern(spark, path)
         if not is_local(spark, pattern):
             return None
         return sorted({path_of(url) for url in _text(spark, [pattern]).inputFiles()})
+
+
+def _found(session: LocalSession, paths: Sequence[str]) -> list[str]:
+    if not paths:
+        raise IngestError(_NO_INPUT)
+    try:
+        found = [path for each in paths for path in session.files_of(each)]
+    except LogError as error:
+        raise IngestError(f"the input cannot be read: {error}") from error
+    return sorted({str(Path(each).absolute()) for each in found})
 
 
 def planned_lines(spark: SparkSession, reads: Sequence[Read]) -> DataFrame:
@@ -170,6 +194,9 @@ def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
 @contextmanager
 def _told() -> Iterator[None]:
     """Raise IngestError, which tells why an input cannot be read, for Spark's errors."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     try:
         yield
     except PySparkException as error:
@@ -181,7 +208,7 @@ def _told() -> Iterator[None]:
 
 def _patterns(spark: SparkSession, paths: Sequence[str]) -> list[str]:
     if not paths:
-        raise IngestError("no input was named")
+        raise IngestError(_NO_INPUT)
     return [as_pattern(spark, path) for path in paths]
 
 
@@ -200,7 +227,7 @@ def _of_text(text: DataFrame) -> DataFrame:
 
 def no_piece() -> list[Column]:
     """Return the columns of `worker_lines` that say which piece of a file a worker shall read."""
-    from pyspark.sql.types import StructType
+    from aclbroker.pipeline.frames.types import StructType
 
     schema = StructType.fromDDL(_LINES)
     names = [name for name in schema.fieldNames() if name not in ("line", "source_file", "start")]

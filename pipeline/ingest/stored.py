@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
@@ -10,6 +11,9 @@ from urllib.parse import unquote
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest.compaction import reading
+from aclbroker.pipeline.local.files import local_path as place_of
+from aclbroker.pipeline.local.session import LocalSession
+from aclbroker.pipeline.local.tables import table_files
 from aclbroker.pipeline.spark.files import exists, is_local, local_path, path_of
 from aclbroker.pipeline.spark.tasks import in_tasks
 from aclbroker.pipeline.usage.table import Usage
@@ -40,13 +44,21 @@ def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
 
 def read_usage(spark: SparkSession, place: str) -> Usage:
     """Return the table of usage."""
-    rows, path = read_table(spark, place, USAGE), f"{place}/{USAGE}"
+    path = f"{place}/{USAGE}"
+    if isinstance(spark, LocalSession):
+        _keep(spark, place)
+        files = [each.absolute().as_posix() for each in table_files(place_of(path))]
+        return Usage(tables=_in_tasks(spark, files))
+    rows = read_table(spark, place, USAGE)
     if not exists(spark, path) or not is_local(spark, path):
         return Usage(rows)
+    return Usage(rows, _in_tasks(spark, sorted(path_of(each) for each in rows.inputFiles())))
+
+
+def _in_tasks(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     # Spark names a directory COLUMN=VALUE, with percent signs for what no name can have.
-    files = sorted(path_of(each) for each in rows.inputFiles())
     keys = [dict(_PARTITION.findall(each)) for each in files]
-    tables = in_tasks(
+    return in_tasks(
         spark,
         [
             (file, unquote(key["cluster"]), date.fromisoformat(key["day"]))
@@ -55,7 +67,6 @@ def read_usage(spark: SparkSession, place: str) -> Usage:
         [Path(file).stat().st_size for file in files],
         "path string, cluster string, day date",
     )
-    return Usage(rows, tables)
 
 
 _PARTITION: Final = re.compile(r"/(cluster|day)=([^/]*)(?=/)")
@@ -93,6 +104,6 @@ def _keep(spark: SparkSession, place: str) -> None:
 
 
 def _stored(schema: StructType) -> StructType:
-    from pyspark.sql.types import StringType, StructField, StructType
+    from aclbroker.pipeline.frames.types import StringType, StructField, StructType
 
     return StructType([*schema.fields, StructField("batch", StringType())])

@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-from pyspark.errors import StreamingQueryException
-from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.compaction import READERS, compact, sweep
 from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone, batches_known
 from aclbroker.pipeline.ingest.read import Reading, events, usage
@@ -269,6 +268,8 @@ def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> Writte
 
 
 def _await(query: StreamingQuery) -> None:
+    from pyspark.errors import StreamingQueryException
+
     try:
         query.awaitTermination()
     except StreamingQueryException as error:

@@ -6,9 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from pyspark.errors import AnalysisException
-from pyspark.sql import functions as F
-
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.sources import IngestError, no_piece
 
 if TYPE_CHECKING:
@@ -31,6 +29,8 @@ def topic_lines(spark: SparkSession, url: str, client: Mapping[str, str]) -> Dat
     ``client`` are the properties of a Kafka client, such as ``security.protocol``. Raises
     IngestError for another URL, and if the connector is not there.
     """
+    from pyspark.errors import AnalysisException
+
     match = _URL.fullmatch(url)
     if match is None:
         raise IngestError(f"{url}: expected kafka://HOST:PORT/TOPIC")

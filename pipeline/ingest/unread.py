@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import functions as F
-
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.layouts import LAYOUTS
 from aclbroker.pipeline.spark.files import path_of

@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.commands import script
+from aclbroker.pipeline.local.session import LocalSession
+from aclbroker.pipeline.spark.files import write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +40,9 @@ class Output:
 
     def text(self, name: str, content: str) -> None:
         """Write a text file."""
+        if isinstance(self._spark, LocalSession):
+            write_text(self._spark, f"{self.place}/{name}", content)
+            return
         jvm: Any = self._spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(f"{self.place}/{name}")
         filesystem = path.getFileSystem(self._spark._jsc.hadoopConfiguration())

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.hosts import subnet
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.spark.tasks import shuffle_tasks
 from aclbroker.pipeline.usage.counting import counted
@@ -59,7 +59,7 @@ _COUNTS: Final = {
 
 def asked_type() -> StructType:
     """Return the columns of the questions that are `gathered`."""
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
+    from aclbroker.pipeline.frames.types import LongType, StringType, StructField, StructType
 
     usage = schemas.usage()
     types = {name: usage[name].dataType for name in ("first_seen", "last_seen")}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.opened import Opened
 from aclbroker.pipeline.analysis.proof import Removed, removed
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.usage.table import Usage
 

@@ -48,7 +48,7 @@ def replayed_by(
     ``function`` is given a batch and the rules for `decide`, and returns batches with the columns
     ``added`` behind those of the questions. ``hosts_of``: see `replayed`.
     """
-    from pyspark.sql.types import StructType
+    from aclbroker.pipeline.frames.types import StructType
 
     work = _work(usage.spark.sparkContext, sets, function)
     return gathered(usage, hosts_of or sets, work, StructType([*asked_type().fields, *added]))
@@ -64,7 +64,7 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     ``allow_everyone_if_no_acl_found`` holds, ``NAME_on_resource`` (array<int>, else null): all ACLs
     on the resource, whomever they name, since only without any of them the default applies.
     """
-    from pyspark.sql.types import StructType
+    from aclbroker.pipeline.frames.types import StructType
 
     work = _work(questions.sparkSession.sparkContext, sets, partial(_answered, explain))
     # Sorted by peer, so that the ACLs of each peer are looked up once.
@@ -98,7 +98,13 @@ def added_fields(sets: RuleSets, *, explain: bool = False) -> list[StructField]:
 
 
 def _fields(name: str, explain: bool) -> list[StructField]:
-    from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField
+    from aclbroker.pipeline.frames.types import (
+        ArrayType,
+        BooleanType,
+        IntegerType,
+        StringType,
+        StructField,
+    )
 
     fields = [
         StructField(f"{name}_allowed", BooleanType()),

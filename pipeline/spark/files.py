@@ -8,18 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
+from aclbroker.pipeline.local.files import is_url, remove_local
+from aclbroker.pipeline.local.files import local_path as local_place
+from aclbroker.pipeline.local.session import LocalSession
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 def exists(spark: SparkSession, url: str) -> bool:
     """Tell whether there is a file or directory."""
+    if isinstance(spark, LocalSession):
+        return local_place(url).exists()
     filesystem, path = _located(spark, url)
     return bool(filesystem.exists(path))
 
 
 def is_local(spark: SparkSession, url: str) -> bool:
     """Tell whether a path is of the file system of this machine, or of what is mounted into it."""
+    if isinstance(spark, LocalSession):
+        return not is_url(url)
     filesystem, _ = _located(spark, url)
     return bool(filesystem.getUri().getScheme() == "file")
 
@@ -44,6 +52,8 @@ _PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
 
 def read_text(spark: SparkSession, url: str) -> str:
     """Return what a file says."""
+    if isinstance(spark, LocalSession):
+        return local_place(url).read_text()
     filesystem, path = _located(spark, url)
     stream = filesystem.open(path)
     try:
@@ -54,6 +64,8 @@ def read_text(spark: SparkSession, url: str) -> str:
 
 def local_path(spark: SparkSession, url: str) -> Path | None:
     """Return the absolute path of a file of this machine, None if it is elsewhere."""
+    if isinstance(spark, LocalSession):
+        return local_place(url).absolute()
     filesystem, path = _located(spark, url)
     if filesystem.getUri().getScheme() != "file":
         return None
@@ -62,12 +74,17 @@ def local_path(spark: SparkSession, url: str) -> Path | None:
 
 def remove(spark: SparkSession, url: str) -> None:
     """Remove a file, or a directory with all in it, if there is one."""
+    if isinstance(spark, LocalSession):
+        remove_local(url)
+        return
     filesystem, path = _located(spark, url)
     filesystem.delete(path, True)
 
 
 def matching(spark: SparkSession, directory: str, pattern: str) -> list[str]:
     """Return the URLs of what is below a directory and matches a pattern."""
+    if isinstance(spark, LocalSession):
+        return sorted(str(each) for each in local_place(directory).glob(pattern))
     escaped = _PATTERN_SIGN.sub(r"\\\g<0>", directory)
     filesystem, path = _located(spark, f"{escaped}/{pattern}")
     return [str(each.getPath().toString()) for each in filesystem.globStatus(path) or ()]
@@ -107,6 +124,10 @@ _NEW: Final = ".new"
 
 def write_text(spark: SparkSession, url: str, content: str) -> None:
     """Write a file, in place of what is there."""
+    if isinstance(spark, LocalSession):
+        local_place(url).parent.mkdir(parents=True, exist_ok=True)
+        local_place(url).write_text(content)
+        return
     filesystem, path = _located(spark, url)
     stream = filesystem.create(path, True)
     try:

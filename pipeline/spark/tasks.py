@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
+from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.local.session import LocalSession
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 def task_size(spark: SparkSession, sizes: Sequence[int]) -> int:
     """Return how many bytes a task should read of files of these sizes, as Spark reckons it."""
+    if isinstance(spark, LocalSession):
+        return max(sum(sizes), 1)
     opening = _opening(spark)
     total = sum(size + opening for size in sizes)
     share: int = max(opening, total // spark.sparkContext.defaultParallelism + 1)
@@ -26,6 +29,8 @@ def in_tasks(
 
     ``sizes``: of what each row stands for.
     """
+    if isinstance(spark, LocalSession):
+        return spark.createDataFrame(rows, schema)
     opening = _opening(spark)
     size = task_size(spark, sizes)
     tasks, filled = [], 0
@@ -41,6 +46,8 @@ def in_tasks(
 
 def shuffle_tasks(spark: SparkSession) -> int:
     """Return into how many tasks a shuffle parts its rows."""
+    if isinstance(spark, LocalSession):
+        return 1
     return int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
 
@@ -49,6 +56,8 @@ def busy_tasks(spark: SparkSession) -> int | None:
 
     None if that is not known, since executors come and go as there is work.
     """
+    if isinstance(spark, LocalSession):
+        return 1
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return None
     return 2 * int(spark.sparkContext.defaultParallelism)

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import ipc
-from pyspark.sql import functions as F
 
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.spark.tasks import busy_tasks
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _as_integers(column: pa.Array) -> pa.Array:
 
 def parts_type() -> StructType:
     """Return the columns of what `parted` yields."""
-    from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+    from aclbroker.pipeline.frames.types import BinaryType, IntegerType, StructField, StructType
 
     return StructType([StructField("part", IntegerType()), StructField("packed", BinaryType())])
 

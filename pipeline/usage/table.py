@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.spark.tasks import busy_tasks
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import counted
@@ -164,7 +164,7 @@ class Usage:
 
     def by(self, *keys: str) -> DataFrame:
         """Return the usage counted by some of its columns only: several rows can have the same."""
-        from pyspark.sql.types import StructType
+        from aclbroker.pipeline.frames.types import StructType
 
         usage = schemas.usage()
         schema = StructType([usage[name] for name in (*keys, *COUNTS)])

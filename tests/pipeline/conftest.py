@@ -1,11 +1,15 @@
-"""One Spark session for all tests of the pipeline: it takes seconds to start."""
+"""The engines that tests of the pipeline run on: one Spark session for all, and this process."""
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from aclbroker.pipeline.command.engine import log_files
+from aclbroker.pipeline.frames import LOCAL, SPARK, use
+from aclbroker.pipeline.local.session import LocalSession
 from aclbroker.pipeline.spark.session import open_session
 
 if TYPE_CHECKING:
@@ -22,9 +26,32 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+ENGINES = ("spark", "local")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test on both engines, unless the mark ``engines`` names one."""
+    if "spark" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("engines")
+        engines = mark.args if mark else ENGINES
+        metafunc.parametrize("spark", engines, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def spark(request: pytest.FixtureRequest) -> Iterator["SparkSession | LocalSession"]:
+    """A session of the engine. Modules that use it call `toolchain.require_spark` first."""
+    if request.param == "spark":
+        yield request.getfixturevalue("spark_session")
+        return
+    use(LOCAL)
+    yield LocalSession(log_files)
+    gc.unfreeze()
+    use(SPARK)
+
+
 @pytest.fixture(scope="session")
-def spark() -> Iterator["SparkSession"]:
-    """A local session. Modules that use it call `toolchain.require_spark` first."""
+def spark_session() -> Iterator["SparkSession"]:
+    """Spark's session: it takes seconds to start."""
     session = open_session(
         "local[2]",
         # C1 alone starts faster, and no test runs long enough to miss C2.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.read import LogForm, Reading, events
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.usage.table import COUNTS, KEYS

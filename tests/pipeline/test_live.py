@@ -12,8 +12,6 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
@@ -22,6 +20,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
 from aclbroker.pipeline.ingest.sources import lines
 from aclbroker.pipeline.replay import replay

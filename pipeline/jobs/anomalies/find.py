@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.analysis.days import calendar
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.anomalies.novelty import habits_of, items_of
 from aclbroker.pipeline.jobs.anomalies.spike_days import spike_days

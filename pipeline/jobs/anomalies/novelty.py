@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from pyspark.sql import functions as F
+from aclbroker.pipeline.frames import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

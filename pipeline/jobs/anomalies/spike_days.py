@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F
-
 from aclbroker.pipeline.analysis.spikes import SpikeRule, spikes
+from aclbroker.pipeline.frames import functions as F
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql import functions as F
-
 from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.anomalies.find import GRANTS, HOSTS, PRINCIPALS, SPIKES, Anomalies
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.pipeline.frames import functions as F
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from pyspark.sql import functions as F
-
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.denials.denied import (
     KEY,

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import (
     WILDCARD,
@@ -25,6 +23,7 @@ from aclbroker.pipeline.analysis.grant import (
     opened_besides,
     remedies,
 )
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.denials.denied import KEY, DenialKey, key_of
 from aclbroker.pipeline.replay import replay

@@ -26,7 +26,7 @@ def decisions(usage: Usage, current: Mapping[str, Ruleset]) -> DataFrame:
     `RuleKind`), and ``allow_ids`` and ``deny_ids`` (array<string>): the ACLs that allow and that
     deny it, implications included, each as `acl_id`.
     """
-    from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField
+    from aclbroker.pipeline.frames.types import ArrayType, BooleanType, StringType, StructField
 
     added = [
         StructField("allowed", BooleanType()),

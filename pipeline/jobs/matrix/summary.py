@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.jobs.matrix.find import COUNTS, USE, EffectiveUse

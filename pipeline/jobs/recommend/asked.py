@@ -6,9 +6,6 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Window
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
@@ -16,6 +13,8 @@ from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
 from aclbroker.pipeline.analysis.opened import AskedQuestion
 from aclbroker.pipeline.analysis.prefixes import PREFIXABLE
 from aclbroker.pipeline.analysis.recommendation import Evidence
+from aclbroker.pipeline.frames import Window
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.questions import QUESTION, RuleSets

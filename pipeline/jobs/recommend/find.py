@@ -6,8 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
@@ -22,6 +20,7 @@ from aclbroker.pipeline.analysis.opened import Opened, opened
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.recommend.asked import (
     SESSION,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
-from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.hosts import subnet
@@ -16,6 +15,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, Asked, acl_uses
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import Observation
-from pyspark.sql import functions as F
-
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.frames import new_observation
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.flips.comparing import (
@@ -84,7 +83,7 @@ def find_flips(
     - ``removed``, ``added``, ``settings`` (array<string>): what has to be undone for the decision
       to be as before (see `pipeline.analysis.causes`); empty if it was the log's
     """
-    from pyspark.sql.types import ArrayType, LongType, StringType, StructField
+    from aclbroker.pipeline.frames.types import ArrayType, LongType, StringType, StructField
 
     sets = {BEFORE: before, AFTER: after}
     covered = usage.part(after)
@@ -95,7 +94,7 @@ def find_flips(
         *(StructField(each, ArrayType(StringType())) for each in LISTS),
         *(StructField(each, LongType()) for each in COUNTS),
     ]
-    totals = Observation()
+    totals = new_observation()
     compared = replay.replayed_by(covered, sets, Comparer(), added)
     observed = compared.observe(totals, *_totals())
     flips = observed.where(F.col("flipped_events") > 0).drop(*COUNTS)

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql import Observation, Window
-from pyspark.sql import functions as F
-
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline.acls.acl_text import resource_text
+from aclbroker.pipeline.frames import Window, new_observation
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, Table
 from aclbroker.pipeline.replay.flips.comparing import DIRECTIONS, NEWLY_ALLOWED, NEWLY_DENIED
@@ -182,7 +181,7 @@ def _decided_by(row: Any, name: str) -> str:
 
 
 def _causes_table(flips: DataFrame, output: Output, name: str, top: int) -> Table:
-    counted = Observation()
+    counted = new_observation()
     causes = output.table(name, _causes(flips).observe(counted, F.count(F.lit(1)).alias("causes")))
     columns = ("cluster", "change", "what", "questions", "denied_events", "allowed_events")
     rows = causes.orderBy(

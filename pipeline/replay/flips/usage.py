@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from aclbroker.pipeline import schemas
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.replay.questions import (
     QUESTION,
@@ -57,7 +57,7 @@ def flipped_usage(flips: DataFrame, count: int, usage: Usage, sets: RuleSets) ->
 
 
 def _type() -> StructType:
-    from pyspark.sql.types import LongType, StringType, StructField, StructType
+    from aclbroker.pipeline.frames.types import LongType, StringType, StructField, StructType
 
     usage = schemas.usage()
     fields = [usage[name] for name in _KEYS if name in usage.fieldNames()]

@@ -32,7 +32,7 @@ def usage_row(**values: Any) -> dict[str, Any]:
 
 
 def usage_of(spark: "SparkSession", *rows: dict[str, Any]) -> Usage:
-    return Usage(spark.createDataFrame(list(rows), schemas.usage()))
+    return Usage(spark.createDataFrame([tuple(row.values()) for row in rows], schemas.usage()))
 
 
 def quarantine_of(spark: "SparkSession", *reasons: str) -> "DataFrame":
@@ -67,7 +67,7 @@ def test_days_clusters_lines_and_super_users_are_counted(spark: "SparkSession"):
 
 def test_a_thousand_super_users_are_named_and_all_are_counted(spark: "SparkSession"):
     rows = [usage_row(principal=f"User:{number}", events=1 + number) for number in range(1200)]
-    table = spark.createDataFrame(rows, schemas.usage()).coalesce(1)
+    table = usage_of(spark, *rows).rows.coalesce(1)
     found = content(Usage(table), quarantine_of(spark))
     assert found.clusters == {"one": 1200 * 1201 // 2}
     # The busiest are.

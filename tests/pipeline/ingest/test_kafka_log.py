@@ -24,7 +24,6 @@ from confluent_kafka.admin import (
     ScramMechanism,
     UserScramCredentialUpsertion,
 )
-from pyspark.sql import functions as F
 
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -34,6 +33,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.replay import replay
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.find_coordinator import FindCoordinatorRequest

@@ -14,6 +14,7 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.jobs import redundant, unused
 from aclbroker.pipeline.replay.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
@@ -76,7 +77,7 @@ def result(inputs):
 def rows_by_acl(inputs, result, cluster, *columns):
     assert "unused/acls" in result.outputs
     table = inputs.spark.read.parquet(f"{inputs.output.place}/unused/acls")
-    rows = table.where(table.cluster == cluster).collect()
+    rows = table.where(F.col("cluster") == cluster).collect()
     return {row["acl_id"]: tuple(row[name] for name in columns) for row in rows}
 
 

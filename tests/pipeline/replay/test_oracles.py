@@ -23,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from aclbroker.broker.acl.authorizer import RuleKind, Session
@@ -37,6 +36,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.stored import USAGE, read_usage
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.deciding import Rules, decide
@@ -57,7 +57,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 # About 70 seconds on two cores; a busy machine may take several minutes.
-pytestmark = [pytest.mark.timeout(1200), pytest.mark.apart]
+# The oracles are queries of Spark, too.
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.apart, pytest.mark.engines("spark")]
 
 SUPER_USERS = frozenset({"User:admin", "User:CN=the one,OU=Dev, O=Acme"})
 

@@ -156,7 +156,7 @@ def behind(rules: Ruleset, row: dict[str, Any]) -> tuple[set[int], set[int], set
 def usage_table(spark: "SparkSession", usage: Iterable[dict[str, Any]]) -> "DataFrame":
     schema = schemas.usage()
     return spark.createDataFrame(
-        [tuple(row[name] for name in schema.names) for row in usage], schema
+        [tuple(row[name] for name in schema.fieldNames()) for row in usage], schema
     )
 
 
