@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # What is never imported need not be compiled, which takes half of the time of an installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: setup setup-dev setup-spark setup-gssapi serve test test-fast check audit-demo \
+.PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-fast check audit-demo \
 	bench bench-quick attack bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
@@ -26,7 +26,14 @@ $(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
 	$(PIP_INSTALL) --require-hashes -r requirements/dev.lock
 	@touch $@
 
-# The extra for the audit pipeline; Spark runs on Java 17 or newer.
+# The extra for the audit of small logs, without Java.
+setup-audit: $(VENV)/.audit
+
+$(VENV)/.audit: requirements/audit.lock $(VENV)/.runtime
+	$(PIP_INSTALL) --require-hashes -r requirements/audit.lock
+	@touch $@
+
+# The extra for the audit of logs of any size; Spark runs on Java 17 or newer.
 setup-spark: $(VENV)/.spark
 
 $(VENV)/.spark: requirements/spark.lock $(VENV)/.dev
@@ -115,6 +122,8 @@ lock: setup-dev
 		--group dev -c requirements/runtime.lock pyproject.toml -o requirements/dev.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--extra gssapi -c requirements/runtime.lock pyproject.toml -o requirements/gssapi.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--extra audit -c requirements/runtime.lock -c requirements/dev.lock pyproject.toml -o requirements/audit.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--extra spark -c requirements/runtime.lock -c requirements/dev.lock pyproject.toml -o requirements/spark.lock
 

@@ -283,5 +283,5 @@ def test_without_pyarrow_the_extra_is_named(diff, monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     status, _, err = diff(OLD, NEW, "--usage", "tables")
     assert status == 2
-    assert "pip install '.[spark]'" in err
+    assert "pip install '.[audit]'" in err
     assert diff(OLD, NEW)[0] == 1

@@ -80,5 +80,5 @@ def write_log(tmp_path: Path) -> WriteLog:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that share the session."""
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
+        if {"spark", "spark_session"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("spark")

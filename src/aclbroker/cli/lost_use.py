@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NO_PYARROW: Final = (
     "--usage reads Parquet with pyarrow, which is not installed ({}): in a checkout of aclbroker "
-    "run make setup-spark, or pip install '.[spark]'"
+    "run make setup-audit, or pip install '.[audit]'"
 )
 
 

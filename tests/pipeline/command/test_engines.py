@@ -130,6 +130,10 @@ def said(path: Path) -> Any:
         found = json.loads(text)
         found["written"] = ""
         return found
+    if path.suffix == ".sarif":
+        (run,) = json.loads(text)["runs"]
+        # Of results of equal weight any may be the first.
+        return run["tool"], Counter(json.dumps(each, sort_keys=True) for each in run["results"])
     return text
 
 
