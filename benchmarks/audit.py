@@ -201,7 +201,7 @@ class Done:
 def _command(job: str, data: Path, source: Path, output: Path) -> Done:
     """Run the command as a user does."""
     arguments = ["--input", str(source), "--output", str(output), "--super-user", SUPER_USER]
-    arguments += ["--acls", str(data / "acls.yaml")]
+    arguments += ["--acls", str(data / "acls.yaml"), "--engine", "spark"]
     if job == "what-if":
         arguments += ["--proposed", str(data / "proposed.yaml")]
     began = time.perf_counter()

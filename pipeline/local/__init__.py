@@ -9,7 +9,14 @@ All texts compare by their bytes, all timestamps are UTC, and sums are of whole 
 
 from __future__ import annotations
 
-from aclbroker.pipeline.local.column import Window
-from aclbroker.pipeline.local.frame import Observation
+from importlib import import_module
+from typing import Any
 
-__all__ = ["Observation", "Window"]
+# DuckDB is imported when a frame is made: where Spark is in use it need not be installed.
+_MODULES = {"Observation": "frame", "Window": "column"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-from aclbroker.pipeline.local.frame import DataFrame
-from aclbroker.pipeline.local.tables import Reader
-from aclbroker.pipeline.local.types import StructType, arrow_schema
+    from aclbroker.pipeline.local.frame import DataFrame
+    from aclbroker.pipeline.local.tables import Reader
+    from aclbroker.pipeline.local.types import StructType
 
 Value = TypeVar("Value")
 
@@ -43,12 +44,19 @@ class LocalSession:
     @property
     def read(self) -> Reader:
         """What reads tables."""
+        from aclbroker.pipeline.local.tables import Reader
+
         return Reader(self)
 
     def createDataFrame(
         self, rows: pa.Table | Sequence[tuple[Any, ...]], schema: StructType | str | None = None
     ) -> DataFrame:
         """Return the frame of a table of Arrow, or of rows, whose columns the schema tells."""
+        import pyarrow as pa
+
+        from aclbroker.pipeline.local.frame import DataFrame
+        from aclbroker.pipeline.local.types import arrow_schema
+
         if schema is None:
             return DataFrame.of_table(self, rows)
         wanted = arrow_schema(schema)

@@ -102,7 +102,18 @@ def test_it_audits_beside_an_application_with_modules_of_the_same_names(
     inputs = ["--input", str(log.log), "--acls", str(log.acls), "--proposed", str(log.proposed)]
 
     done = subprocess.run(
-        [str(python), "-m", "aclbroker", "audit", "what-if", *inputs, "--output", "report"],
+        [
+            str(python),
+            "-m",
+            "aclbroker",
+            "audit",
+            "what-if",
+            *inputs,
+            "--output",
+            "report",
+            "--engine",
+            "spark",
+        ],
         cwd=application,
         env={**os.environ, **paths},
         capture_output=True,

@@ -14,6 +14,7 @@ from tests.support.process import wait_for
 
 toolchain.require_spark()
 
+from aclbroker.pipeline.command.engine import Engine
 from tests.pipeline.small_log import SmallLog, small_log
 
 PATIENCE = 600.0
@@ -38,13 +39,13 @@ def started(files: SmallLog, directory: Path, *words: str) -> "subprocess.Popen[
         )
 
 
+@pytest.mark.parametrize("engine", Engine)
 def test_more_than_is_accepted_ends_with_status_3_when_all_is_written_and_nobody_need_read_it(
-    files: SmallLog, tmp_path: Path
+    files: SmallLog, tmp_path: Path, engine: Engine
 ):
     output = tmp_path / "out"
-    process = started(
-        files, tmp_path, "--proposed", str(files.proposed), "--fail-on", "newly-denied=4"
-    )
+    words = ("--proposed", str(files.proposed), "--fail-on", "newly-denied=4", "--engine", engine)
+    process = started(files, tmp_path, *words)
     assert process.stdout is not None
     # As `head` does.
     process.stdout.close()
@@ -62,7 +63,8 @@ def test_more_than_is_accepted_ends_with_status_3_when_all_is_written_and_nobody
 
 def test_interrupted_it_ends_with_status_130_and_one_line(files: SmallLog, tmp_path: Path):
     told = tmp_path / "errors"
-    process = started(files, tmp_path, "--proposed-allow-everyone-if-no-acl-found", "true")
+    setting = ("--proposed-allow-everyone-if-no-acl-found", "true")
+    process = started(files, tmp_path, *setting, "--engine", "spark")
     assert process.stdout is not None
     process.stdout.close()
     wait_for("Spark", lambda: "Spark on" in told.read_text() or None, PATIENCE)
