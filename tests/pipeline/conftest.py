@@ -26,6 +26,13 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def collector() -> Iterator[None]:
+    """DuckDB would call leaked what `uncollected` kept from the collector."""
+    yield
+    gc.unfreeze()
+
+
 ENGINES = ("spark", "local")
 
 
@@ -45,7 +52,6 @@ def spark(request: pytest.FixtureRequest) -> Iterator["SparkSession | LocalSessi
         return
     use(LOCAL)
     yield LocalSession(log_files)
-    gc.unfreeze()
     use(SPARK)
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import csv
-import gc
 import io
 import json
 import os
@@ -70,7 +69,6 @@ class Engines:
             answered(session, options, rules, Progress(io.StringIO()))
         finally:
             use(SPARK)
-            gc.unfreeze()
 
     def both(self, job: str, *words: str | Path) -> None:
         for engine in ("spark", "local"):
@@ -197,8 +195,8 @@ def test_all_jobs_have_the_same_tables_and_files_of_a_kafkas_log(engines: Engine
     ]
     log.write_text("".join(f"{line}\n" for line in lines))
     acls, proposed = tmp_path / "acls.yaml", tmp_path / "proposed.yaml"
-    rule = "version: 1\ncluster: k\nacls:\n- principal: User:alice\n  hosts: ['{}']\n  rules:\n"
-    rule += "  - topic: orders.eu\n    allow: [READ]\n"
+    rule = "version: 1\ncluster: k\nacls:\n- principal: User:alice\n  rules:\n"
+    rule += "  - topic: orders.eu\n    allow: [READ]\n    host: '{}'\n"
     acls.write_text(rule.format("10.0.0.0/16"))
     proposed.write_text(rule.format("127.0.0.1"))
     engines.both(
