@@ -218,7 +218,10 @@ def _reason(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, LineTooLongError | pa.ArrowException):
         return f"the input cannot be read: {error}"
-    if type(error).__module__.partition(".")[0] in ("pyspark", "py4j"):
+    package = type(error).__module__.partition(".")[0]
+    if package in ("duckdb", "_duckdb"):
+        return f"DuckDB failed; --engine spark may not: {error}"
+    if package in ("pyspark", "py4j"):
         lines = [line for line in str(error).splitlines() if line.strip()]
         told = [line for line in lines if not line.lstrip().startswith(("at ", "File ", "..."))]
         return "Spark failed: " + "\n".join(told[:12])

@@ -23,8 +23,8 @@ _ZONELESS: Final = pa.timestamp("us")
 
 @cache
 def database() -> duckdb.DuckDBPyConnection:
-    """Return the database of this process; it is in memory, and reads no file and no network."""
-    return duckdb.connect(config={"enable_external_access": "false"})
+    """Return the database of this process: in memory, without files and without connections."""
+    return duckdb.connect(config={"enable_external_access": "false", "temp_directory": ""})
 
 
 class Row(tuple[Any, ...]):

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aclbroker.pipeline.local.session import LocalSession
 
 _NULL: Final = "__HIVE_DEFAULT_PARTITION__"
+_ROWS: Final = "_rows"
 _ESCAPED: Final = frozenset(map(chr, (*range(1, 32), 127))) | frozenset("\"#%'*/:=?\\{[]^")
 """The characters that Spark escapes in a directory's name."""
 
@@ -77,17 +78,13 @@ def _partitions(table: pa.Table, by: Sequence[str]) -> Iterator[tuple[str, pa.Ta
     if not by:
         yield "", table
         return
-    keys = table.select(by).group_by(by, use_threads=False).aggregate([]).to_pylist()
-    others = [name for name in table.column_names if name not in by]
-    for key in keys:
-        rows = table
-        for name, value in key.items():
-            column = rows[name]
-            rows = rows.filter(
-                pc.is_null(column) if value is None else pc.equal(column, pa.scalar(value))
-            )
+    rows = pa.array(np.arange(table.num_rows))
+    keyed = table.select(by).append_column(_ROWS, rows).group_by(by, use_threads=False)
+    keys = keyed.aggregate([(_ROWS, "list")])
+    others = table.select([name for name in table.column_names if name not in by])
+    for number, key in enumerate(keys.select(by).to_pylist()):
         directory = "/".join(f"{name}={_escaped(value)}" for name, value in key.items())
-        yield directory, rows.select(others)
+        yield directory, others.take(keys[f"{_ROWS}_list"][number].values)
 
 
 def _escaped(value: Any) -> str:

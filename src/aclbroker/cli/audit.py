@@ -33,7 +33,7 @@ def add_audit(commands: Any, *, with_options: bool) -> None:
     audit = commands.add_parser(
         "audit",
         help="analyse who used which rights, and which are not needed",
-        description="Analyse the authorization logs of this broker or of a Kafka with Spark.",
+        description="Analyse the authorization logs of this broker or of a Kafka.",
         allow_abbrev=False,
     )
     if with_options:

@@ -258,6 +258,19 @@ def without_java(tmp_path: Path) -> dict[str, str]:
     }
 
 
+def audited(tmp_path: Path, *words: str | Path) -> "subprocess.CompletedProcess[str]":
+    """What the command did where there is no Java and no pyspark."""
+    arguments = [*map(str, words), "--output", str(tmp_path / "out")]
+    return subprocess.run(
+        [sys.executable, "-c", RUN, "audit", *arguments],
+        env=without_java(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> SmallLog:
     return small_log(tmp_path)
@@ -267,18 +280,8 @@ def files(tmp_path: Path) -> SmallLog:
 def test_a_small_log_is_decided_without_java_on_the_path_and_without_pyspark(
     files: SmallLog, tmp_path: Path, job: str
 ):
-    done = subprocess.run(
-        [
-            *(sys.executable, "-c", RUN, "audit", job, "--input", str(files.log)),
-            *("--acls", str(files.acls), "--proposed", str(files.proposed)),
-            *("--output", str(tmp_path / "out")),
-        ],
-        env=without_java(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    rules = ("--acls", files.acls, "--proposed", files.proposed)
+    done = audited(tmp_path, job, "--input", files.log, *rules)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert "12 events: 9 allowed, 3 denied" in done.stdout
     assert "Spark" not in done.stderr
@@ -297,21 +300,20 @@ def test_a_small_log_is_decided_without_java_on_the_path_and_without_pyspark(
 def test_without_pyspark_what_needs_spark_says_so_and_what_to_install(
     files: SmallLog, tmp_path: Path, words: list[str], reason: str
 ):
-    done = subprocess.run(
-        [
-            *(sys.executable, "-c", RUN, "audit", "matrix", "--input", str(files.log)),
-            *("--output", str(tmp_path / "out"), *words),
-        ],
-        env=without_java(tmp_path),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    done = audited(tmp_path, "matrix", "--input", files.log, *words)
     assert done.returncode == 2
     assert "Spark is not installed" in done.stderr
     assert "pip install '.[spark]'" in done.stderr
     assert bool(re.search(f"^with Spark: {reason}$", done.stderr, re.MULTILINE)) is bool(reason)
+
+
+def test_what_only_spark_can_do_is_refused_where_it_is_not_wanted(tmp_path: Path):
+    done = audited(tmp_path, "matrix", "--input", "s3a://logs/audit", "--engine", "local")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "aclbroker audit matrix: --engine local cannot do this: s3a://logs/audit is a URL, which "
+        "Spark's connectors read\n"
+    )
 
 
 def test_interrupted_without_spark_it_ends_with_status_130_and_one_line(
