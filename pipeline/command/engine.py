@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,8 +80,7 @@ def _needs_spark(options: AuditOptions) -> str | None:
 def _too_large(options: AuditOptions) -> str | None:
     size = 0
     for path in _files(options.inputs):
-        # It may have been rotated just now.
-        if os.path.exists(path):
+        with suppress(FileNotFoundError):  # rotated just now
             size += os.path.getsize(path) * (_RATIO if path.endswith(_COMPRESSED) else 1)
     if size <= options.local_bytes:
         return None

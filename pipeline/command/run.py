@@ -206,7 +206,7 @@ def _stop(spark: SparkSession, *, quietly: bool = False) -> None:
 
 
 def _reason(error: Exception) -> str | None:
-    """What Spark says, without the traces of its stack; None if it is not Spark's error."""
+    """What the engine says, without traces of a stack; None if it is not its error."""
     try:
         import pyarrow as pa
     except ImportError:
@@ -216,8 +216,10 @@ def _reason(error: Exception) -> str | None:
 
     if isinstance(error, IngestError):
         return str(error)
-    if isinstance(error, LineTooLongError | pa.ArrowException):
+    if isinstance(error, LineTooLongError):
         return f"the input cannot be read: {error}"
+    if isinstance(error, pa.ArrowException):
+        return f"Arrow failed: {error}"
     package = type(error).__module__.partition(".")[0]
     if package in ("duckdb", "_duckdb"):
         return f"DuckDB failed; --engine spark may not: {error}"

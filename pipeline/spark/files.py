@@ -53,7 +53,7 @@ _PATTERN_SIGN: Final = re.compile(r"[{}\[\]*?\\]")
 def read_text(spark: SparkSession, url: str) -> str:
     """Return what a file says."""
     if isinstance(spark, LocalSession):
-        return local_place(url).read_text()
+        return local_place(url).read_bytes().decode()
     filesystem, path = _located(spark, url)
     stream = filesystem.open(path)
     try:
@@ -126,7 +126,7 @@ def write_text(spark: SparkSession, url: str, content: str) -> None:
     """Write a file, in place of what is there."""
     if isinstance(spark, LocalSession):
         local_place(url).parent.mkdir(parents=True, exist_ok=True)
-        local_place(url).write_text(content)
+        local_place(url).write_bytes(content.encode())
         return
     filesystem, path = _located(spark, url)
     stream = filesystem.create(path, True)
