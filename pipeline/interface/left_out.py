@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-_MOST_NAMES: Final = 5
+from aclbroker.pipeline.interface.wording import in_short
+
 _MOST_REASONS: Final = 5
 
 
@@ -26,6 +27,4 @@ def left_out_lines(left_out: Mapping[str, str]) -> list[str]:
 def _named(clusters: list[str]) -> str:
     if len(clusters) == 1:
         return f"cluster {clusters[0]} is"
-    more = len(clusters) - _MOST_NAMES
-    names = ", ".join(clusters[:_MOST_NAMES])
-    return f"{len(clusters):,} clusters ({names}{f' and {more:,} more' if more > 0 else ''}) are"
+    return f"{len(clusters):,} clusters ({in_short(clusters)}) are"

@@ -15,6 +15,7 @@ from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
+from aclbroker.pipeline.interface.wording import clusters_in_short
 from aclbroker.pipeline.jobs.unused.find import ACLS, OPENED, UnusedAcls
 
 _STAYING: Final = {
@@ -194,7 +195,7 @@ class _UnusedSummary:
         if unknown:
             found.append(
                 "It is not known which ACLs were there when the log begins, so one that was made "
-                f"yesterday may look unused (clusters: {', '.join(unknown)})."
+                f"yesterday may look unused ({clusters_in_short(unknown)})."
             )
         overlooked = sum(
             not self._inputs.current[cluster].cidr and is_overlooked(each.acl.host)

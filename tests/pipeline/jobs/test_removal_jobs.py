@@ -151,7 +151,7 @@ def test_the_summary_has_the_proof(result):
     assert shown["Why"] == "It takes back nothing: no ACL allows any of it."
     assert len(table_of(result, "ALLOWs that can go together")) == 5
     (warning,) = result.warnings
-    assert warning.endswith("may look unused (clusters: open, other).")
+    assert warning.endswith("may look unused (clusters open, other).")
 
 
 def test_what_is_closed_is_told_and_nothing_is_opened(inputs, result):
