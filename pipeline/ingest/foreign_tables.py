@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import functions as F
 
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.column_places import located
 from aclbroker.pipeline.ingest.columns import Columns
 from aclbroker.pipeline.ingest.sources import IngestError, lines, local_files

@@ -13,8 +13,6 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from pyspark.sql import functions
-
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -26,6 +24,7 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.frames import functions
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.replay.questions import QUESTION
