@@ -174,6 +174,7 @@ def test_a_replay_decides_as_the_authorizer(spark: "SparkSession", case: Case) -
             check_explanation(name, by_cluster.get(row.cluster), row)
 
 
+@pytest.mark.engines("spark")
 def test_many_parts_are_decided_in_few_tasks(spark: "SparkSession") -> None:
     """As with Spark's own setting of 200 on a machine of two cores."""
     case = random_case("hosts")
