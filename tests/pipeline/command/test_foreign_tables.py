@@ -76,6 +76,7 @@ def test_an_export_of_the_log_holds_what_the_log_does(spark: "SparkSession", tmp
     assert found[1] == 1
 
 
+@pytest.mark.engines("spark")
 def test_tables_that_spark_reads_hold_the_same(
     spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -96,6 +97,7 @@ def test_tables_that_spark_reads_hold_the_same(
     assert found.quarantine.count() == 2 * expected[1]
 
 
+@pytest.mark.engines("spark")
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
