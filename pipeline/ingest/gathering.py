@@ -1,7 +1,7 @@
 """Brings what is new in local log files into tables, batch by batch, each of them once.
 
 A batch is what a ledger (`pipeline.ingest.ledger`) beside the tables does not have yet. It writes
-partitions of its own, and the ledger is replaced when they are there. What a run that was killed
+partitions of its own, and the ledger tells of them when they are there. What a run that was killed
 left of a batch is removed before the next one, which finds the same to be new.
 """
 
@@ -12,12 +12,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aclbroker.pipeline.ingest.growth import Read, looked_since, plan, rotated_from
-from aclbroker.pipeline.ingest.ledger import Ledger, loaded
+from aclbroker.pipeline.ingest.ledger import Ledger
+from aclbroker.pipeline.ingest.ledger_file import ledger_file
 from aclbroker.pipeline.ingest.read import Reading
 from aclbroker.pipeline.ingest.settling import end_by
 from aclbroker.pipeline.ingest.sources import IngestError, local_files, planned_lines
@@ -29,13 +29,10 @@ from aclbroker.pipeline.spark.files import (
     path_of,
     remove,
     replace_text,
-    replaced_text,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_LEDGER: Final = "ledger.json"
 
 _ATTEMPTS: Final = 10
 """How often in a row a batch is planned anew because files were rotated while it was read."""
@@ -92,7 +89,7 @@ class Gathering:
         self._spark = spark
         self._inputs = inputs
         self._reading = reading
-        self._file = f"{place}/{_LEDGER}"
+        self._file = ledger_file(spark, place)
         self._begun = f"{place}/begun"
         self._limits = limits
         self._write = write
@@ -100,8 +97,8 @@ class Gathering:
         self._told = told
         self._noted = noted
         self._notes: set[str] = set()
-        self._written = ""
-        self._ledger = _load(spark, place) or Ledger()
+        self._ledger = self._file.load() or Ledger()
+        self._newest = dict(self._ledger.newest)
 
     def gather(self) -> None:
         """Read what is new, up to what there is at the beginning.
@@ -125,7 +122,7 @@ class Gathering:
         """Read what is new; tell whether no file vanished while it was looked for."""
         times = dict(self._times())
         paths = dict.fromkeys(path for each in self._inputs for path in self._paths(each))
-        self._ledger = replace(self._ledger, newest={**times, **self._ledger.newest})
+        self._newest = {**times, **self._newest}
         found = plan(self._ledger, paths, end_by(time.time(), self._reading.layout_of))
         for note in found.notes:
             if note not in self._notes:
@@ -134,8 +131,8 @@ class Gathering:
         for reads in _batches(found.reads, self._limits):
             self._batch(reads)
         # Only now: what was rotated meanwhile is looked for by these times.
-        newest = looked_since(self._ledger.newest, times, found.waiting)
-        self._commit(replace(self._ledger.with_seen(found.seen), newest=newest))
+        self._newest = looked_since(self._newest, times, found.waiting)
+        self._file.commit(self._ledger, self._ledger.saw(found.seen, self._newest))
         return not found.has_vanished
 
     def _times(self) -> Iterator[tuple[str, float]]:
@@ -157,7 +154,7 @@ class Gathering:
             paths = []
         if self._is_file(name):
             path = self._absolute(name)
-            paths += rotated_from(path, self._ledger.newest[path])
+            paths += rotated_from(path, self._newest[path])
         return paths
 
     def _absolute(self, name: str) -> str:
@@ -165,7 +162,7 @@ class Gathering:
 
     def _is_file(self, name: str) -> bool:
         """Whether an input is one file, of which something was read."""
-        return self._absolute(name) in self._ledger.newest
+        return self._absolute(name) in self._newest
 
     def _batch(self, reads: Sequence[Read]) -> None:
         name = self._batch_name
@@ -179,7 +176,8 @@ class Gathering:
             if all(is_there(read.path, read.prefix, read.end) for read in reads):
                 raise
             raise MovedError("files are rotated faster than they are read") from error
-        self._commit(self._ledger.with_read((read.position, read.after) for read in reads))
+        changes = ((read.position, read.after) for read in reads)
+        self._file.commit(self._ledger, self._ledger.read(changes, self._newest))
         remove(self._spark, self._begun)
         # Of a file that was read before only a few lines may be new, and these no events.
         new = {read.path for read in reads if read.start == 0}
@@ -190,33 +188,13 @@ class Gathering:
     def _batch_name(self) -> str:
         return f"files-{self._ledger.batch:06}"
 
-    def _commit(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-        text = ledger.dumped()
-        if text != self._written:
-            replace_text(self._spark, self._file, text)
-            self._written = text
-
 
 def batches_known(spark: SparkSession, place: str) -> int | None:
     """Return how many batches of local files the ledger at ``place`` knows, None if there is none.
 
     Raises IngestError if it is damaged.
     """
-    ledger = _load(spark, place)
-    return None if ledger is None else ledger.batch
-
-
-def _load(spark: SparkSession, place: str) -> Ledger | None:
-    file = f"{place}/{_LEDGER}"
-    text = replaced_text(spark, file)
-    try:
-        return None if text is None else loaded(text)
-    except ValueError as error:
-        raise IngestError(
-            f"{file}, which tells what the tables hold, is damaged ({error}): "
-            "gather the logs into another output"
-        ) from error
+    return ledger_file(spark, place).batch()
 
 
 def _batches(reads: Sequence[Read], limits: Limits) -> Iterator[list[Read]]:

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from aclbroker.pipeline.ingest.ledger import MARKS, Index, Known, Ledger, known
-from aclbroker.pipeline.ingest.texts import Prefix, Text, digest, is_compressed, signature
+from aclbroker.pipeline.ingest.known_files import Known
+from aclbroker.pipeline.ingest.ledger import MARKS, Index, Ledger, beginning, known, prefix_of
+from aclbroker.pipeline.ingest.texts import Prefix, Text, is_compressed, signature
 
 SETTLED: Final = 3600.0
 """After how many seconds without a change a file is taken for finished, its last line included."""
@@ -66,27 +68,25 @@ class _Found(NamedTuple):
 
 
 def plan(ledger: Ledger, paths: Iterable[str], end_of: EndOf) -> Plan:
-    """Return what is new in files.
+    """Return what is new in files; ``paths`` are looked at as they come, and not kept.
 
     Files of the same text are read once; the longest of them is. Raises OSError for a file that
     cannot be opened.
     """
-    looked = {signature for file in ledger.files for signature in file.seen}
     made = Plan([], {}, [], [], False)
     found: list[_Found] = []
-    # Those that are compressed are decompressed for it.
-    with ThreadPoolExecutor() as pool:
-        for each in pool.map(lambda path: _found(path, looked), paths):
-            if isinstance(each, _Found):
-                found.append(each)
-            elif each == _VANISHED:
-                made = made._replace(has_vanished=True)
-            elif each:
-                made.notes.append(each)
+    for each in _looked_at(ledger, paths):
+        if isinstance(each, _Found):
+            found.append(each)
+        elif each == _VANISHED:
+            made = made._replace(has_vanished=True)
+        else:
+            made.notes.append(each)
     comparing = _Comparing(ledger, end_of, made)
     done: set[str] = set()
     # The longest first, and compressed ones behind others.
-    for each in sorted(found, key=lambda each: (-each.size, is_compressed(each.path), each.path)):
+    found.sort(key=lambda each: (-each.size, is_compressed(each.path), each.path))
+    for each in found:
         try:
             with Text(each.path) as text:
                 is_other = text.is_compressed and text.signature != each.signature
@@ -101,13 +101,42 @@ def plan(ledger: Ledger, paths: Iterable[str], end_of: EndOf) -> Plan:
 
 
 _VANISHED: Final = "vanished"
+_LOOKED: Final = 256
+"""How many files one thread looks at before the next."""
+_WAITING: Final = 64
+"""How many times as many are looked at before what was found of them is taken."""
 
 
-def _found(path: str, looked: set[str]) -> _Found | str:
-    """Look at a file, unless it is known as it is; otherwise say why it is left out."""
+def _looked_at(ledger: Ledger, paths: Iterable[str]) -> Iterator[_Found | str]:
+    """Yield what `_found` tells of the files that are not known as they are."""
+    rest = iter(paths)
+    # Those that are compressed are decompressed for it, and a file system may be far away.
+    with ThreadPoolExecutor() as pool:
+        while some := list(islice(rest, _LOOKED * _WAITING)):
+            parts = (some[first : first + _LOOKED] for first in range(0, len(some), _LOOKED))
+            signatures = [*chain.from_iterable(pool.map(_signatures, parts))]
+            some = [path for path, each in zip(some, signatures, strict=True) if each is not None]
+            yield from (_VANISHED for each in signatures if each is None)
+            there = [each for each in signatures if each is not None]
+            are_seen = ledger.files.are_seen(there)
+            new = [path for path, is_seen in zip(some, are_seen, strict=True) if not is_seen]
+            yield from pool.map(_found, new)
+
+
+def _signatures(paths: Iterable[str]) -> list[str | None]:
+    """Return the signatures of files, None for those that are not there any more."""
+    found: list[str | None] = []
+    for path in paths:
+        try:
+            found.append(signature(os.stat(path)))
+        except FileNotFoundError:
+            found.append(None)
+    return found
+
+
+def _found(path: str) -> _Found | str:
+    """Look into a file; if it is left out, say why."""
     try:
-        if signature(os.stat(path)) in looked:
-            return ""
         with Text(path) as text:
             return _Found(path, text.signature, text.size())
     except FileNotFoundError:
@@ -123,7 +152,7 @@ class _Comparing:
 
     def __init__(self, ledger: Ledger, end_of: EndOf, made: Plan) -> None:
         self._ledger = ledger
-        self._before, self._index = Index(ledger.files), Index(ledger.files)
+        self._index = Index(ledger.files)
         self._end_of = end_of
         self._made = made
         self._reads: list[tuple[float, Read]] = []
@@ -138,12 +167,13 @@ class _Comparing:
         if not size:
             return
         head = text.at(0, MARKS[-1])
-        position = self._before.continued(text, head, size)
-        start = 0 if position is None else self._ledger.files[position].length
+        begin = beginning(head, size)
+        position = self._index.known(text, begin)
+        start = 0 if position is None else self._ledger.files.length(position)
         if position is None or self._index.is_taken(position):
-            copied = self._index.continued(text, head, size)
+            copied = self._index.continued(text, begin)
             if copied is None:
-                copied = self._index.holds(head, size)
+                copied = self._index.holds(begin)
             if copied is not None:
                 self._note_seen(copied, text)
                 return
@@ -185,8 +215,7 @@ def _read(
     after = known(text, text.path, end, head)
     if is_whole:
         after = after._replace(seen=(text.signature,))
-    prefix = after.prefix() or Prefix(end, digest(head[:end]))
-    return Read(text.path, start, end, prefix, position, after)
+    return Read(text.path, start, end, prefix_of(after, head), position, after)
 
 
 def end_of_lines(text: Text, start: int, size: int) -> int:

@@ -23,7 +23,8 @@ toolchain.require_spark()
 
 from aclbroker.pipeline.ingest.growth import SETTLED, Plan, looked_since, plan, rotated_from
 from aclbroker.pipeline.ingest.layouts import OWN
-from aclbroker.pipeline.ingest.ledger import Ledger, loaded
+from aclbroker.pipeline.ingest.ledger import Ledger
+from aclbroker.pipeline.ingest.ledger_file import LocalFile
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.settling import end_by
 from tests.pipeline.kafka_lines import FORGED, line
@@ -34,23 +35,29 @@ class Reader:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.ledger = Ledger()
+        self.file = directory / "_checkpoints" / "ledger.json"
         self.lines: list[bytes] = []
+
+    def load(self) -> tuple[LocalFile, Ledger]:
+        """Return what a new run knows."""
+        file = LocalFile(self.file)
+        return file, file.load() or Ledger()
 
     def plan(self, *, is_kafka: bool = False, later: float = 0) -> Plan:
         paths = [str(path) for path in self.directory.iterdir() if path.is_file()]
         layout = OWN if is_kafka else None
-        return plan(self.ledger, paths, end_by(time.time() + later, lambda head: layout))
+        return plan(self.load()[1], paths, end_by(time.time() + later, lambda head: layout))
 
     def read(self, found: Plan | None = None, batches: int | None = None) -> list[bytes]:
         """Read what is new; of several batches, a file each, those before a kill."""
         found = found or self.plan()
         new: list[bytes] = []
+        file, ledger = self.load()
         for read in found.reads[:batches]:
             for lines in read_lines(read.path, read.start, read.end, read.prefix):
                 new += lines.to_pylist()
-            self.ledger = loaded(self.ledger.with_read([(read.position, read.after)]).dumped())
-        self.ledger = self.ledger.with_seen(found.seen)
+            file.commit(ledger, ledger.read([(read.position, read.after)], {}))
+        file.commit(ledger, ledger.saw(found.seen, {}))
         self.lines += new
         return new
 

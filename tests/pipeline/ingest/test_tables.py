@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import json
 import os
 import shutil
 import signal
@@ -27,6 +26,7 @@ from aclbroker.pipeline.ingest.gathering import alone
 from aclbroker.pipeline.ingest.growth import plan
 from aclbroker.pipeline.ingest.layouts import layout_of
 from aclbroker.pipeline.ingest.ledger import Ledger
+from aclbroker.pipeline.ingest.ledger_file import LocalFile
 from aclbroker.pipeline.ingest.read import LogForm, Reading, events, usage
 from aclbroker.pipeline.ingest.settling import end_by
 from aclbroker.pipeline.ingest.sources import IngestError, lines, planned_lines
@@ -198,8 +198,7 @@ def wait_for(process: "subprocess.Popen[bytes]", place: Path, is_so: Callable[[]
 
 def batches(place: Path) -> int:
     """How many batches the ledger knows."""
-    ledger = place / "_checkpoints" / "ledger.json"
-    return int(json.loads(ledger.read_text())["batch"]) if ledger.exists() else 0
+    return LocalFile(place / "_checkpoints" / "ledger.json").batch() or 0
 
 
 @pytest.mark.apart
