@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -59,7 +59,15 @@ def write_policy(policy: Policy, path: Path) -> None:
 
 def dump_policy(policy: Policy, file: IO[str]) -> None:
     """Write a policy as text. Raises ValueError for an ACL that no broker would create."""
-    file.writelines(policy_lines.written(*policy))
+    file.writelines(policy_text(*policy))
+
+
+def policy_text(acls: Iterable[AclBinding], cluster: str | None = None) -> Iterator[str]:
+    """Yield the lines of a policy file, for sets that are too large to be one text.
+
+    Raises ValueError for an ACL that no broker would create, before the first line.
+    """
+    return policy_lines.written(acls, cluster)
 
 
 class _Rule(NamedTuple):

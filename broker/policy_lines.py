@@ -67,23 +67,30 @@ class _OtherFormError(Exception):
 
 
 def written(acls: Iterable[AclBinding], cluster: str | None) -> Iterator[str]:
-    """Yield the lines of a policy. Raises ValueError for an ACL that no broker would create."""
+    """Yield the lines of a policy.
+
+    Raises ValueError for an ACL that no broker would create, before the first line.
+    """
+    by_principal: dict[str, list[AclBinding]] = {}
+    for acl in acls:
+        reason = invalid_reason(acl)
+        if reason is not None:
+            raise ValueError(reason)
+        by_principal.setdefault(acl.principal, []).append(acl)
     yield f"version: {VERSION}\n"
     if cluster is not None:
         yield f"cluster: {_scalar(cluster)}\n"
-    ordered = sorted(set(acls), key=_order)
-    yield "acls:\n" if ordered else "acls: []\n"
-    for principal, theirs in groupby(ordered, key=lambda acl: acl.principal):
+    yield "acls:\n" if by_principal else "acls: []\n"
+    # One principal's at a time: the keys to sort by take more memory than the ACLs.
+    for principal in sorted(by_principal):
         yield f"- principal: {_scalar(principal)}\n  rules:\n"
+        theirs = sorted(set(by_principal[principal]), key=_order)
         for _, rule in groupby(theirs, key=_rule_of):
             yield from _rule_lines(list(rule))
 
 
 def _order(acl: AclBinding) -> tuple[Any, ...]:
-    reason = invalid_reason(acl)
-    if reason is not None:
-        raise ValueError(reason)
-    return acl.principal, *_rule_of(acl), -acl.permission, acl.operation
+    return *_rule_of(acl), -acl.permission, acl.operation
 
 
 def _rule_of(acl: AclBinding) -> tuple[Any, ...]:

@@ -62,30 +62,55 @@ def script(
 
     ``title`` says in one line what it does. DENYs are added first and removed last, so that nothing
     is allowed in between that is not allowed before or after. Raises ValueError for an ACL that no
-    broker would create.
+    broker would create, before the first line.
     """
-    additions, removals = list(add), list(remove)
+    additions, removals = _Commands(add, denies_first=True), _Commands(remove, denies_first=False)
     yield _HEAD.format(title=" ".join(title.split()))
-    if not all(map(_is_ascii, (*additions, *removals))):
+    if not (additions.are_ascii and removals.are_ascii):
         # Java reads its arguments in the encoding of the locale.
         yield "export LC_ALL=C.UTF-8\n"
     lost = 0
-    for words, acls, denies_first in (
-        ("--add", additions, True),
-        ("--remove --force", removals, False),
-    ):
-        possible = []
-        for acl in sorted(set(acls)):
-            reason = inexpressible_reason(acl)
-            if reason is None:
-                possible.append(acl)
-            else:
-                lost += 1
-                yield f"# Not done ({words}), since {reason}: {acl_text(acl)}\n"
-        for group in _groups(possible, denies_first=denies_first):
+    for words, commands in (("--add", additions), ("--remove --force", removals)):
+        for acl, reason in sorted(commands.impossible):
+            lost += 1
+            yield f"# Not done ({words}), since {reason}: {acl_text(acl)}\n"
+        for group in commands.groups():
             yield f"{_TOOL} {words} {_options(group)}\n"
     if lost:
         yield f"echo '{lost} ACLs are left to do by other means: see the comments above.' >&2\n"
+
+
+class _Commands:
+    """The ACLs of one half of a script, by those that come one after the other.
+
+    ``impossible`` are those that the tool cannot express, with why not.
+    """
+
+    def __init__(self, acls: Iterable[AclBinding], *, denies_first: bool) -> None:
+        self.are_ascii = True
+        self.impossible: set[tuple[AclBinding, str]] = set()
+        self._by_whom: dict[tuple[bool, str], list[AclBinding]] = {}
+        for acl in acls:
+            self.are_ascii = self.are_ascii and _is_ascii(acl)
+            reason = inexpressible_reason(acl)
+            if reason is not None:
+                self.impossible.add((acl, reason))
+                continue
+            is_deny = acl.permission is AclPermission.DENY
+            whose = is_deny is not denies_first, acl.principal
+            self._by_whom.setdefault(whose, []).append(acl)
+
+    def groups(self) -> Iterator[list[AclBinding]]:
+        """Yield the ACLs that differ in their operation alone together, in their order."""
+        # One principal's at a time: the keys to sort by take more memory than the ACLs.
+        for whose in sorted(self._by_whom):
+            theirs = sorted(set(self._by_whom[whose]), key=_resource_and_host)
+            for _, group in groupby(theirs, key=_resource_and_host):
+                yield list(group)
+
+
+def _resource_and_host(acl: AclBinding) -> tuple[Any, ...]:
+    return acl.resource_type, acl.resource_name, acl.pattern_type, acl.host
 
 
 def inexpressible_reason(acl: AclBinding) -> str | None:
@@ -109,18 +134,6 @@ def inexpressible_reason(acl: AclBinding) -> str | None:
         if trims and text != text.strip(_BLANK):
             return f"kafka-acls.sh cuts the blanks around its {field.replace('_', ' ')}"
     return None
-
-
-def _groups(acls: list[AclBinding], *, denies_first: bool) -> Iterator[list[AclBinding]]:
-    """Return the ACLs that differ in their operation alone together."""
-
-    def key(acl: AclBinding) -> tuple[Any, ...]:
-        is_deny = acl.permission is AclPermission.DENY
-        what = acl.resource_type, acl.resource_name, acl.pattern_type
-        return is_deny is not denies_first, acl.principal, *what, acl.host
-
-    for _, group in groupby(sorted(acls, key=key), key):
-        yield list(group)
 
 
 def _options(acls: list[AclBinding]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -77,6 +77,30 @@ def ordered(acls: Iterable[AclBinding]) -> tuple[AclBinding, ...]:
     """Return each ACL once, in an order that depends on nothing else than the set."""
     # In the order given, which is nearly this one where a policy file was read, to sort is fast.
     return tuple(sorted(dict.fromkeys(acls)))
+
+
+Change = Literal["kept", "added", "removed"]
+
+
+def changes(
+    before: Sequence[AclBinding], after: Sequence[AclBinding]
+) -> Iterator[tuple[AclBinding, Change]]:
+    """Yield every ACL of two sets in order, and what becomes of it. Both are `ordered`."""
+    # Side by side, since sets of them take as much memory again.
+    left = iter(before)
+    old = next(left, None)
+    for acl in after:
+        while old is not None and old < acl:
+            yield old, "removed"
+            old = next(left, None)
+        if old == acl:
+            yield acl, "kept"
+            old = next(left, None)
+        else:
+            yield acl, "added"
+    if old is not None:
+        yield old, "removed"
+    yield from ((each, "removed") for each in left)
 
 
 def acl_id(acl: AclBinding) -> str:

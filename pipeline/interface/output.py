@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from io import StringIO
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.commands import script
+from aclbroker.pipeline.acls.ruleset import changes, ordered
+from aclbroker.pipeline.local.files import local_path
 from aclbroker.pipeline.local.session import LocalSession
-from aclbroker.pipeline.spark.files import write_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,10 +39,16 @@ class Output:
         # Without the schema, Spark would take the directory cluster=1 for a number.
         return self._spark.read.schema(rows.schema).parquet(path)
 
-    def text(self, name: str, content: str) -> None:
-        """Write a text file."""
+    def text(self, name: str, content: str | Iterable[str]) -> None:
+        """Write a text file. The pieces of a ``content`` of several are not put together."""
+        pieces = _pieces([content] if isinstance(content, str) else content)
+        # What is wrong with the content shows at its beginning: the file is not touched then.
+        first = next(pieces, b"")
         if isinstance(self._spark, LocalSession):
-            write_text(self._spark, f"{self.place}/{name}", content)
+            local = local_path(f"{self.place}/{name}")
+            local.parent.mkdir(parents=True, exist_ok=True)
+            with local.open("wb") as file:
+                file.writelines(chain([first], pieces))
             return
         jvm: Any = self._spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(f"{self.place}/{name}")
@@ -51,7 +58,8 @@ class Output:
         try:
             stream = filesystem.create(path, True)
             try:
-                stream.write(content.encode())
+                for piece in chain([first], pieces):
+                    stream.write(piece)
             finally:
                 stream.close()
         finally:
@@ -74,22 +82,38 @@ class Output:
         ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
         """
         # Workers import this module with the jobs, and their Python need not have PyYAML.
-        from aclbroker.broker.policy import Policy, dump_policy
+        from aclbroker.broker.policy import policy_text
 
         written: dict[str, str] = {}
         for cluster, wanted in acls.items():
             file = f"{name}-{quote(cluster, safe='')}" if len(acls) > 1 else name
-            after = set(wanted)
-            before = set((current or {}).get(cluster, ()))
-            add, remove = after - before, before - after
-            text = StringIO()
-            dump_policy(Policy(list(after), cluster), text)
-            self.text(f"{file}.yaml", text.getvalue())
+            after, before = ordered(wanted), ordered((current or {}).get(cluster, ()))
+            self.text(f"{file}.yaml", policy_text(after, cluster))
+            add = [acl for acl, change in changes(before, after) if change == "added"]
+            remove = [acl for acl, change in changes(before, after) if change == "removed"]
             title = f"Cluster {cluster}: adds {len(add)} ACLs and removes {len(remove)}."
-            self.text(f"{file}.sh", "".join(script(title, add, remove)))
+            self.text(f"{file}.sh", script(title, add, remove))
             written[f"{file}.yaml"] = f"{len(after)} ACLs of {cluster}, as a policy file"
             written[f"{file}.sh"] = (
                 f"kafka-acls.sh commands for {cluster}: {len(add)} ACLs to add, "
                 f"{len(remove)} to remove"
             )
         return written
+
+
+_AT_ONCE: Final = 1 << 20
+"""How many characters of a text are bytes at a time."""
+
+
+def _pieces(texts: Iterable[str]) -> Iterator[bytes]:
+    """Yield texts, one behind the other, as few pieces of bytes."""
+    some: list[str] = []
+    size = 0
+    for text in texts:
+        some.append(text)
+        size += len(text)
+        if size >= _AT_ONCE:
+            yield "".join(some).encode()
+            some, size = [], 0
+    if some:
+        yield "".join(some).encode()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.acls.ruleset import Ruleset, changes, ordered
 from tests.pipeline.random_acls import random_acls
 
 BROKER_USERS = BrokerUsers(frozenset({"User:broker"}), "BROKERS")
@@ -41,3 +41,20 @@ def test_acls_have_one_order_and_each_is_there_once(random: Random) -> None:
     others = [*acls, *random.sample(acls, len(acls) // 2)]
     random.shuffle(others)
     assert ordered(others) == acls == tuple(sorted(set(others)))
+
+
+@given(st.randoms(use_true_random=False))
+def test_every_acl_of_two_sets_is_kept_added_or_removed(random: Random) -> None:
+    acls = random_acls(random, random.randrange(12))
+    before, after = (ordered(acl for acl in acls if random.random() < 0.6) for _ in range(2))
+    found = list(changes(before, after))
+    assert [acl for acl, _ in found] == list(ordered([*before, *after]))
+    for acl, change in found:
+        assert (
+            change
+            == {
+                (True, True): "kept",
+                (False, True): "added",
+                (True, False): "removed",
+            }[acl in before, acl in after]
+        )
