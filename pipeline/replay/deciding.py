@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Decision, Session
 from aclbroker.broker.acl.bindings import (
+    WILDCARD_PRINCIPAL,
     AclBinding,
     AclFilter,
     AclOperation,
@@ -90,7 +92,10 @@ _NOWHERE: Final = "\ud800"
 
 
 class Rules:
-    """A set of rules in a worker. An authorizer is made when it is first asked, and kept."""
+    """A set of rules in a worker. An authorizer is made when it is first asked, and kept.
+
+    It is made of the ACLs of those who ask: a worker decides for few of a cluster's principals.
+    """
 
     def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
         self._by_cluster = dict(by_cluster)
@@ -102,6 +107,14 @@ class Rules:
     def ruleset(self, cluster: str) -> Ruleset | None:
         """Return the rules of a cluster, if the set has any."""
         return self._by_cluster.get(cluster)
+
+    def acls_met(self, cluster: str) -> Mapping[AclBinding, int]:
+        """Return the ACLs of all who asked so far, with their positions in `Ruleset.acls`.
+
+        Where resources without ACLs are open to everyone, they are all ACLs.
+        """
+        decider = self._decider(cluster)
+        return {} if decider is None else decider.positions
 
     def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
         """Return the columns that `replay.decided` adds, without the set's name."""
@@ -155,16 +168,34 @@ _Reasons = tuple[list[int] | None, list[int] | None, list[int] | None]
 
 
 class _Decider:
-    """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`."""
+    """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`.
+
+    ``positions`` has the ACLs that the authorizer knows. Those of a principal are added when it
+    first asks, since to index an ACL takes longer than to decide by it. Where resources without
+    ACLs are open to everyone, the ACLs of all principals count from the beginning.
+    """
 
     def __init__(self, ruleset: Ruleset) -> None:
-        self.authorizer: StandardAuthorizerData = ruleset.authorizer()
+        self.authorizer: StandardAuthorizerData = replace(ruleset, acls=()).authorizer()
+        self.positions: dict[AclBinding, int] = {}
         self._acls = ruleset.acls
-        self._positions: dict[AclBinding, int] | None = None
+        self._waiting: dict[str, list[int]] = {}
+        for position, acl in enumerate(ruleset.acls):
+            self._waiting.setdefault(acl.principal, []).append(position)
+        is_open = ruleset.allow_everyone_if_no_acl_found
+        self._meet([*self._waiting] if is_open else [WILDCARD_PRINCIPAL])
+
+    def _meet(self, principals: Iterable[str]) -> None:
+        for principal in principals:
+            for position in self._waiting.pop(principal, ()):
+                acl = self._acls[position]
+                self.authorizer.index.add(acl)
+                self.positions[acl] = position
 
     def decisions(self, group: _Group, names: Sequence[str | None]) -> list[Decision]:
         """Return the decision for each name."""
         session, operation, resource_type = group[1:4]
+        self._meet(session.principals)
         found = self.authorizer.authorize(session, operation, resource_type, names)
         if ANY_RESOURCE in names and resource_type is ResourceType.TOPIC:
             any_topic = self._on_any_topic(session, operation)
@@ -180,8 +211,6 @@ class _Decider:
     def acls_behind(self, group: _Group, name: str | None) -> _Reasons:
         """Return the positions of the ACLs that allow, that deny, and that are on the resource."""
         session, operation, resource_type = group[1:4]
-        if self._positions is None:
-            self._positions = {acl: position for position, acl in enumerate(self._acls)}
         is_open = self.authorizer.allow_everyone_if_no_acl_found
         if name is None:
             return [], [], [] if is_open else None
@@ -189,7 +218,7 @@ class _Decider:
             # Other ACLs may decide the same; one is enough to tell why.
             decision = self._on_any_topic(session, operation)
             acl = decision.rule.binding
-            behind = [] if acl is None else [self._positions[acl]]
+            behind = [] if acl is None else [self.positions[acl]]
             allowed, denied = (behind, []) if decision.allowed else ([], behind)
             return allowed, denied, [] if is_open else None
         index = self.authorizer.index
@@ -200,9 +229,9 @@ class _Decider:
             sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
             if sources[operation] >> acl.operation & 1:
                 found = allows if acl.permission is AclPermission.ALLOW else denies
-                found.append(self._positions[acl])
+                found.append(self.positions[acl])
         on_resource = None
         if is_open:
             matching = index.find(AclFilter(resource_type, name, PatternType.MATCH))
-            on_resource = [self._positions[acl] for acl in matching]
+            on_resource = [self.positions[acl] for acl in matching]
         return allows, denies, on_resource

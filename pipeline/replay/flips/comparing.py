@@ -6,7 +6,7 @@ questions travel twice.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -45,7 +45,6 @@ class Comparer:
     """Decides batches of questions under both sets; marks and explains those that flip."""
 
     def __init__(self) -> None:
-        self._explainer: _Explainer | None = None
         self._differences: dict[str, Difference] = {}
 
     def __call__(self, batch: pa.RecordBatch, sets: ShippedSets) -> Batches:
@@ -58,9 +57,7 @@ class Comparer:
         yield _with_columns(marked.slice(0, 0), {}, _counts(answered))
         flips = marked.filter(is_flip)
         if flips.num_rows:
-            # One for all batches of a task, since it keeps sets of all ACLs.
-            self._explainer = self._explainer or _Explainer(sets)
-            yield _with_columns(flips, self._explainer.lists(batch.filter(is_flip)), {})
+            yield _with_columns(flips, _Explainer(sets).lists(batch.filter(is_flip)), {})
 
     def _decided(self, batch: pa.RecordBatch, sets: ShippedSets) -> pa.RecordBatch:
         """Decide under both sets; under that after only what it can decide otherwise."""
@@ -134,7 +131,6 @@ class _Explainer:
 
     def __init__(self, sets: ShippedSets) -> None:
         self._sets = sets
-        self._acls: dict[tuple[str, str], frozenset[AclBinding]] = {}
 
     def lists(self, questions: pa.RecordBatch) -> dict[str, list[list[str] | None]]:
         """Return the columns `LISTS`."""
@@ -158,14 +154,10 @@ class _Explainer:
             return [ruleset.acls[position] for position in row[f"{name}_{which}"]]
 
         on_resource = None if row[f"{name}_on_resource"] is None else bindings("on_resource")
-        rule, acls = RuleKind(row[f"{name}_rule"]), self._acls_of(name, row["cluster"], ruleset)
+        # Whatever ACL of the other set may be looked for among these, its principal asked here too.
+        rule, acls = RuleKind(row[f"{name}_rule"]), self._sets[name].acls_met(row["cluster"])
         lists = bindings("allows"), bindings("denies"), on_resource
         return Decided(rule, *lists, acls, ruleset.cidr)
-
-    def _acls_of(self, name: str, cluster: str, ruleset: Ruleset) -> Container[AclBinding]:
-        if (name, cluster) not in self._acls:
-            self._acls[name, cluster] = frozenset(ruleset.acls)
-        return self._acls[name, cluster]
 
 
 _NO_CAUSES: Final = Causes([], [], [])
