@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
-from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
 from aclbroker.pipeline.replay.deciding import DECISIONS, ShippedSets, decide
 from aclbroker.pipeline.replay.flips.difference import Difference
