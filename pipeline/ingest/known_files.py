@@ -16,7 +16,7 @@ DIGEST: Final = 16
 """How many bytes a digest has."""
 
 _HEADER: Final = struct.Struct("<QIBB")
-_AT_ONCE: Final = 1 << 16
+_AT_ONCE: Final = 1 << 14
 _UINT64: Final = (1 << 64) - 1
 
 

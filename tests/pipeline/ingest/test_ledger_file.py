@@ -302,7 +302,7 @@ def test_at_a_url_each_commit_writes_the_ledger_anew(
 
 
 def test_a_known_file_takes_less_than_600_bytes_of_memory(path: Path) -> None:
-    count = 10_000
+    count = 20_000
     commit(path, batch(1, *((number, known(number)) for number in range(count))))
     tracemalloc.start()
     try:
