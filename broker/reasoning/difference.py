@@ -8,7 +8,8 @@ cost follows the number of ACLs and of the differences.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from functools import partial
+from itertools import chain, starmap
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
@@ -51,6 +52,13 @@ class Compared(NamedTuple):
     named: frozenset[str]
 
 
+class Comparing(NamedTuple):
+    """As `Compared`, with differences that come one by one, once, of which none is kept."""
+
+    differences: Iterator[Difference]
+    named: frozenset[str]
+
+
 class Values(dict[tuple[Totals, Totals], Rights]):
     """What differs at each host: the operations gained, and those lost, shifted; 0 if nothing.
 
@@ -81,16 +89,24 @@ def compare(old: Rules, new: Rules) -> Compared:
     No request is of two regions. What broker users may do on the listener of the brokers is not
     compared.
     """
+    differences, named = comparing(old, new)
+    return Compared(list(differences), named)
+
+
+def comparing(old: Rules, new: Rules) -> Comparing:
+    """Return what `compare` does, for rules of which the differences take too much memory."""
     cut = HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
     sides = tables(old, cut), tables(new, cut)
-    found: list[Difference] = []
-    named: set[str] = set()
-    for resource_type in TYPES:
-        both = sides[0][resource_type], sides[1][resource_type]
-        principals = named_principals(both)
-        named.update(principals)
-        found += _differences(_Comparison(*both).groups(principals), cut, resource_type)
-    return Compared(found, frozenset(named))
+    pairs = {each: (sides[0][each], sides[1][each]) for each in TYPES}
+    named = frozenset[str]().union(*map(named_principals, pairs.values()))
+    return Comparing(chain.from_iterable(starmap(partial(_of_type, cut), pairs.items())), named)
+
+
+def _of_type(
+    cut: HostCut, resource_type: ResourceType, both: tuple[Table, Table]
+) -> Iterator[Difference]:
+    groups = _Comparison(*both).groups(named_principals(both))
+    return _differences(groups, cut, resource_type)
 
 
 _Place = tuple[Key, tuple[Key, ...], Rights]

@@ -7,13 +7,14 @@ both sets of rules are compared by their regions (`broker.reasoning`): no reques
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.reasoning.difference import compare
+from aclbroker.broker.reasoning.difference import comparing
 from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, Key
 from aclbroker.broker.reasoning.regions import Region, Request
@@ -177,7 +178,18 @@ def opened(
     sessions: Iterable[SessionPrincipals] = (),
     asked: Iterable[AskedQuestion] = (),
 ) -> Opened:
-    """Return what a change of rules opens and closes.
+    """Return what a change of rules opens and closes: see `changed_rights`."""
+    changes = changed_rights(before, after, sessions, asked)
+    return Opened(tuple(sorted(changes, key=lambda each: not each.is_opened)))
+
+
+def changed_rights(
+    before: Ruleset,
+    after: Ruleset,
+    sessions: Iterable[SessionPrincipals] = (),
+    asked: Iterable[AskedQuestion] = (),
+) -> Iterator[ChangedRights]:
+    """Yield all rights that a change of rules gives or takes, without keeping them.
 
     Principals are looked at one by one, and the ``sessions`` of several besides, each as one
     principal (`name_of_session`). ``asked`` are questions of a log, by which what was asked is told
@@ -186,8 +198,7 @@ def opened(
     """
     sessions = list(sessions)
     old, new = rules_of(before, sessions), rules_of(after, sessions)
-    compared = compare(old, new)
-    differences = sorted(compared.differences, key=lambda each: not each.is_gained)
+    differences, named = comparing(old, new)
     cut = HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
     nowhere = cut.example(cut.everywhere)
     requests = [
@@ -200,13 +211,14 @@ def opened(
         )
         for each in asked
     ]
-    are_asked = _holding([each.region for each in differences], requests)
-    return Opened(
-        tuple(
-            ChangedRights(is_gained, region, region.example(compared.named), number in are_asked)
-            for number, (is_gained, region) in enumerate(differences)
-        )
-    )
+    while some := list(islice(differences, _AT_ONCE)):
+        are_asked = _holding([each.region for each in some], requests)
+        for number, (is_gained, region) in enumerate(some):
+            yield ChangedRights(is_gained, region, region.example(named), number in are_asked)
+
+
+_AT_ONCE: Final = 10_000
+"""How many regions are held against what was asked together."""
 
 
 def _holding(regions: Sequence[Region], requests: Sequence[Request]) -> set[int]:

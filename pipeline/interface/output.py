@@ -21,7 +21,7 @@ class Output:
     """A directory, or a URL that Spark has a connector for, whose tables and files are replaced."""
 
     def __init__(self, spark: SparkSession, place: str) -> None:
-        self._spark = spark
+        self.spark = spark
         self.place = place.rstrip("/")
 
     def table(self, name: str, rows: DataFrame, *, partition_by: Sequence[str] = ()) -> DataFrame:
@@ -37,22 +37,22 @@ class Output:
             writer = writer.partitionBy(*partition_by)
         writer.parquet(path)
         # Without the schema, Spark would take the directory cluster=1 for a number.
-        return self._spark.read.schema(rows.schema).parquet(path)
+        return self.spark.read.schema(rows.schema).parquet(path)
 
     def text(self, name: str, content: str | Iterable[str]) -> None:
         """Write a text file. The pieces of a ``content`` of several are not put together."""
         pieces = _pieces([content] if isinstance(content, str) else content)
         # What is wrong with the content shows at its beginning: the file is not touched then.
         first = next(pieces, b"")
-        if isinstance(self._spark, LocalSession):
+        if isinstance(self.spark, LocalSession):
             local = local_path(f"{self.place}/{name}")
             local.parent.mkdir(parents=True, exist_ok=True)
             with local.open("wb") as file:
                 file.writelines(chain([first], pieces))
             return
-        jvm: Any = self._spark._jvm
+        jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(f"{self.place}/{name}")
-        filesystem = path.getFileSystem(self._spark._jsc.hadoopConfiguration())
+        filesystem = path.getFileSystem(self.spark._jsc.hadoopConfiguration())
         # Otherwise a file .NAME.crc is written beside it on a local disk.
         filesystem.setWriteChecksum(False)
         try:

@@ -80,7 +80,7 @@ def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
     options = options or RecommendOptions()
     most_hosts = options.most_hosts if options.hosts else None
     prefixes = options.of_prefixes()
-    found = find(inputs, prefixes, most_hosts)
+    found = find(inputs, prefixes, most_hosts, options.top)
     return summary(inputs, found, prefixes=prefixes, top=options.top)
 
 

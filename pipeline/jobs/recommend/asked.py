@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 SESSION: Final = ("cluster", "principal", "other_principals")
 """The columns that tell a session's principals."""
 
+_ROWS_AT_ONCE: Final = 1000
 _FLIPS: Final = "recommend/flips"
 _FURTHER: Final = ("example_host", "events", "first_seen", "last_seen", "wanted")
 
@@ -125,7 +127,10 @@ class AskedQuestions:
             )
         )
         found: dict[str, list[SessionUse]] = {}
-        for row in grouped.toArrow().to_pylist():
+        # Each operation names the same resources.
+        texts: dict[str, str] = {}
+        batches = grouped.toArrow().to_batches(_ROWS_AT_ONCE)
+        for row in chain.from_iterable(batch.to_pylist() for batch in batches):
             # The class of a host may be a subnet; the host itself is what ACLs are held against.
             host = None if row["host"] is None else row["example_host"]
             use = SessionUse(
@@ -133,7 +138,7 @@ class AskedQuestions:
                 host,
                 AclOperation[row["operation"]],
                 ResourceType[row["resource_type"]],
-                row["names"],
+                [texts.setdefault(name, name) for name in row["names"]],
             )
             found.setdefault(row["cluster"], []).append(use)
         return found

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclPermission
-from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.acls.ruleset import Ruleset, changes
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
 from aclbroker.pipeline.jobs.recommend.asked import ReplayCounts
@@ -43,15 +43,15 @@ def principals_of(
 
     ``seen`` are those of its log. Everybody, and super users, who need no ACL, count as seen.
     """
-    kept = set(recommended.acls)
     counts: dict[str, list[int]] = {}
-    for acl in () if now is None else now.acls:
+    for acl, change in changes(() if now is None else now.acls, recommended.acls):
+        was, stays = change != "added", change == "kept"
         is_allow = acl.permission is AclPermission.ALLOW
         here = counts.setdefault(acl.principal, [0, 0, 0, 0])
-        for at, count in ((0, True), (2, is_allow), (3, is_allow and acl in kept)):
+        for at, count in enumerate(
+            (was, change != "removed", was and is_allow, stays and is_allow)
+        ):
             here[at] += count
-    for acl in recommended.acls:
-        counts.setdefault(acl.principal, [0, 0, 0, 0])[1] += 1
     known = {*seen, *recommended.super_users, WILDCARD_PRINCIPAL}
     return [
         PrincipalAcls(cluster, who, before, after, allows, allows_kept, who in known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import (
@@ -15,13 +15,14 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.least_privilege import Principals
-from aclbroker.pipeline.analysis.opened import Opened, opened
-from aclbroker.pipeline.analysis.prefixes import PrefixOptions
-from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
+from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
+from aclbroker.pipeline.analysis.opened import changed_rights
+from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions
+from aclbroker.pipeline.analysis.recommendation import Draft
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.opened_rights import OpenedInShort, rights_written
 from aclbroker.pipeline.jobs.recommend.asked import (
     SESSION,
     AskedQuestions,
@@ -29,6 +30,9 @@ from aclbroker.pipeline.jobs.recommend.asked import (
     decided_otherwise,
     session_of,
 )
+
+OPENED: Final = "recommend/opened"
+"""The table of all rights that are opened or closed."""
 
 
 class AnyTopicSession(NamedTuple):
@@ -44,35 +48,41 @@ class AnyTopicSession(NamedTuple):
 class Recommendation:
     """What is recommended, by cluster, and what it follows from.
 
-    ``forbidden``: prefixes that would allow what was denied. ``opened``: what the rules open and
+    ``unmet``: what was used, and no ACL can be recommended for. ``considered``: the prefixes that
+    could have been recommended; ``forbidden``: those that would allow what was denied.
+    ``sessions``: the principals of every session of the log. ``opened``: what the rules open and
     close, of the clusters whose current rules are known. ``of_any_topic``: the sessions that asked
     for something on any topic. ``any_topic_lost``: clusters and principals that could do something
     on any topic, and could on none.
     """
 
-    drafts: Mapping[str, Draft]
-    evidence: Mapping[str, Evidence]
+    unmet: Mapping[str, Sequence[Unmet]]
+    considered: Mapping[str, Sequence[Candidate]]
+    sessions: Mapping[str, Collection[Principals]]
     forbidden: Mapping[str, Collection[AclBinding]]
     rules: Mapping[str, Ruleset]
     proof: RecommendationProof
-    opened: Mapping[str, Opened]
+    opened: Mapping[str, OpenedInShort]
     of_any_topic: Sequence[AnyTopicSession]
     any_topic_lost: Sequence[tuple[str, str]]
 
     def principals_of(self, cluster: str) -> set[str]:
         """Return all principals that the log of a cluster has anything of."""
         sessions = [
-            *self.evidence[cluster].sessions,
+            *self.sessions[cluster],
             *(each.principals for each in self.of_any_topic if each.cluster == cluster),
         ]
         return {principal for session in sessions for principal in session}
 
 
-def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None) -> Recommendation:
+def find(
+    inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None, most_closed: int
+) -> Recommendation:
     """Return what is recommended. Raises InputError if the log has no allowed event.
 
     ``prefixes``: which PREFIXED ACLs there may be; None for none. ``most_hosts``: name the hosts of
-    principals that came from no more; None names no hosts.
+    principals that came from no more; None names no hosts. ``most_closed``: how many of the rights
+    that are closed are returned; a table has all.
     """
     _refuse_without_allowed(inputs)
     questions = AskedQuestions(inputs)
@@ -90,21 +100,26 @@ def find(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None)
         rules = {
             cluster: draft.rules(forbidden.get(cluster, ())) for cluster, draft in drafts.items()
         }
+        unmet = {cluster: draft.grants.unmet for cluster, draft in drafts.items()}
+        considered = {cluster: draft.considered for cluster, draft in drafts.items()}
+        sessions = {cluster: found.sessions for cluster, found in evidence.items()}
+        # What was used, and the grants for it, take as much memory as the rules.
+        del drafts, evidence
         proof = questions.proof(rules)
         asked = decided_otherwise(proof, list(inputs.current))
-        changed = {
-            cluster: opened(
-                inputs.current[cluster],
-                rules[cluster],
-                evidence[cluster].sessions,
-                asked.get(cluster, ()),
+        changes = {
+            cluster: changed_rights(
+                inputs.current[cluster], rules[cluster], sessions[cluster], asked.get(cluster, ())
             )
             for cluster in rules
             if cluster in inputs.current
         }
+        opened = rights_written(inputs.output, OPENED, changes, most_closed)
         of_any = _of_any_topic(inputs)
         lost = any_topic_lost(of_any, rules)
-        return Recommendation(drafts, evidence, forbidden, rules, proof, changed, of_any, lost)
+        return Recommendation(
+            unmet, considered, sessions, forbidden, rules, proof, opened, of_any, lost
+        )
     finally:
         questions.close()
 

@@ -53,7 +53,7 @@ class ConsideredPrefix(NamedTuple):
 def considered_prefixes(found: Recommendation, maximum_price: int) -> list[ConsideredPrefix]:
     """Return all prefixes that were considered, those first that are recommended and cost least."""
     rows = []
-    for cluster, draft in found.drafts.items():
+    for cluster, considered in found.considered.items():
         acls = found.rules[cluster].acls
         taken = {acl for acl in acls if acl.pattern_type is PatternType.PREFIXED}
         forbidden = found.forbidden.get(cluster, ())
@@ -61,7 +61,7 @@ def considered_prefixes(found: Recommendation, maximum_price: int) -> list[Consi
         for changed in found.opened[cluster].opened if cluster in found.opened else ():
             for principal in changed.region.principals.names:
                 opened.setdefault(principal, []).append(changed)
-        for each in draft.considered:
+        for each in considered:
             reason = why_not(each, taken, forbidden, maximum_price)
             near = () if reason else opened.get(each.grantee.principal, ())
             opens = tuple(_opened_by(each, near))

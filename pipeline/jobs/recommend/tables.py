@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_table import acl_table
+from aclbroker.pipeline.acls.ruleset import changes
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame, rights_tables
+from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_tables
 from aclbroker.pipeline.interface.result import Cell, Table
 from aclbroker.pipeline.jobs.recommend.doubts import PrincipalAcls
-from aclbroker.pipeline.jobs.recommend.find import Recommendation
+from aclbroker.pipeline.jobs.recommend.find import OPENED, Recommendation
 from aclbroker.pipeline.jobs.recommend.prefix_rows import (
     ConsideredPrefix,
     prefix_frame,
@@ -31,7 +32,6 @@ ACLS: Final = "recommend/acls"
 _CLUSTERS: Final = "recommend/clusters"
 _CHANGES: Final = "recommend/changes"
 _PRINCIPALS: Final = "recommend/principals"
-_OPENED: Final = "recommend/opened"
 _PREFIXES: Final = "recommend/prefixes"
 _UNMET: Final = "recommend/unmet"
 _FLIPS: Final = "recommend/flips"
@@ -94,13 +94,11 @@ class RecommendTables:
         )
         output.table(_CLUSTERS, frame_of(spark, _CLUSTER_COLUMNS, self._of_clusters()))
         outputs[_CLUSTERS] = "every cluster, with its ACLs and the rights opened and closed"
-        changes = acl_table(spark, self._changes(), [pa.field("change", _TEXT)])
-        output.table(_CHANGES, changes)
+        output.table(_CHANGES, acl_table(spark, self._changes(), [pa.field("change", _TEXT)]))
         outputs[_CHANGES] = "every ACL of now and every recommended one, with what becomes of it"
         output.table(_PRINCIPALS, frame_of(spark, _PRINCIPAL_COLUMNS, self._principals))
         outputs[_PRINCIPALS] = "every principal that ACLs name, with how many do"
-        output.table(_OPENED, rights_frame(spark, found.opened))
-        outputs[_OPENED] = RIGHTS
+        outputs[OPENED] = RIGHTS
         if self._prefixes is not None:
             output.table(_PREFIXES, prefix_frame(spark, self._prefixes))
             outputs[_PREFIXES] = "the prefixes that were considered, with their price"
@@ -118,16 +116,12 @@ class RecommendTables:
 
     def _changes(self) -> Iterator[tuple[str, AclBinding, tuple[str]]]:
         for cluster, rules in self._found.rules.items():
-            now, after = set(self._now(cluster)), set(rules.acls)
-            for acl in rules.acls:
-                yield cluster, acl, ("kept" if acl in now else "added",)
-            for acl in self._now(cluster):
-                if acl not in after:
-                    yield cluster, acl, ("removed",)
+            for acl, change in changes(self._now(cluster), rules.acls):
+                yield cluster, acl, (change,)
 
     def _unmet(self) -> Iterator[tuple[str, Any]]:
-        for cluster, draft in self._found.drafts.items():
-            for each in draft.grants.unmet:
+        for cluster, unmet in self._found.unmet.items():
+            for each in unmet:
                 yield cluster, each
 
     def for_people(self) -> list[Table]:
@@ -137,7 +131,7 @@ class RecommendTables:
     def _tables(self) -> Iterator[Table]:
         if len(self._found.rules) > 1:
             yield self._clusters()
-        yield from rights_tables(self._found.opened, self._top, _OPENED)
+        yield from rights_tables(self._found.opened, self._top, OPENED)
         yield self._silent()
         yield self._changing()
         if self._prefixes:
