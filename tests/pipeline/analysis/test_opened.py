@@ -66,6 +66,18 @@ def test_what_is_opened_and_closed_is_told_with_an_example():
     )
 
 
+def test_what_was_asked_is_told_apart_among_tens_of_thousands():
+    """Regions are held against what was asked in several goes."""
+    (acl,) = acls("allow READ topic t literal User:a")
+    names = [f"t{number:05}" for number in range(25_000)]
+    given = Ruleset(ordered(acl._replace(resource_name=name) for name in names))
+    some = names[0], names[12_000], names[-1]
+    asked = [AskedQuestion(("User:a",), None, READ, TOPIC, name) for name in some]
+    found = opened(given, ruleset(), asked=asked)
+    assert len(found.closed) == len(names)
+    assert {each.texts().name for each in found.closed if each.is_asked} == set(some)
+
+
 def test_rights_are_counted_by_principal_and_operation():
     found = opened(
         ruleset(),

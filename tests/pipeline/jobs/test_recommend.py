@@ -174,6 +174,21 @@ def test_it_is_proven_to_open_nothing(inputs, result):
     assert "Opened: what would be allowed, and is not now" not in titles
 
 
+def test_the_report_shows_the_first_rights_that_are_closed_and_counts_all(
+    spark, inputs, result, tmp_path
+):
+    other = replace(inputs, output=Output(spark, str(tmp_path)))
+    short = recommend.run(other, RecommendOptions(top=2))
+    title = "Closed: what is allowed now, and would not be"
+    (all_of_them,), (first,) = (
+        [table for table in each.tables if table.title == title] for each in (result, short)
+    )
+    assert len(first.rows) == 2 < len(all_of_them.rows)
+    written = spark.read.parquet(f"{tmp_path}/recommend/opened").count()
+    assert first.total == all_of_them.total == written == len(all_of_them.rows)
+    assert figures_of(short)["rights closed"] == figures_of(result)["rights closed"]
+
+
 @pytest.fixture(scope="module")
 def with_prefixes(spark, inputs, tmp_path_factory):
     place = tmp_path_factory.mktemp("prefixes")
