@@ -66,7 +66,7 @@ def compare(
     word for the rules ``after``, in messages. Raises InputError if the log has no such cluster.
     """
     before = {cluster: before[cluster] for cluster in after if cluster in before}
-    flips = find_flips(inputs.usage, before, after, inputs.output, f"{job}/flips")
+    flips = find_flips(inputs.usage, before, after, inputs.output, f"{job}/flips", top=top)
     warnings = _left_out(inputs, after, flips.events, rules)
     report = report_flips(flips, inputs.output, job, inputs.window.days, top)
     drift = Drift(flips.drift_denied, flips.drift_allowed, flips.drift_mixed)

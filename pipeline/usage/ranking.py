@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from aclbroker.pipeline.spark.tasks import shuffle_tasks
-from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
 from aclbroker.pipeline.usage.grouping import grouped
 from aclbroker.pipeline.usage.packing import of_parts, packed, parted, parts_type, unpacked
-from aclbroker.pipeline.usage.table import Batches
+from aclbroker.pipeline.usage.table import Batches, Tables
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 Dimensions = Mapping[str, Sequence[str]]
+
+
+class Rows(Protocol):
+    """Rows to be grouped, wherever they are: of `Usage`, or of a `Usage` that was made of a table.
+
+    Workers that make them group them at once, so that Spark never has them as rows.
+    """
+
+    def map(
+        self, function: Callable[[Tables], Tables], schema: StructType, columns: Sequence[str]
+    ) -> DataFrame:
+        """Return what a function makes of tables with ``columns``, as `Usage.map` does."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that the rows are of."""
 
 
 class Ranking(NamedTuple):
@@ -38,7 +54,7 @@ class Ranking(NamedTuple):
 
 
 def rankings(
-    rows: DataFrame, dimensions: Dimensions, measures: Sequence[str], *, count: int
+    rows: Rows, dimensions: Dimensions, measures: Sequence[str], *, count: int
 ) -> dict[str, Ranking]:
     """Return, for each of ``dimensions``, its ``count`` largest groups.
 
@@ -47,10 +63,9 @@ def rankings(
     columns.
     """
     columns = dict.fromkeys(name for group in dimensions.values() for name in group)
-    tasks, parts = shuffle_tasks(rows.sparkSession), parts_type()
-    groups = rows.select(*columns, *measures).mapInArrow(
-        partial(_groups, dimensions, measures, tasks), parts
-    )
+    tasks = shuffle_tasks(rows.spark)
+    work = partial(_groups, dimensions, measures, tasks)
+    groups = rows.map(work, parts_type(), (*columns, *measures))
     tops = of_parts(groups, tasks).mapInArrow(
         partial(_tops, dimensions, measures, count), "packed binary"
     )
@@ -70,27 +85,21 @@ def _above(measure: str) -> str:
     return f"_{measure}"
 
 
-def _groups(
-    dimensions: Dimensions, measures: Sequence[str], tasks: int, batches: Batches
-) -> Batches:
+def _groups(dimensions: Dimensions, measures: Sequence[str], tasks: int, tables: Tables) -> Tables:
     """Yield the groups of some rows, `parted` for the tasks that put them together."""
     sums = dict.fromkeys(measures, "sum")
     countings = {name: Counting(group, sums) for name, group in dimensions.items()}
-    with uncollected():
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            for name, counting in countings.items():
-                found = counting.add(table)
-                yield from _parts(name, dimensions[name], found, tasks)
+    for table in tables:
         for name, counting in countings.items():
-            yield from _parts(name, dimensions[name], counting.rest(), tasks)
+            yield from _parts(name, dimensions[name], counting.add(table), tasks)
+    for name, counting in countings.items():
+        yield from _parts(name, dimensions[name], counting.rest(), tasks)
 
 
-def _parts(dimension: str, group: Sequence[str], found: pa.Table | None, tasks: int) -> Batches:
+def _parts(dimension: str, group: Sequence[str], found: pa.Table | None, tasks: int) -> Tables:
     if found is not None:
         named = found.append_column(_DIMENSION, pa.repeat(dimension, found.num_rows))
-        for part in parted(named, group, tasks):
-            yield from part.to_batches()
+        yield from parted(named, group, tasks)
 
 
 def _tops(dimensions: Dimensions, measures: Sequence[str], count: int, batches: Batches) -> Batches:

@@ -10,6 +10,7 @@ from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.matrix.decisions import decisions
 from aclbroker.pipeline.usage.ranking import Ranking, rankings
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -51,7 +52,7 @@ def find(inputs: Inputs, top: int) -> EffectiveUse:
         inputs.output.table(_DECISIONS, decided, partition_by=["cluster"])
         outputs[_DECISIONS] = "what the current ACLs decide on it, and which of them do"
     table = inputs.output.table(USE, _use(inputs.usage.rows), partition_by=("cluster", "day"))
-    tops = rankings(table, _GROUPS, COUNTS, count=max(top, len(inputs.window.days)))
+    tops = rankings(Usage(table), _GROUPS, COUNTS, count=max(top, len(inputs.window.days)))
     by_day = {row["day"]: row for row in tops.pop("days").rows}
     first = {name: ranking.first(top) for name, ranking in tops.items()}
     return EffectiveUse(table, first, by_day, outputs)

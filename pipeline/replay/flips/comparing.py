@@ -26,6 +26,9 @@ NEWLY_DENIED: Final = "newly denied"
 NEWLY_ALLOWED: Final = "newly allowed"
 DIRECTIONS: Final = (NEWLY_DENIED, NEWLY_ALLOWED)
 
+EVENTS: Final = {NEWLY_DENIED: "denied_events", NEWLY_ALLOWED: "allowed_events"}
+"""What columns are called that have the events which flip in each direction."""
+
 BEFORE: Final = "before"
 AFTER: Final = "after"
 """The names of the two sets of rules."""

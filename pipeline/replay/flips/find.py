@@ -19,7 +19,8 @@ from aclbroker.pipeline.replay.flips.comparing import (
     LISTS,
     Comparer,
 )
-from aclbroker.pipeline.replay.flips.usage import flipped_usage
+from aclbroker.pipeline.replay.flips.digest import Digest, digested
+from aclbroker.pipeline.replay.flips.usage import FlippedUsage, are_few, flipped_usage
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
@@ -43,16 +44,17 @@ class FlipTotal(NamedTuple):
 class Flips:
     """What `find_flips` found.
 
-    ``table``: the flips, as they were written. ``usage``: the rows of usage behind them, with
-    ``direction``, ``flipped_events`` and the ``host`` itself; each time it is used, the usage is
-    read again. ``questions`` and ``events``: how many were decided. ``totals``: what flips in each
+    ``table``: the flips, as they were written; ``digest``: what is shown of them. ``usage``: the
+    usage behind them; each time it is used, all usage is read again. ``questions`` and ``events``:
+    how many were decided. ``totals``: what flips in each
     direction, if anything does. ``drift_denied`` and ``drift_allowed``: how many events were
     recorded as allowed which the rules before deny, and the other way round; of them,
     ``drift_mixed`` are of questions that were decided both ways within the log.
     """
 
     table: DataFrame
-    usage: DataFrame
+    digest: Digest
+    usage: FlippedUsage
     questions: int
     events: int
     totals: Mapping[str, FlipTotal]
@@ -67,8 +69,12 @@ def find_flips(
     after: Mapping[str, Ruleset],
     output: Output,
     name: str,
+    *,
+    top: int = 20,
 ) -> Flips:
     """Write the table ``name`` of all questions that flip from ``before`` to ``after``.
+
+    ``top`` is how many flips of each direction the digest has as examples.
 
     Only clusters in ``after`` are looked at. For a cluster that is not in ``before``, the decisions
     of the log are taken for those before; then one question may have events of both decisions.
@@ -103,9 +109,11 @@ def find_flips(
     counts = {name.removeprefix("all_"): found[name] or 0 for name in COUNTS}
     by_direction = {each: FlipTotal(**found[each].asDict()) for each in DIRECTIONS}
     flipping = sum(total.questions for total in by_direction.values())
+    digest = digested(table, top, with_marks=are_few(flipping))
     return Flips(
         table,
-        flipped_usage(table, flipping, covered, sets),
+        digest,
+        flipped_usage(table, digest.marks, covered, sets),
         totals={each: total for each, total in by_direction.items() if total.questions},
         **counts,
     )

@@ -283,7 +283,7 @@ def test_flips_are_those_that_brute_force_finds(spark, tmp_path, monkeypatch, mo
         if (direction := _direction(current, proposed, row))
     )
     assert len(expected) > 50
-    assert _counted(flips.usage, (*QUESTIONED, "host", "direction")) == expected
+    assert _counted(flips.usage.rows, (*QUESTIONED, "host", "direction")) == expected
     by_question: Counter[tuple[Any, ...]] = Counter()
     for (*question, _, direction), events in expected.items():
         by_question[*question, direction] += events

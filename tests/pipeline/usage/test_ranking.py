@@ -10,6 +10,7 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.usage.ranking import rankings
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,7 +43,7 @@ def test_groups_are_in_order_and_counted(spark: "SparkSession"):
         "cluster string, who string, kind string, what string, day date, events long, denied long"
     )
     found = rankings(
-        spark.createDataFrame(rows, schema).repartition(3),
+        Usage(spark.createDataFrame(rows, schema).repartition(3)),
         DIMENSIONS,
         ("events", "denied"),
         count=COUNT,
@@ -72,5 +73,5 @@ def test_groups_are_in_order_and_counted(spark: "SparkSession"):
 
 def test_nothing_has_no_groups(spark: "SparkSession"):
     nothing = spark.createDataFrame([], "cluster string, who string, events long")
-    found = rankings(nothing, {"who": ("cluster", "who")}, ("events",), count=3)
+    found = rankings(Usage(nothing), {"who": ("cluster", "who")}, ("events",), count=3)
     assert found["who"] == ([], 0, {"events": 0})
