@@ -78,6 +78,10 @@ class Catalog:
         """Return the name of a topic id, None if no topic has it."""
         return self._names.get(topic_id)
 
+    def keeps_session(self, _session_id: int) -> bool:
+        """Tell that there are no sessions of Fetch requests: nothing can be fetched."""
+        return False
+
     def id_of(self, name: str) -> bytes:
         """Return a topic's id of 16 bytes; raises KeyError if there is no such topic."""
         return self._ids[name]

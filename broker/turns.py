@@ -96,6 +96,29 @@ def wait(awaitable: Awaitable[T]) -> T:
     return result
 
 
+def poll(awaitable: Awaitable[T]) -> T:
+    """Return the result of an awaitable as `wait` does, for somebody who may go away meanwhile.
+
+    Then the work ends where it waits, by GreenletExit: what it waits for must be no change that it
+    would have to report. Meanwhile the work counts neither as begun nor as unfinished, since that
+    can take as long as a client wants.
+    """
+    worker = getcurrent()
+    if not isinstance(worker, Worker):
+        raise RuntimeError("only work that Turns.run has begun can wait")
+    result: T = worker.caller.switch(_Poll(awaitable))
+    return result
+
+
+class _Poll:
+    """What a worker says that waits for what may come or not."""
+
+    __slots__ = ("awaited",)
+
+    def __init__(self, awaited: Awaitable[Any]) -> None:
+        self.awaited = awaited
+
+
 def _pause() -> None:
     worker = getcurrent()
     if isinstance(worker, Worker) and worker.turns.is_over():
@@ -208,9 +231,12 @@ class Turns:
             return await self._done(principal, worker, said, args, is_new)
         finally:
             self.unfinished -= 1
-            self._begun[principal] -= 1
-            if not self._begun[principal]:
-                del self._begun[principal]
+            self._less_begun(principal)
+
+    def _less_begun(self, principal: str) -> None:
+        self._begun[principal] -= 1
+        if not self._begun[principal]:
+            del self._begun[principal]
 
     async def _done(
         self, principal: str, worker: Worker, said: Any, args: tuple[Any, ...], is_new: bool
@@ -233,6 +259,8 @@ class Turns:
                         raise
                 is_new = False
                 said = self._measured(args, worker.switch)
+            elif type(said) is _Poll:
+                said = await self._polled(principal, said.awaited, worker, args)
             else:
                 may_end = False
                 said = await self._waited_for(said, worker, args)
@@ -257,6 +285,22 @@ class Turns:
             result = task.result()
         except BaseException as error:  # noqa: BLE001 # it is for the work to handle
             return self._measured(args, worker.throw, error)
+        return self._measured(args, worker.switch, result)
+
+    async def _polled(
+        self, principal: str, awaitable: Awaitable[Any], worker: Worker, args: tuple[Any, ...]
+    ) -> Any:
+        """Give a worker what it waits for; end its work if nobody wants it any more."""
+        self.unfinished -= 1
+        self._less_begun(principal)
+        try:
+            result = await awaitable
+        except asyncio.CancelledError:
+            worker.throw(GreenletExit())
+            raise
+        finally:
+            self.unfinished += 1
+            self._begun[principal] = self._begun.get(principal, 0) + 1
         return self._measured(args, worker.switch, result)
 
     def _measured(self, args: tuple[Any, ...], go_on: Callable[..., Any], *values: Any) -> Any:

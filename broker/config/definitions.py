@@ -172,6 +172,25 @@ _OWN = (
         "Consumer groups that the broker says it has, without members.",
     ),
     Definition(
+        "aclbroker.cluster", "cluster", choice("none", "memory"), "none",
+        "`memory` keeps topics, records, groups and transactions in memory, for tests of "
+        "applications (testing.md); all of it is lost at the end. With `none` there is no data.",
+    ),
+    Definition(
+        "aclbroker.nodes", "nodes", integer(1, 100), "1",
+        "How many brokers the cluster in memory shows. Each further one has the next id after "
+        "`node.id`, and the next port of each listener.",
+    ),
+    Definition(
+        "aclbroker.memory.max.bytes", "memory_max_bytes", integer(1 << 20, LONG_MAX),
+        str(256 << 20), "How many bytes of records the cluster in memory keeps.",
+    ),
+    Definition(
+        "aclbroker.memory.full", "memory_full", choice("delete", "refuse"), "delete",
+        "What happens to records beyond that: with `delete` the oldest of topics whose "
+        "`cleanup.policy` is delete go, with `refuse` Produce gets KAFKA_STORAGE_ERROR.",
+    ),
+    Definition(
         "aclbroker.log.format", "log_format", choice("console", "json"), None,
         "The form of the log, which goes to stderr.",
         default_doc="console on a terminal, else json",

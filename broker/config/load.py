@@ -58,6 +58,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     _check_connection_limits(reader)
     _check_failure_delay(reader)
     _check_audit_files(reader)
+    _check_cluster(reader)
     listeners = read_listeners(reader)
     if path is None:
         _check_without_file(reader, listeners)
@@ -115,6 +116,18 @@ def _check_failure_delay(reader: Reader) -> None:
     name, idle = "connection.failed.authentication.delay.ms", "connections.max.idle.ms"
     if 0 <= reader.value(idle) <= reader.value(name):
         reader.refuse(name, f"not below {idle}", f"less than {reader.value(idle)}")
+
+
+def _check_cluster(reader: Reader) -> None:
+    if reader.value("aclbroker.cluster") == "memory":
+        if reader.value("aclbroker.catalog.groups"):
+            reader.refuse(
+                "aclbroker.catalog.groups",
+                "the cluster in memory has the groups that clients make",
+                "nothing beside aclbroker.cluster=memory",
+            )
+    elif reader.value("aclbroker.nodes") > 1:
+        reader.refuse("aclbroker.nodes", "there is one node", "1 without aclbroker.cluster=memory")
 
 
 def _check_audit_files(reader: Reader) -> None:

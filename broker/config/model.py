@@ -103,6 +103,10 @@ class Config:
     auto_create_topics_enable: bool
     catalog_topics: Mapping[str, int]
     catalog_groups: tuple[str, ...]
+    cluster: str
+    nodes: int
+    memory_max_bytes: int
+    memory_full: str
     log_format: str | None
     log_level: str
     audit_format: str

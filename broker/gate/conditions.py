@@ -146,7 +146,7 @@ def config_resource(entry: Any, _request: Any, _topics: Topics) -> Target:
     return ErrorCode.INVALID_REQUEST
 
 
-def unknown_config_type(request: Any, _context: RequestContext) -> Denial | None:
+def unknown_config_type(request: Any, _context: RequestContext, _topics: Topics) -> Denial | None:
     """Refuse every entry of a DescribeConfigs if one has an unknown type, as Kafka does."""
     for resource in in_turns(request.resources):
         kind = resource.resource_type
@@ -257,7 +257,7 @@ def token_owner(request: Any) -> str | None:
     return f"{request.owner_principal_type}:{request.owner_principal_name}"
 
 
-def sync_without_protocol(request: Any, context: RequestContext) -> Denial | None:
+def sync_without_protocol(request: Any, context: RequestContext, _topics: Topics) -> Denial | None:
     """Refuse a SyncGroup without protocol type or name from version 5 on, as KIP-559 demands."""
     if context.api_version >= 5 and (
         request.protocol_type is None or request.protocol_name is None
@@ -270,14 +270,16 @@ _FULL_FETCH: Final = (0, -1)
 """The epochs of a Fetch that begins a session or ends one: both name all that they want."""
 
 
-def unknown_fetch_session(request: Any, _context: RequestContext) -> FetchResponse | None:
-    """Refuse a Fetch that continues a session (KIP-227), since this broker keeps none."""
-    if request.session_epoch not in _FULL_FETCH:
+def unknown_fetch_session(
+    request: Any, _context: RequestContext, topics: Topics
+) -> FetchResponse | None:
+    """Refuse a Fetch that continues a session (KIP-227) which the broker does not keep."""
+    if request.session_epoch not in _FULL_FETCH and not topics.keeps_session(request.session_id):
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     return None
 
 
-def share_without_group(request: Any, _context: RequestContext) -> Denial | None:
+def share_without_group(request: Any, _context: RequestContext, _topics: Topics) -> Denial | None:
     """Refuse a share request without a group id."""
     if request.group_id is None:
         return Denial(ErrorCode.INVALID_REQUEST, "The group id is null.")

@@ -104,7 +104,7 @@ def require_enforceable(row: Row) -> None:
 def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     """Check a request against its row."""
     row = rights.row
-    if row.early is not None and (why := row.early(request, rights.context)) is not None:
+    if row.early is not None and (why := row.early(request, rights.context, topics)) is not None:
         return refuse(request, rights, why)
     if row.own is not None:
         verdict: Verdict = row.own(request, rights, topics)

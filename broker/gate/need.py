@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
@@ -18,6 +18,9 @@ from aclbroker.broker.gate.echo import Denial
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.turns import in_turns
+
+if TYPE_CHECKING:
+    from aclbroker.broker.gate.topics_known import Topics
 
 REFUSAL: Final = {
     ResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -152,7 +155,7 @@ class Row:
     exempt: str = ""
     """The reason if the key needs no right, else ""."""
     note: str = ""
-    early: Callable[[Any, RequestContext], Refusal | None] | None = None
+    early: Callable[[Any, RequestContext, Topics], Refusal | None] | None = None
     """Refuses a request that is invalid, before any right is checked."""
     between: Callable[[Any, RequestContext], Refusal | None] | None = None
     """Refuses an invalid request after the first right of the whole request."""

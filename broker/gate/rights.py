@@ -7,7 +7,7 @@ them by name. Nothing that the row does not declare can be asked, so the table o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
@@ -17,6 +17,7 @@ from aclbroker.turns import in_turns, pause
 
 _NAMES_AT_ONCE: Final = 500
 _RECORDS_AT_ONCE: Final = 20
+_NONE: Final[frozenset[str | None]] = frozenset()
 
 
 class Observer(Protocol):
@@ -47,9 +48,14 @@ class RequestRights:
     """The rights of one request's session, limited to those that the row of its API key declares.
 
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
+    ``asked`` is the request as it came, refused parts included, and ``creatable`` has the missing
+    topics that it may create; both are there once it was checked.
     """
 
-    __slots__ = ("_authorizer", "_held", "_named", "_observer", "context", "profile", "row")
+    __slots__ = (
+        *("_authorizer", "_held", "_named", "_observer"),
+        *("asked", "context", "creatable", "profile", "row"),
+    )
 
     def __init__(
         self,
@@ -66,6 +72,8 @@ class RequestRights:
         self._observer = observer
         self._held: dict[Broader, bool] | None = None
         self._named: Mapping[str, Need] | None = None
+        self.asked: Any = None
+        self.creatable: frozenset[str | None] = _NONE
 
     def ask(
         self,

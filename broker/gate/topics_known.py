@@ -34,6 +34,9 @@ class Topics(Protocol):
     def has_partition(self, name: str | None, partition: int) -> bool:
         """Return whether there is a topic of that name with that partition."""
 
+    def keeps_session(self, session_id: int) -> bool:
+        """Return whether the broker keeps a session of Fetch requests (KIP-227) of that id."""
+
 
 class TopicResolver(Protocol):
     """Resolves what the gate has to know of topics."""

@@ -15,6 +15,7 @@ from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import TopicResolver
+from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
@@ -47,7 +48,9 @@ class Services:
     ``authorizer`` is None when no authorizer is configured: then everything is allowed, and the ACL
     APIs answer SECURITY_DISABLED (KIP-140). ``advertised`` maps the name of a
     listener to this node, and ``settings`` is the configuration that may be shown to clients.
-    ``credentials`` is None when there is no store for them.
+    ``credentials`` is None when there is no store for them. ``cluster`` has the data of a cluster
+    in memory, None where there is none, and ``peers`` maps the name of a listener to all nodes of
+    the cluster. ``handlers`` answer each API key; one that is not there is not answered.
     """
 
     cluster_id: str
@@ -60,6 +63,9 @@ class Services:
     credentials: Credentials | None = None
     producer_ids: count[int] = field(default_factory=lambda: count(randbelow(_PRODUCER_IDS)))
     turns: Turns = field(default_factory=Turns)
+    handlers: Mapping[int, Handler] = field(default_factory=dict)
+    cluster: MemoryCluster | None = None
+    peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
@@ -79,6 +85,18 @@ class Services:
     def node(self, rights: RequestRights) -> Node:
         """Return this node as it is advertised on the listener of the session."""
         return self.advertised[rights.context.session.listener]
+
+    def nodes(self, rights: RequestRights) -> tuple[Node, ...]:
+        """Return all nodes of the cluster as they are advertised on the listener of the session."""
+        listener = rights.context.session.listener
+        return self.peers.get(listener) or (self.advertised[listener],)
+
+    @property
+    def memory(self) -> MemoryCluster:
+        """The cluster in memory, which must be there: its handlers ask for it."""
+        if self.cluster is None:
+            raise RuntimeError("this broker keeps no data")
+        return self.cluster
 
 
 def cluster_operations(rights: RequestRights) -> int:

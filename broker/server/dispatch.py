@@ -15,7 +15,7 @@ from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.gate.topics_known import Topics
-from aclbroker.broker.handlers import ADVERTISED, HANDLERS
+from aclbroker.broker.handlers import ADVERTISED
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.handlers.session import answer_api_versions
 from aclbroker.broker.server.errors import error_response, unread
@@ -78,7 +78,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
             raise  # It may want no answer, and says so in what was not read.
         raise unread(frame, why) from None
     key, version, correlation_id, client_id, _, _ = request.header
-    row, answer = GATE.get(key), HANDLERS.get(key)
+    row, answer = GATE.get(key), services.handlers.get(key)
     if row is None or answer is None:
         raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
@@ -92,6 +92,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     if verdict.request is None:
         response = verdict.response
     else:
+        rights.asked, rights.creatable = request.message, verdict.creatable
         response = answer(services, rights, verdict.request)
         if isinstance(response, CoroutineType):
             response = wait(response)

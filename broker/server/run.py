@@ -20,6 +20,7 @@ from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
 from aclbroker.broker.handlers.changes import expired_tokens, first_acls
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
+from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput
@@ -108,6 +109,7 @@ class _Loaded(NamedTuple):
     credentials: Credentials | None
     cluster_id: str
     catalog: Catalog
+    cluster: MemoryCluster | None
     kept: dict[str, str | int]
     membership: Membership
 
@@ -124,11 +126,12 @@ async def _load(config: Config, lines: LimitedLog, running: AsyncExitStack) -> _
     store = await _store(config, authorizer, running)
     credentials = await _credentials(config, store, lines, running)
     cluster_id = new_cluster_id() if store is None else await store.cluster_id()
-    catalog = await _catalog(config, store)
+    cluster = _cluster(config)
+    catalog = await _catalog(config, store) if cluster is None else cluster.topics
     kept = await _kept(authorizer, store)
     if config.groups_file is not None:
         kept["groups"] = membership.groups().names
-    return _Loaded(authorizer, store, credentials, cluster_id, catalog, kept, membership)
+    return _Loaded(authorizer, store, credentials, cluster_id, catalog, cluster, kept, membership)
 
 
 async def _store(
@@ -169,6 +172,22 @@ async def _catalog(config: Config, store: AclStore | None) -> Catalog:
         auto_creates=config.auto_create_topics_enable,
         topic_ids=None if store is None else await load_topic_ids(store, topics),
     )
+
+
+def _cluster(config: Config) -> MemoryCluster | None:
+    """Return the cluster in memory, if there is to be one, with the topics of the configuration."""
+    if config.cluster != "memory":
+        return None
+    nodes = range(config.node_id, config.node_id + config.nodes)
+    settings = MemorySettings(
+        auto_create_topics=config.auto_create_topics_enable,
+        max_bytes=config.memory_max_bytes,
+        full=config.memory_full,
+    )
+    cluster = MemoryCluster(Clock(asyncio.get_running_loop().call_later), nodes, settings)
+    for name, partitions in config.catalog_topics.items():
+        cluster.topics.create(name, partitions)
+    return cluster
 
 
 async def _credentials(
@@ -215,6 +234,8 @@ async def _serve_with(
     readiness.started(loaded.store, audit.problem, audit.remark)
     if start.hangup.has_come:
         renew()
+    if loaded.cluster is not None:
+        log.warning("topics, records, groups and transactions are in memory and lost at the end")
     log.info(
         "ready",
         version=version("aclbroker"),
@@ -258,6 +279,7 @@ async def _started(
             loaded.credentials,
             lines,
             loaded.membership,
+            loaded.cluster,
         )
         return audit, server, await server.start()
     except OSError as error:

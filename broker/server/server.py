@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -12,12 +14,15 @@ import structlog
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
-from aclbroker.broker.config import Config, shown_settings
+from aclbroker.broker.config import Config, Listener, shown_settings
 from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.logins.jwks_source import KeySources
 from aclbroker.broker.logins.listeners import LoginServices, logins
+from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
@@ -61,6 +66,7 @@ class Server:
         credentials: Credentials | None,
         lines: LimitedLog,
         membership: Membership,
+        cluster: MemoryCluster | None = None,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -85,6 +91,7 @@ class Server:
         self._accounts = Accounts(config.max_request_bytes_per_principal)
         self._key_sources = KeySources()
         self._membership = membership
+        self._cluster = cluster
         services = LoginServices(credentials, self._key_sources, membership.groups)
         self._logins = logins(config, services)
         self._certificates = Certificates(config.listeners)
@@ -93,46 +100,41 @@ class Server:
         self._login_log = LoginLog(metrics, lines)
         self.stalls = StallMonitor(metrics, self._login_log.lines)
         self._turns = Turns(worked=self._had_turn, room=self._accounts.room)
-        self._sockets: list[ListeningSocket] = []
+        self._sockets: list[tuple[int, ListeningSocket]] = []
+        self._services: dict[int, Services] = {}
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> dict[str, str]:
-        """Listen; returns the address of each listener by its name, with the port it really has."""
+        """Listen; returns the address of each listener by its name, with the port it really has.
+
+        Where the broker shows several nodes, there is an address of each.
+        """
         await self._key_sources.start()
         backlog = self._config.socket_listen_backlog_size
+        lines = self._login_log.lines
         try:
-            for listener in self._config.listeners:
-                lines = self._login_log.lines
-                bound = ListeningSocket(listener, backlog, self._quotas, lines, self._connect)
-                self._sockets.append(bound)
+            for number in range(self._config.nodes):
+                for listener in map(partial(_of_node, number), self._config.listeners):
+                    connect = partial(self._connect, self._config.node_id + number)
+                    bound = ListeningSocket(listener, backlog, self._quotas, lines, connect)
+                    self._sockets.append((self._config.node_id + number, bound))
         except OSError as error:
             self._close_sockets()
             host = f"[{listener.host}]" if ":" in (listener.host or "") else listener.host or ""
             where = f"listeners: {listener.name}://{host}:{listener.port}"
             raise OSError(error.errno, f"{where}: cannot listen: {error.strerror}") from error
         self._keep_descriptors()
-        self._services = Services(
-            self._cluster_id,
-            {bound.listener.name: self._node(bound) for bound in self._sockets},
-            self._authorizer,
-            self._audit,
-            self._catalog,
-            Profile(self._config.gate_profile),
-            self._shown,
-            credentials=self._credentials,
-            turns=self._turns,
-        )
+        self._services = self._services_by_node()
         self._show_work()
         self.stalls.start()
-        self._tasks = [asyncio.create_task(bound.accept()) for bound in self._sockets]
+        self._tasks = [asyncio.create_task(bound.accept()) for _, bound in self._sockets]
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
         self._tasks.append(asyncio.create_task(self._membership.watch(self._regroup)))
-        return {
-            bound.listener.name: f"[{bound.host}]:{bound.port}"
-            if ":" in bound.host
-            else f"{bound.host}:{bound.port}"
-            for bound in self._sockets
-        }
+        addresses: dict[str, list[str]] = {}
+        for _, bound in self._sockets:
+            host = f"[{bound.host}]" if ":" in bound.host else bound.host
+            addresses.setdefault(bound.listener.name, []).append(f"{host}:{bound.port}")
+        return {name: ",".join(each) for name, each in addresses.items()}
 
     @property
     def is_idle(self) -> bool:
@@ -161,6 +163,8 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening, let requests at work be answered, close every connection."""
+        if self._cluster is not None:
+            self._cluster.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -210,21 +214,44 @@ class Server:
             log.info("connections limited by file descriptors", limit=room)
 
     def _close_sockets(self) -> None:
-        for bound in self._sockets:
+        for _, bound in self._sockets:
             bound.close()
         self._sockets.clear()
 
-    def _node(self, bound: ListeningSocket) -> Node:
-        listener = bound.listener
-        port = listener.advertised_port or bound.port
-        return Node(self._config.node_id, listener.advertised_host, port)
+    def _services_by_node(self) -> dict[int, Services]:
+        """Return what the handlers need, which differs by the node that a client talks to."""
+        peers: dict[str, list[Node]] = {}
+        by_node: dict[int, dict[str, Node]] = {}
+        for node_id, bound in self._sockets:
+            listener = bound.listener
+            node = Node(node_id, listener.advertised_host, listener.advertised_port or bound.port)
+            peers.setdefault(listener.name, []).append(node)
+            by_node.setdefault(node_id, {})[listener.name] = node
+        of_first = Services(
+            self._cluster_id,
+            by_node[self._config.node_id],
+            self._authorizer,
+            self._audit,
+            self._catalog,
+            Profile(self._config.gate_profile),
+            self._shown,
+            credentials=self._credentials,
+            turns=self._turns,
+            handlers=HANDLERS if self._cluster is None else MEMORY_HANDLERS,
+            cluster=self._cluster,
+            peers={name: tuple(nodes) for name, nodes in peers.items()},
+        )
+        return {
+            node_id: replace(of_first, advertised=advertised)
+            for node_id, advertised in by_node.items()
+        }
 
-    def _connect(self, bound: ListeningSocket, host: str) -> asyncio.Protocol:
+    def _connect(self, node_id: int, bound: ListeningSocket, host: str) -> asyncio.Protocol:
         name = bound.listener.name
 
         def connection(registry: Registry) -> Connection:
             return Connection(
-                self._services,
+                self._services[node_id],
                 registry,
                 self._logins[name],
                 host,
@@ -241,6 +268,15 @@ class Server:
         return TlsServer(
             context, connection, bound, name, seconds, self._login_log, self._turns.is_over
         )
+
+
+def _of_node(number: int, listener: Listener) -> Listener:
+    """Return a listener as the node has it that is ``number`` after the first."""
+    return replace(
+        listener,
+        port=listener.port and listener.port + number,
+        advertised_port=listener.advertised_port and listener.advertised_port + number,
+    )
 
 
 def _seconds(milliseconds: int) -> float:

@@ -94,7 +94,9 @@ async def handled(parts: Services, rights: RequestRights, request: Any) -> Any:
 def services(rights: Rights, catalog: Catalog, audit: Audit) -> Services:
     """Return a broker's parts in which everybody has these rights."""
     node = {"SASL_PLAINTEXT": Node(1, "localhost", 9092)}
-    return Services("cluster", node, ByRule(rights), audit, catalog, Profile.KAFKA)
+    return Services(
+        "cluster", node, ByRule(rights), audit, catalog, Profile.KAFKA, handlers=HANDLERS
+    )
 
 
 def context(key: int, version: int) -> RequestContext:

@@ -14,6 +14,7 @@ from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, A
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
+from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.acls import filter_of
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.observability.audit import Audit
@@ -72,7 +73,7 @@ async def services():
     await authorizer.create_acls(CONTEXT, FIRST)
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
     node = {"PLAINTEXT": Node(1, "localhost", 9092)}
-    yield Services("cluster", node, authorizer, audit, Catalog())
+    yield Services("cluster", node, authorizer, audit, Catalog(), handlers=HANDLERS)
     await authorizer.close()
 
 

@@ -1,0 +1,122 @@
+"""Metadata, DescribeCluster and FindCoordinator of a cluster in memory, of one node or several."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.catalog import INTERNAL_TOPICS, is_topic_name
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers import cluster as standalone
+from aclbroker.broker.handlers.services import Node, Services, cluster_operations
+from aclbroker.broker.memory.topics import Topic
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+from aclbroker.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+from aclbroker.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from aclbroker.turns import in_turns
+
+_FIRST_VERSION_WITH_KEYS: Final = 4
+
+
+def metadata(
+    services: Services, rights: RequestRights, request: MetadataRequest
+) -> MetadataResponse:
+    """Answer with all nodes and the topics asked for; create those that may be created.
+
+    As in Kafka, the topic that a request has just created is answered with
+    UNKNOWN_TOPIC_OR_PARTITION, so that its client asks again.
+    """
+    nodes = services.nodes(rights)
+    response = MetadataResponse(
+        brokers=[MetadataResponseBroker(*node) for node in nodes],
+        cluster_id=services.cluster_id,
+        controller_id=nodes[0].node_id,
+        topics=[_described(services, name) for name in in_turns(_names(services, request))],
+    )
+    for name in in_turns(rights.creatable):
+        if name is not None and is_topic_name(name) and not services.memory.topics.exists(name):
+            services.memory.topics.create(name, services.memory.settings.partitions)
+    if request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = cluster_operations(rights)
+    if request.include_topic_authorized_operations:
+        for topic in in_turns(response.topics):
+            topic.topic_authorized_operations = rights.operations(
+                ResourceType.TOPIC, topic.name or ""
+            )
+    return response
+
+
+def describe_cluster(
+    services: Services, rights: RequestRights, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    """Answer with all nodes (KIP-700); a request for controllers is refused."""
+    response = standalone.describe_cluster(services, rights, request)
+    if not response.error_code:
+        nodes = services.nodes(rights)
+        response.controller_id = nodes[0].node_id
+        response.brokers = [DescribeClusterBroker(*node) for node in nodes]
+    return response
+
+
+def find_coordinator(
+    services: Services, rights: RequestRights, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """Name the node that coordinates each group or transactional id."""
+    nodes = {node.node_id: node for node in services.nodes(rights)}
+
+    def coordinator(key: str) -> Node:
+        return nodes[services.memory.coordinator(key)]
+
+    if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
+        return FindCoordinatorResponse(
+            coordinators=[
+                Coordinator(key, *coordinator(key)) for key in in_turns(request.coordinator_keys)
+            ]
+        )
+    node = coordinator(request.key)
+    return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
+
+
+def _names(services: Services, request: MetadataRequest) -> list[str]:
+    if request.topics is None:
+        return list(services.memory.topics.topics)
+    names = dict.fromkeys(
+        [
+            services.memory.topics.name_of(topic.topic_id) if topic.name is None else topic.name
+            for topic in in_turns(request.topics)
+        ]
+    )
+    return [name for name in in_turns(names) if name is not None]
+
+
+def _described(services: Services, name: str) -> MetadataResponseTopic:
+    topic = services.memory.topics.by_name.get(name)
+    internal = name in INTERNAL_TOPICS
+    if topic is not None:
+        return MetadataResponseTopic(0, name, topic.topic_id, internal, _partitions(topic))
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    if is_topic_name(name):
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    return MetadataResponseTopic(code, name, is_internal=internal)
+
+
+def _partitions(topic: Topic) -> list[MetadataResponsePartition]:
+    return [
+        MetadataResponsePartition(0, each.index, each.leader, 0, [each.leader], [each.leader])
+        for each in in_turns(topic.partitions)
+    ]

@@ -1,0 +1,116 @@
+"""Time as the cluster in memory has it: a clock with timers, which a test can move."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from itertools import count
+from typing import Final, Protocol
+
+
+class Alarm(Protocol):
+    """What rings once and can be cancelled, such as `asyncio.TimerHandle`."""
+
+    def cancel(self) -> None:
+        """Let it not ring."""
+
+
+SetAlarm = Callable[[float, Callable[[], None]], Alarm]
+"""Has a function called after some seconds, such as `asyncio.AbstractEventLoop.call_later`."""
+
+
+def system_ms() -> Callable[[], int]:
+    """Return a function that tells the time, which never goes back, whoever sets the system's."""
+    began = time.time_ns() - time.monotonic_ns()
+    return lambda: (began + time.monotonic_ns()) // 1_000_000
+
+
+class Timer:
+    """A function that is to be called at a time, unless it is cancelled before."""
+
+    __slots__ = ("due_ms", "function")
+
+    def __init__(self, due_ms: int, function: Callable[[], None]) -> None:
+        self.due_ms = due_ms
+        self.function: Callable[[], None] | None = function
+
+    def cancel(self) -> None:
+        """Let the function not be called; that it was called already does no harm."""
+        self.function = None
+
+
+class Clock:
+    """The time in milliseconds since 1970, and functions that are to be called at a time.
+
+    ``set_alarm`` has the clock look at the time again after some seconds. Without it nothing is
+    ever called but by `advance`, as a test wants that has all time in its hands; ``source`` then is
+    best a constant.
+    """
+
+    def __init__(
+        self, set_alarm: SetAlarm | None = None, source: Callable[[], int] | None = None
+    ) -> None:
+        self._source = source or system_ms()
+        self._set_alarm = set_alarm
+        self._moved_ms = 0
+        self._timers: list[tuple[int, int, Timer]] = []
+        self._numbers: Final = count()
+        self._alarm: Alarm | None = None
+        self._alarm_at: int | None = None
+
+    def now_ms(self) -> int:
+        """Return the time."""
+        return self._source() + self._moved_ms
+
+    def call_later(self, delay_ms: float, function: Callable[[], None]) -> Timer:
+        """Have a function called after some milliseconds; it must not raise."""
+        timer = Timer(self.now_ms() + max(0, round(delay_ms)), function)
+        heapq.heappush(self._timers, (timer.due_ms, next(self._numbers), timer))
+        self._arm()
+        return timer
+
+    def advance(self, milliseconds: int) -> None:
+        """Move the time forward, and call what is due then, each at its own time and in order."""
+        until = self.now_ms() + milliseconds
+        while self._timers and self._timers[0][0] <= until:
+            self._moved_ms += max(0, self._timers[0][0] - self.now_ms())
+            self._call_next()
+        self._moved_ms += max(0, until - self.now_ms())
+        self._arm()
+
+    def close(self) -> None:
+        """Call nothing any more."""
+        self._timers.clear()
+        self._disarm()
+
+    def _call_next(self) -> None:
+        _, _, timer = heapq.heappop(self._timers)
+        function, timer.function = timer.function, None
+        if function is not None:
+            function()
+
+    def _ring(self) -> None:
+        self._alarm = self._alarm_at = None
+        now = self.now_ms()
+        while self._timers and self._timers[0][0] <= now:
+            self._call_next()
+        self._arm()
+
+    def _arm(self) -> None:
+        while self._timers and self._timers[0][2].function is None:
+            heapq.heappop(self._timers)
+        if self._set_alarm is None:
+            return
+        if not self._timers:
+            self._disarm()
+        elif self._alarm_at is None or self._timers[0][0] < self._alarm_at:
+            self._disarm()
+            self._alarm_at = self._timers[0][0]
+            seconds = max(0, self._alarm_at - self.now_ms()) / 1000
+            self._alarm = self._set_alarm(seconds, self._ring)
+
+    def _disarm(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._alarm_at = None

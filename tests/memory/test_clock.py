@@ -1,0 +1,67 @@
+"""The clock of the cluster in memory, which a test can move."""
+
+import asyncio
+from functools import partial
+
+from aclbroker.broker.memory import Clock
+
+
+def stopped() -> Clock:
+    return Clock(source=lambda: 1_000)
+
+
+def test_what_is_due_is_called_in_order_and_at_its_own_time():
+    clock = stopped()
+    called: list[tuple[str, int]] = []
+
+    def note(name: str) -> None:
+        called.append((name, clock.now_ms()))
+
+    for name, delay in (("late", 30), ("early", 10), ("never", 100), ("also early", 10)):
+        clock.call_later(delay, partial(note, name))
+    clock.advance(50)
+    assert called == [("early", 1_010), ("also early", 1_010), ("late", 1_030)]
+    assert clock.now_ms() == 1_050
+
+
+def test_what_is_cancelled_is_not_called():
+    clock = stopped()
+    called: list[str] = []
+    timer = clock.call_later(10, lambda: called.append("cancelled"))
+    clock.call_later(10, lambda: called.append("kept"))
+    timer.cancel()
+    clock.advance(10)
+    assert called == ["kept"]
+
+
+def test_what_a_call_asks_for_is_called_in_the_same_advance_if_it_is_due():
+    clock = stopped()
+    times: list[int] = []
+
+    def again() -> None:
+        times.append(clock.now_ms())
+        clock.call_later(10, again)
+
+    clock.call_later(10, again)
+    clock.advance(35)
+    assert times == [1_010, 1_020, 1_030]
+
+
+async def test_a_clock_of_an_event_loop_calls_by_itself_and_when_it_is_moved():
+    clock = Clock(asyncio.get_running_loop().call_later)
+    first, second = asyncio.Event(), asyncio.Event()
+    clock.call_later(3_600_000, second.set)
+    clock.call_later(1, first.set)
+    await asyncio.wait_for(first.wait(), 10)
+    assert not second.is_set()
+    clock.advance(3_600_000)
+    assert second.is_set()
+
+
+async def test_a_closed_clock_calls_nothing():
+    clock = Clock(asyncio.get_running_loop().call_later)
+    called: list[str] = []
+    clock.call_later(10, lambda: called.append("called"))
+    clock.close()
+    clock.advance(10)
+    assert called == []
