@@ -34,6 +34,16 @@ def test_what_is_cancelled_is_not_called():
     assert called == ["kept"]
 
 
+def test_what_another_call_cancels_is_not_called():
+    clock = stopped()
+    called: list[str] = []
+    timer = clock.call_later(20, lambda: called.append("cancelled"))
+    clock.call_later(10, timer.cancel)
+    clock.call_later(20, lambda: called.append("kept"))
+    clock.advance(20)
+    assert called == ["kept"]
+
+
 def test_what_a_call_asks_for_is_called_in_the_same_advance_if_it_is_due():
     clock = stopped()
     times: list[int] = []
