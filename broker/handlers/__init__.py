@@ -42,9 +42,11 @@ def _deleted(services: Services, group_id: str) -> ErrorCode:
     return ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def api_versions(_services: Services, rights: RequestRights, request: Any) -> Any:
+def api_versions(services: Services, rights: RequestRights, request: Any) -> Any:
     """Answer the ApiVersions request of an authenticated session with the keys of Kafka 4.3."""
-    return session.answer_api_versions(rights.context.api_version, request, ADVERTISED)
+    return session.answer_api_versions(
+        rights.context.api_version, request, ADVERTISED, has_features=services.cluster is not None
+    )
 
 
 HANDLERS: Final[Mapping[int, Handler]] = {

@@ -16,6 +16,8 @@ from aclbroker.protocol.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
 )
 from aclbroker.protocol.messages.sasl_authenticate import (
     SaslAuthenticateRequest,
@@ -34,10 +36,23 @@ def _ranges(*keys: int) -> Sequence[ApiVersion]:
     return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
 
+_FEATURES: Final = {"group.version": 1, "transaction.version": 2}
+"""What a cluster in memory has of Kafka's features (KIP-584), and at which level: the newest.
+
+By the second tells Java's producer that partitions need not be added to a transaction (KIP-890).
+"""
+
+_FIRST_VERSION_WITH_LEVEL_0: Final = 4
+
+
 def answer_api_versions(
-    version: int, request: ApiVersionsRequest | None, keys: Iterable[int]
+    version: int,
+    request: ApiVersionsRequest | None,
+    keys: Iterable[int],
+    *,
+    has_features: bool = False,
 ) -> ApiVersionsResponse:
-    """Answer ApiVersions with ``keys`` and the versions of each.
+    """Answer ApiVersions with ``keys`` and the versions of each, and with features if it has any.
 
     ``request`` is None if its version is unknown. The answer, which the caller encodes at version
     0, then has UNSUPPORTED_VERSION and the range of ApiVersions itself, so that the client can try
@@ -51,7 +66,18 @@ def answer_api_versions(
         and _SOFTWARE.fullmatch(request.client_software_version)
     ):
         return ApiVersionsResponse(ErrorCode.INVALID_REQUEST)
-    return ApiVersionsResponse(api_keys=_ranges(*keys))
+    response = ApiVersionsResponse(api_keys=_ranges(*keys))
+    if has_features:
+        # Clients of version 3 cannot read that a level 0 is supported.
+        lowest = 0 if version >= _FIRST_VERSION_WITH_LEVEL_0 else 1
+        response.finalized_features_epoch = 0
+        response.supported_features = [
+            SupportedFeatureKey(name, lowest, level) for name, level in _FEATURES.items()
+        ]
+        response.finalized_features = [
+            FinalizedFeatureKey(name, level, level) for name, level in _FEATURES.items()
+        ]
+    return response
 
 
 def sasl_handshake(

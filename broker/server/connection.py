@@ -27,7 +27,7 @@ from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.answer_writer import AnswerWriter
-from aclbroker.broker.server.dispatch import BEFORE_LOGIN, dispatch
+from aclbroker.broker.server.dispatch import before_login, dispatch
 from aclbroker.broker.server.errors import RequestRefused
 from aclbroker.broker.server.holdings import Holdings
 from aclbroker.broker.server.registry import Registry
@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
         self._logins = logins
         self._loop = asyncio.get_running_loop()
         self._accepted_at = self._loop.time()
-        self._authentication = Authentication(login, host, BEFORE_LOGIN, self._loop.time)
+        self._authentication = Authentication(login, host, before_login(services), self._loop.time)
         self._lasting_session: Session | None = None
         self._frames = FrameReader(limits.login_bytes)
         self._answering: asyncio.Task[Encoded] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from functools import partial
 from sys import getrefcount
 from types import CoroutineType
 from typing import Any, Final
@@ -37,10 +38,12 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FREED_AT_ONCE: Final = 1024
 
 
-def answer_versions(request: Request) -> ApiVersionsAnswer:
+def answer_versions(request: Request, *, has_features: bool = False) -> ApiVersionsAnswer:
     """Answer ApiVersions of any version, known or not, of any session."""
     header = request.header
-    response = answer_api_versions(header.api_version, request.message, ADVERTISED)
+    response = answer_api_versions(
+        header.api_version, request.message, ADVERTISED, has_features=has_features
+    )
     # An unknown version cannot be encoded; every client can read version 0 (KIP-511).
     version = header.api_version if request.message is not None else 0
     frame = response_frame(request.api, version, header.correlation_id, response)
@@ -55,6 +58,15 @@ def answer_out_of_order(request: Request) -> bytes:
 
 BEFORE_LOGIN: Final = Answers(answer_versions, answer_out_of_order)
 """What a session is told before there is one."""
+
+_BEFORE_LOGIN_TO_DATA: Final = Answers(
+    partial(answer_versions, has_features=True), answer_out_of_order
+)
+
+
+def before_login(services: Services) -> Answers:
+    """Return what a session is told before there is one."""
+    return BEFORE_LOGIN if services.cluster is None else _BEFORE_LOGIN_TO_DATA
 
 
 def dispatch(services: Services, session: Session, frame: Frame) -> Encoded | Awaitable[Encoded]:
@@ -82,7 +94,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     if row is None or answer is None:
         raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
-        return answer_versions(request).frame
+        return before_login(services).api_versions(request).frame
     # As RequestContext(...), whose __new__ is Python code and takes twice as long.
     asked_with = (session, key, version, client_id, correlation_id)
     context = tuple.__new__(RequestContext, asked_with)

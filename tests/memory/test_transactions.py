@@ -58,8 +58,12 @@ def coordinator() -> Coordinator:
 
 
 def test_a_new_id_gets_a_producer_of_epoch_0(coordinator):
-    assert coordinator.all.initialize("a", MINUTE, None) == Outcome(0, Producer(100, 0))
-    assert coordinator.all.initialize("b", MINUTE, None) == Outcome(0, Producer(101, 0))
+    assert coordinator.all.initialize("a", MINUTE, None) == Outcome(
+        ErrorCode.NONE, Producer(100, 0)
+    )
+    assert coordinator.all.initialize("b", MINUTE, None) == Outcome(
+        ErrorCode.NONE, Producer(101, 0)
+    )
 
 
 def test_who_initializes_again_has_the_next_epoch_and_fences_the_first(coordinator):
@@ -111,7 +115,9 @@ def test_a_client_with_a_producer_of_former_times_gets_a_new_one(coordinator):
 def test_the_first_version_ends_with_the_epoch_as_it_is_and_the_same_again(coordinator, commits):
     producer = coordinator.begun()
     assert coordinator.all.add("a", producer, groups=["g"]) == ErrorCode.NONE
-    assert coordinator.end(producer, commits=commits, second=False) == Outcome(0, NO_PRODUCER)
+    assert coordinator.end(producer, commits=commits, second=False) == Outcome(
+        ErrorCode.NONE, NO_PRODUCER
+    )
     assert coordinator.written.partitions == [("orders", 0, producer, commits)]
     assert coordinator.written.groups == [("g", producer, commits)]
     assert coordinator.end(producer, commits=commits, second=False).code == ErrorCode.NONE
@@ -126,7 +132,7 @@ def test_the_second_version_bumps_the_epoch_and_knows_a_request_that_comes_again
 ):
     producer = coordinator.begun()
     ended = coordinator.end(producer, commits=commits, second=True)
-    assert ended == Outcome(0, Producer(100, 1))
+    assert ended == Outcome(ErrorCode.NONE, Producer(100, 1))
     assert coordinator.written.partitions == [("orders", 0, Producer(100, 1), commits)]
     assert coordinator.end(producer, commits=commits, second=True) == ended
     wrong = coordinator.end(producer, commits=not commits, second=True)
@@ -220,7 +226,7 @@ def test_who_is_not_known_adds_and_ends_nothing(coordinator):
             (stranger, "a", ErrorCode.INVALID_PRODUCER_ID_MAPPING),
         ):
             ended = coordinator.end(who, commits=True, second=second, name=name)
-            assert ended == Outcome(code, NO_PRODUCER)
+            assert ended == Outcome(ErrorCode(code), NO_PRODUCER)
 
 
 def test_the_ids_that_were_used_the_longest_ago_give_way_and_never_one_at_work(
