@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
+from aclbroker.broker.memory.transactions import Producer, Transactions
 
 
 class MemorySettings(NamedTuple):
@@ -19,6 +21,7 @@ class MemorySettings(NamedTuple):
     partitions: int = 1
     max_bytes: int = 256 << 20
     full: str = "delete"
+    longest_transaction_ms: int = 900_000
 
 
 class MemoryCluster:
@@ -32,6 +35,10 @@ class MemoryCluster:
         self.node_ids = tuple(node_ids)
         self.settings = settings
         self.topics = MemoryTopics(self.node_ids, auto_creates=settings.auto_create_topics)
+        self.producer_ids = count()
+        self.transactions = Transactions(
+            clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms
+        )
         self.on_close: set[Callable[[], None]] = set()
         self.is_closed = False
 
@@ -45,3 +52,16 @@ class MemoryCluster:
         self.clock.close()
         for wake in list(self.on_close):
             wake()
+
+
+class _Markers:
+    """Writes the ends of transactions into the logs of partitions, and into the groups' offsets."""
+
+    def __init__(self, cluster: MemoryCluster) -> None:
+        self._cluster = cluster
+
+    def end_partition(self, topic: str, index: int, producer: Producer, *, commits: bool) -> None:
+        """End the transaction of a producer in a partition, if that still exists."""
+
+    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> None:
+        """Let the offsets that a transaction committed count, or forget them."""

@@ -7,7 +7,7 @@ second version: partitions are added when they are written to, and each end bump
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -113,7 +113,7 @@ class Transactions:
         """Return what is known of a transactional id."""
         return self._by_id.get(transactional_id)
 
-    def all(self) -> Iterable[Transaction]:
+    def all(self) -> Sequence[Transaction]:
         """Return all transactional ids, as they are now."""
         return list(self._by_id.values())
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aclbroker.broker.handlers import HANDLERS
-from aclbroker.broker.handlers.memory import metadata
+from aclbroker.broker.handlers.memory import metadata, transactions
 from aclbroker.broker.handlers.services import Handler
 from aclbroker.protocol.messages import ApiKey
 
@@ -15,5 +15,11 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.METADATA: metadata.metadata,
     ApiKey.FIND_COORDINATOR: metadata.find_coordinator,
     ApiKey.DESCRIBE_CLUSTER: metadata.describe_cluster,
+    ApiKey.INIT_PRODUCER_ID: transactions.init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions_to_txn,
+    ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets_to_txn,
+    ApiKey.END_TXN: transactions.end_txn,
+    ApiKey.DESCRIBE_TRANSACTIONS: transactions.describe_transactions,
+    ApiKey.LIST_TRANSACTIONS: transactions.list_transactions,
 }
 """The handler of each API key."""

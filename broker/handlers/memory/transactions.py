@@ -1,0 +1,266 @@
+"""The keys of transactions, but for the commit of offsets: from requests to `memory.transactions`.
+
+Below some version a client does not know PRODUCER_FENCED, and is told INVALID_PRODUCER_EPOCH.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.transactions import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    Outcome,
+    Producer,
+    Transaction,
+)
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from aclbroker.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+)
+from aclbroker.protocol.messages.describe_transactions import (
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    TopicData,
+)
+from aclbroker.protocol.messages.describe_transactions import TransactionState as DescribedState
+from aclbroker.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from aclbroker.protocol.messages.init_producer_id import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from aclbroker.protocol.messages.list_transactions import (
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+)
+from aclbroker.protocol.messages.list_transactions import TransactionState as ListedState
+from aclbroker.turns import in_turns
+
+_FENCED_IN_INIT: Final = 4
+_FENCED: Final = 2
+_LAST_OF_CLIENTS: Final = 3
+_SECOND_VERSION_IN_END: Final = 5
+
+_STATES: Final = frozenset(
+    (
+        *("Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort"),
+        *("Empty", "Dead", "PrepareEpochFence"),
+    )
+)
+"""The names of states that Kafka knows; a cluster in memory never shows those between."""
+
+
+def is_elsewhere(services: Services, rights: RequestRights, key: str) -> bool:
+    """Tell whether another node coordinates a transactional id or a group."""
+    return services.memory.coordinator(key) != services.node(rights).node_id
+
+
+def init_producer_id(
+    services: Services, rights: RequestRights, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    """Give a producer its id and epoch; without a transactional id always a new one."""
+    outcome = _initialized(services, rights, request)
+    code = _told(outcome.code, rights, _FENCED_IN_INIT)
+    return InitProducerIdResponse(0, code, *outcome.producer)
+
+
+def _initialized(
+    services: Services, rights: RequestRights, request: InitProducerIdRequest
+) -> Outcome:
+    transactional_id, expected = request.transactional_id, None
+    if (request.producer_id, request.producer_epoch) != (NO_PRODUCER_ID, NO_EPOCH):
+        if request.producer_id == NO_PRODUCER_ID or request.producer_epoch == NO_EPOCH:
+            return Outcome(ErrorCode.INVALID_REQUEST)
+        expected = Producer(request.producer_id, request.producer_epoch)
+    if transactional_id is None:
+        return Outcome(ErrorCode.NONE, Producer(next(services.memory.producer_ids), 0))
+    if transactional_id and is_elsewhere(services, rights, transactional_id):
+        return Outcome(ErrorCode.NOT_COORDINATOR)
+    timeout_ms = request.transaction_timeout_ms
+    return services.memory.transactions.initialize(transactional_id, timeout_ms, expected)
+
+
+def add_partitions_to_txn(
+    services: Services, rights: RequestRights, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
+    """Add partitions to a transaction, all of them or none; brokers also ask whether they are in.
+
+    Beside one that does not exist the others get OPERATION_NOT_ATTEMPTED.
+    """
+    if rights.context.api_version <= _LAST_OF_CLIENTS:
+        producer = Producer(request.v3_and_below_producer_id, request.v3_and_below_producer_epoch)
+        return AddPartitionsToTxnResponse(
+            results_by_topic_v3_and_below=_added(
+                services,
+                rights,
+                request.v3_and_below_transactional_id,
+                producer,
+                request.v3_and_below_topics,
+            )
+        )
+    return AddPartitionsToTxnResponse(
+        results_by_transaction=[
+            AddPartitionsToTxnResult(
+                each.transactional_id,
+                _added(
+                    services,
+                    rights,
+                    each.transactional_id,
+                    Producer(each.producer_id, each.producer_epoch),
+                    each.topics,
+                    verifies=each.verify_only,
+                ),
+            )
+            for each in in_turns(request.transactions)
+        ]
+    )
+
+
+def _added(
+    services: Services,
+    rights: RequestRights,
+    transactional_id: str,
+    producer: Producer,
+    topics: Sequence[AddPartitionsToTxnTopic],
+    *,
+    verifies: bool = False,
+) -> list[AddPartitionsToTxnTopicResult]:
+    known, transactions = services.memory.topics, services.memory.transactions
+    asked = [
+        (topic.name, index) for topic in in_turns(topics) for index in in_turns(topic.partitions)
+    ]
+    missing = {each for each in in_turns(asked) if not known.has_partition(*each)}
+    if missing:
+        return _results(
+            topics,
+            lambda each: (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if each in missing
+                else ErrorCode.OPERATION_NOT_ATTEMPTED
+            ),
+        )
+    if transactional_id and is_elsewhere(services, rights, transactional_id):
+        return _results(topics, lambda _: ErrorCode.NOT_COORDINATOR)
+    if verifies:
+        return _results(
+            topics, lambda each: transactions.verify(transactional_id, producer, partition=each)
+        )
+    code = _told(transactions.add(transactional_id, producer, asked), rights, _FENCED)
+    return _results(topics, lambda _: code)
+
+
+def _results(
+    topics: Sequence[AddPartitionsToTxnTopic], code_of: Callable[[tuple[str, int]], ErrorCode]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            topic.name,
+            [
+                AddPartitionsToTxnPartitionResult(index, code_of((topic.name, index)))
+                for index in in_turns(topic.partitions)
+            ],
+        )
+        for topic in in_turns(topics)
+    ]
+
+
+def add_offsets_to_txn(
+    services: Services, rights: RequestRights, request: AddOffsetsToTxnRequest
+) -> AddOffsetsToTxnResponse:
+    """Add a group to a transaction, which may then commit offsets of it."""
+    if request.transactional_id and is_elsewhere(services, rights, request.transactional_id):
+        return AddOffsetsToTxnResponse(0, ErrorCode.NOT_COORDINATOR)
+    producer = Producer(request.producer_id, request.producer_epoch)
+    code = services.memory.transactions.add(
+        request.transactional_id, producer, groups=[request.group_id]
+    )
+    return AddOffsetsToTxnResponse(0, _told(code, rights, _FENCED))
+
+
+def end_txn(services: Services, rights: RequestRights, request: EndTxnRequest) -> EndTxnResponse:
+    """Commit or abort a transaction; from version 5 on the producer has another epoch then."""
+    if request.transactional_id and is_elsewhere(services, rights, request.transactional_id):
+        return EndTxnResponse(0, ErrorCode.NOT_COORDINATOR)
+    outcome = services.memory.transactions.end(
+        request.transactional_id,
+        Producer(request.producer_id, request.producer_epoch),
+        commits=request.committed,
+        by_second_version=rights.context.api_version >= _SECOND_VERSION_IN_END,
+    )
+    return EndTxnResponse(0, _told(outcome.code, rights, _FENCED), *outcome.producer)
+
+
+def describe_transactions(
+    services: Services, rights: RequestRights, request: DescribeTransactionsRequest
+) -> DescribeTransactionsResponse:
+    """Describe transactional ids; the gate takes out topics that may not be described."""
+    return DescribeTransactionsResponse(
+        transaction_states=[
+            _described(services, rights, each) for each in in_turns(request.transactional_ids)
+        ]
+    )
+
+
+def _described(services: Services, rights: RequestRights, transactional_id: str) -> DescribedState:
+    if not transactional_id:
+        return DescribedState(ErrorCode.INVALID_REQUEST, transactional_id)
+    if is_elsewhere(services, rights, transactional_id):
+        return DescribedState(ErrorCode.NOT_COORDINATOR, transactional_id)
+    found = services.memory.transactions.find(transactional_id)
+    if found is None:
+        return DescribedState(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+    topics: dict[str, list[int]] = {}
+    for name, index in in_turns(found.partitions):
+        topics.setdefault(name, []).append(index)
+    return DescribedState(
+        ErrorCode.NONE,
+        transactional_id,
+        found.state.value,
+        found.timeout_ms,
+        found.started_ms,
+        *found.producer,
+        [TopicData(name, indexes) for name, indexes in in_turns(topics.items())],
+    )
+
+
+def list_transactions(
+    services: Services, rights: RequestRights, request: ListTransactionsRequest
+) -> ListTransactionsResponse:
+    """List the transactional ids of this node that the filters let through."""
+    ids, states = set(request.producer_id_filters), set(request.state_filters)
+    now = services.memory.clock.now_ms()
+
+    def is_wanted(each: Transaction) -> bool:
+        return not (
+            is_elsewhere(services, rights, each.transactional_id)
+            or (ids and each.producer_id not in ids)
+            or (states and each.state.value not in states)
+            or (0 <= request.duration_filter >= now - each.started_ms)
+        )
+
+    return ListTransactionsResponse(
+        unknown_state_filters=sorted(states - _STATES),
+        transaction_states=[
+            ListedState(each.transactional_id, each.producer_id, each.state.value)
+            for each in in_turns(services.memory.transactions.all())
+            if is_wanted(each)
+        ],
+    )
+
+
+def _told(code: ErrorCode, rights: RequestRights, first_version: int) -> ErrorCode:
+    if code is ErrorCode.PRODUCER_FENCED and rights.context.api_version < first_version:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return code
