@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import structlog
-
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, StoreError
 
-log = structlog.get_logger()
+log = get_logger()
 
 SETTING: Final = "aclbroker.acls.file"
 _KIND: Final = "first ACLs"

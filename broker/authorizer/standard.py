@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NoReturn
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import (
     AclCreateResult,
     AclDeleteResult,
@@ -25,10 +23,11 @@ from aclbroker.broker.acl.why_denied import WhyDenied, why_denied
 from aclbroker.broker.authorizer.seed import SETTING, seed
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, open_store
 from aclbroker.protocol.errors import shown_name
 
-log = structlog.get_logger()
+log = get_logger()
 
 _HOSTS_SHOWN: Final = 10
 _HOSTS_LOOKED_AT: Final = 5_000

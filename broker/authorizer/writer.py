@@ -13,17 +13,16 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from itertools import chain, islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, AclError
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, invalid_reason
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores.store import AclStore, StoreError
 from aclbroker.broker.turns import Turns
 from aclbroker.turns import in_turns
 
-log = structlog.get_logger()
+log = get_logger()
 T = TypeVar("T")
 
 _LEAST_LISTED: Final = 100_000

@@ -7,12 +7,11 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
-import structlog
-
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, StoreError
 
-log = structlog.get_logger()
+log = get_logger()
 
 NOT_STORED: Final = (
     "The store could not save the change, so nothing was changed. The broker's log says why."

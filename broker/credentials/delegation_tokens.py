@@ -16,8 +16,6 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, NamedTuple
 
-import structlog
-
 from aclbroker.broker.auth.sasl.mechanism import Identity
 from aclbroker.broker.auth.sasl.scram import ScramLogin
 from aclbroker.broker.auth.sasl.scram_credentials import (
@@ -28,11 +26,12 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
 from aclbroker.broker.auth.sasl.scram_decoys import Decoys, derived_salt
 from aclbroker.broker.credentials.changes import Changes
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, StoreError
 from aclbroker.broker.stores.store import new_cluster_id
 from aclbroker.protocol.errors import ErrorCode
 
-log = structlog.get_logger()
+log = get_logger()
 
 KIND: Final = "delegation-token"
 _LONG_MAX: Final = 2**63 - 1

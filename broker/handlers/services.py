@@ -66,6 +66,7 @@ class Services:
     handlers: Mapping[int, Handler] = field(default_factory=dict)
     cluster: MemoryCluster | None = None
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
+    rights_class: type[RequestRights] = RequestRights
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
@@ -80,7 +81,7 @@ class Services:
 
     def rights(self, row: Row, context: RequestContext) -> RequestRights:
         """Return the rights of the session that sent a request; the audit records each decision."""
-        return RequestRights(row, context, self.authorizer, self.audit, self.profile)
+        return self.rights_class(row, context, self.authorizer, self.audit, self.profile)
 
     def node(self, rights: RequestRights) -> Node:
         """Return this node as it is advertised on the listener of the session."""

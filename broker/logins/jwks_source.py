@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
-import structlog
-
 from aclbroker.broker.auth.sasl.jwks import JwksError, KeySet, parse_jwks
+from aclbroker.broker.observability.logs import get_logger
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
-log = structlog.get_logger()
+log = get_logger()
 
 LARGEST_SET: Final = 1_048_576
 """The greatest size of a JWK set, in bytes."""

@@ -12,14 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-import structlog
-
 from aclbroker.broker.observability.audit_rotation import Rotation, delete_oldest, rotated_name
+from aclbroker.broker.observability.logs import get_logger
 
 _RETRY_SECONDS = 1.0
 _PROBLEM_SECONDS = 30.0
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class AuditFile:

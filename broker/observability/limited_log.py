@@ -14,9 +14,8 @@ from ipaddress import AddressValueError, IPv6Address
 from time import monotonic
 from typing import Any, Final
 
-import structlog
-
 from aclbroker.broker.observability.allowance import Allowance
+from aclbroker.broker.observability.logs import get_logger
 
 BURST: Final = 50
 RATE: Final = 5.0
@@ -27,7 +26,7 @@ TOLD_AFTER: Final = 10.0
 PEERS: Final = 1_024
 """How many peers of a kind are told apart; of more the one longest without a line is forgotten."""
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 class LimitedLog:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
@@ -139,12 +140,7 @@ def configure(
         form = "console" if stream.isatty() else "json"
     output = LogOutput(stream, _render_json if form == "json" else _render_console)
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            output._render,
-        ],
+        processors=_processors(output),
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=lambda *_: output,
         # A module's logger follows a later configure(); that costs a microsecond for each event.
@@ -155,6 +151,45 @@ def configure(
     )
     logging.captureWarnings(capture=True)
     return output
+
+
+_own: Final[ContextVar[Any]] = ContextVar("aclbroker_log", default=None)
+
+
+class _Logger:
+    """A module's logger, which asks at each event where events go."""
+
+    def __getattr__(self, name: str) -> Any:
+        own = _own.get()
+        return getattr(structlog.get_logger() if own is None else own, name)
+
+
+def get_logger() -> Any:
+    """Return the logger of a module.
+
+    Its events go where `configure` said, or where `log_of_its_own` says in the current context.
+    """
+    return _Logger()
+
+
+def log_of_its_own(stream: TextIO, level: str = "info") -> LogOutput:
+    """Have the events of the current context, as of a thread, go to a stream as lines of JSON.
+
+    Nothing else of the process changes: this is for a broker within another program.
+    """
+    output = LogOutput(stream, _render_json)
+    wrapper = structlog.make_filtering_bound_logger(_LEVELS[level])
+    _own.set(structlog.wrap_logger(output, processors=_processors(output), wrapper_class=wrapper))
+    return output
+
+
+def _processors(output: LogOutput) -> list[Any]:
+    return [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        output._render,
+    ]
 
 
 def set_level(level: str) -> None:

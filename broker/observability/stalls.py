@@ -6,15 +6,14 @@ import asyncio
 from time import perf_counter
 from typing import Any, Final
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import Frame
 
-log = structlog.get_logger()
+log = get_logger()
 
 STALL_SECONDS: Final = 0.1
 """For how long the loop must be held up for a line in the log."""

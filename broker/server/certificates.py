@@ -13,17 +13,16 @@ import ssl
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import structlog
-
 from aclbroker.broker.auth.tls.settings import TlsError, TlsSettings
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.config.reader import listener_prefix
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.server.file_stamp import FileStamp, file_stamp
 
 if TYPE_CHECKING:
     from aclbroker.broker.auth.tls.context import ServerTls
 
-log = structlog.get_logger()
+log = get_logger()
 
 _LOOK_EVERY_SECONDS: Final = 5.0
 

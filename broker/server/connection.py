@@ -16,14 +16,13 @@ from collections.abc import Awaitable, Callable
 from time import perf_counter
 from typing import Any, Final, NamedTuple, cast
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.auth.authentication import Authentication
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.answer_writer import AnswerWriter
@@ -35,7 +34,7 @@ from aclbroker.protocol.pieces import Encoded, Pieces
 from aclbroker.protocol.primitives import Frame, ProtocolError
 from aclbroker.protocol.wire import FrameReader
 
-log = structlog.get_logger()
+log = get_logger()
 
 _REQUESTS_A_TURN: Final = 64
 _BYTES_A_TURN: Final = 32_768

@@ -10,12 +10,12 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-import structlog
-
 if sys.platform != "win32":
     import resource
 
-log = structlog.get_logger()
+from aclbroker.broker.observability.logs import get_logger
+
+log = get_logger()
 
 _RESERVE: Final = 64
 """Descriptors that no client of a listener gets: for the files of the store, audit files that are

@@ -9,15 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-import structlog
-
 from aclbroker.broker.acl.hosts import canonical, without_zone
 from aclbroker.broker.config.model import Listener
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.registry import OpenConnection
 
-log = structlog.get_logger()
+log = get_logger()
 
 _RETRY_SECONDS: Final = 0.1
 

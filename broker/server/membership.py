@@ -11,13 +11,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-import structlog
-
 from aclbroker.broker.acl.groups import Groups
 from aclbroker.broker.groups_file import GroupsError, read_groups
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.server.file_stamp import FileStamp, file_stamp
 
-log = structlog.get_logger()
+log = get_logger()
 
 SETTING: Final = "aclbroker.groups.file"
 

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from typing import Final
 
-import structlog
-
 from aclbroker.broker.observability.http_listener import Page
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, StoreError
 
-log = structlog.get_logger()
+log = get_logger()
 
 PROBE_SECONDS: Final = 10.0
 """The least time between two attempts to write to the store."""

@@ -12,16 +12,14 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.authorizer.standard import RECONFIGURABLE, StandardAuthorizer
 from aclbroker.broker.config import Config, ConfigError, concerns_us, listener_prefix
 from aclbroker.broker.observability.audit import Audit
-from aclbroker.broker.observability.logs import set_level
+from aclbroker.broker.observability.logs import get_logger, set_level
 from aclbroker.broker.server.server import Server
 
-log = structlog.get_logger()
+log = get_logger()
 
 _LOG_LEVEL: Final = "aclbroker.log.level"
 _AUDIT_LEVEL: Final = "aclbroker.audit.level"

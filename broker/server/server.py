@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-import structlog
-
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import Config, Listener, shown_settings
 from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile
+from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
 from aclbroker.broker.handlers.services import Node, Services
@@ -26,6 +25,7 @@ from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
@@ -38,7 +38,7 @@ from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
 
-log = structlog.get_logger()
+log = get_logger()
 
 _REGROUPED_AT_ONCE: Final = 100
 """How many sessions get other groups before other work has its turn."""
@@ -67,6 +67,7 @@ class Server:
         lines: LimitedLog,
         membership: Membership,
         cluster: MemoryCluster | None = None,
+        rights_class: type[RequestRights] = RequestRights,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -92,6 +93,7 @@ class Server:
         self._key_sources = KeySources()
         self._membership = membership
         self._cluster = cluster
+        self._rights_class = rights_class
         services = LoginServices(credentials, self._key_sources, membership.groups)
         self._logins = logins(config, services)
         self._certificates = Certificates(config.listeners)
@@ -239,6 +241,7 @@ class Server:
             turns=self._turns,
             handlers=HANDLERS if self._cluster is None else MEMORY_HANDLERS,
             cluster=self._cluster,
+            rights_class=self._rights_class,
             peers={name: tuple(nodes) for name, nodes in peers.items()},
         )
         return {

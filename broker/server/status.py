@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import structlog
-
 from aclbroker.broker.observability.http_listener import HttpListener
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.scrapes import Scrapes
 from aclbroker.broker.server.readiness import Readiness, alive
 
-log = structlog.get_logger()
+log = get_logger()
 
 
 @contextmanager

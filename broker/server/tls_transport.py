@@ -14,12 +14,11 @@ import ssl
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-import structlog
-
 from aclbroker.broker.observability.login_log import LoginLog
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.server.registry import OpenConnection, Registry
 
-log = structlog.get_logger()
+log = get_logger()
 
 _READ_BYTES: Final = 65_536
 

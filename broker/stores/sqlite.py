@@ -9,13 +9,12 @@ from contextlib import suppress
 from os import PathLike
 from typing import Final, ParamSpec, TypeVar
 
-import structlog
-
 from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores.database import Database
 from aclbroker.broker.stores.store import StoreError, StoreStatus
 
-log = structlog.get_logger()
+log = get_logger()
 
 _TICK_S: Final = 1.0
 """How often the store looks whether it is quiet; if it was for so long, it brings all changes into

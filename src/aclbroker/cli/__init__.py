@@ -65,7 +65,8 @@ def _serve(command: ServeCommand) -> int:
 
     from aclbroker.broker.config import ConfigError, load
     from aclbroker.broker.observability.logs import configure
-    from aclbroker.broker.server.run import Start, StartError, run
+    from aclbroker.broker.server.parts import StartError
+    from aclbroker.broker.server.run import Start, run
 
     read = partial(load, command.file, command.overrides)
     try:
