@@ -1,0 +1,229 @@
+"""`AclBroker`: a cluster in memory with users and ACLs, for tests that run in the same process."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from aclbroker.broker.acl.authorizer import RequestContext, Session
+from aclbroker.broker.acl.bindings import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.policy import Policy, parse_policy, read_policy
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.testing.clients import client_config
+from aclbroker.testing.decisions import Denial, Notes, Question, RecordingRights, auditing
+from aclbroker.testing.embedded import EmbeddedBroker
+
+__all__ = ["AclBroker", "Denial"]
+
+LISTENER: Final = "SASL_PLAINTEXT"
+_JAAS: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+_ADMIN: Final = "admin"
+_TYPES: Final = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
+_CONTEXT: Final = RequestContext(
+    Session((f"User:{_ADMIN}",), "127.0.0.1", LISTENER),
+    ApiKey.CREATE_ACLS,
+    3,
+    "aclbroker.testing",
+    0,
+)
+
+
+class AclBroker:
+    """A broker on free ports, in a thread of its own, from `start` to `stop` or in a ``with``.
+
+    ``policy`` is what may be done at first: the path or the text of a policy file
+    (docs/policy.md), or ACLs. The super user ``admin`` may do everything, and nobody else anything
+    more. With ``records`` everything is allowed, and `used` tells what was. ``topics`` maps names
+    to numbers of partitions, and ``properties`` are settings of the broker (docs/configuration.md)
+    beside those that are made here.
+    """
+
+    def __init__(
+        self,
+        policy: str | Path | Iterable[AclBinding] = (),
+        *,
+        topics: Mapping[str, int] | None = None,
+        properties: Mapping[str, str] | None = None,
+        nodes: int = 1,
+        records: bool = False,
+    ) -> None:
+        self._policy = _acls_of(policy)
+        self._topics = dict(topics or {})
+        self._passwords = {_ADMIN: secrets.token_urlsafe(12)}
+        self._notes = Notes(records)
+        made = {
+            "listeners": f"{LISTENER}://127.0.0.1:0",
+            "sasl.enabled.mechanisms": "PLAIN",
+            f"listener.name.{LISTENER.lower()}.plain.sasl.jaas.config": (
+                f'{_JAAS} user_{_ADMIN}="{self._passwords[_ADMIN]}";'
+            ),
+            "super.users": f"User:{_ADMIN}",
+            "aclbroker.store": "memory:",
+            "aclbroker.cluster": "memory",
+            "aclbroker.nodes": str(nodes),
+            "aclbroker.shutdown.timeout.ms": "1000",
+        }
+        rights = RecordingRights if records else RequestRights
+        self._broker = EmbeddedBroker(made | dict(properties or {}), auditing(self._notes), rights)
+
+    def also(self, acls: Iterable[AclBinding]) -> None:
+        """Have more ACLs from the start on; call it before `start`."""
+        self._policy += acls
+
+    def start(self) -> AclBroker:
+        """Start, and return this broker once clients are let in."""
+        self._broker.start()
+        for name, partitions in self._topics.items():
+            self.create_topic(name, partitions)
+        if self._policy:
+            self._create(self._policy)
+        return self
+
+    def stop(self) -> None:
+        """End; all that was kept is lost."""
+        self._broker.stop()
+
+    def __enter__(self) -> AclBroker:
+        return self.start()
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """The addresses of all nodes, separated by commas."""
+        return self._broker.listeners[LISTENER]
+
+    def password(self, user: str) -> str:
+        """Return a user's password; a name that is new is a user from now on."""
+        if user not in self._passwords:
+            self._passwords[user] = secrets.token_urlsafe(12)
+            users = {LISTENER: dict(self._passwords)}
+            self._broker.call(self._broker.server.use_plain_users, users)
+        return self._passwords[user]
+
+    def client_config(self, user: str, client: str = "confluent") -> dict[str, Any]:
+        """Return the settings with which a client logs in as a user, who need not exist before.
+
+        ``client`` is ``confluent``, ``kafka-python``, ``aiokafka`` or ``java``; ValueError for any
+        other.
+        """
+        return client_config(client, self.bootstrap_servers, user, self.password(user))
+
+    def create_topic(
+        self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
+    ) -> None:
+        """Create a topic, without asking anybody's rights."""
+        cluster = self._broker.cluster
+        self._broker.call(cluster.topics.create, name, partitions, configs)
+
+    def grant(
+        self,
+        user: str,
+        *operations: str,
+        topic: str | None = None,
+        group: str | None = None,
+        transactional_id: str | None = None,
+        cluster: bool = False,
+        prefixed: bool = False,
+        host: str = WILDCARD,
+        deny: bool = False,
+    ) -> list[AclBinding]:
+        """Create an ACL for each operation on a resource, and return them.
+
+        ``user`` is a user's name, or ``Type:name``. With ``prefixed`` the name is a prefix; with
+        ``deny`` the operations are denied. Raises ValueError for what no ACL can say.
+        """
+        kind, name = _resource(cluster, topic=topic, group=group, transactional_id=transactional_id)
+        pattern = PatternType.PREFIXED if prefixed else PatternType.LITERAL
+        permission = AclPermission.DENY if deny else AclPermission.ALLOW
+        principal = user if ":" in user else f"User:{user}"
+        acls = [
+            AclBinding(kind, name, pattern, principal, host, _operation(each), permission)
+            for each in operations
+        ]
+        self._create(acls)
+        return acls
+
+    def revoke(self, acls: Iterable[AclBinding]) -> None:
+        """Remove ACLs, such as `grant` returned; one that is not there does no harm."""
+        filters = [AclFilter(*acl) for acl in acls]
+        self._broker.await_(self._broker.authorizer.delete_acls(_CONTEXT, filters))
+
+    def denials(self) -> list[Denial]:
+        """Return what was denied so far, with the smallest change of ACLs that would allow it."""
+        return self._notes.denials()
+
+    def forget_denials(self) -> None:
+        """Have `denials` begin anew."""
+        self._notes.forget_denials()
+
+    def used(self) -> list[Question]:
+        """Return what was allowed so far: by ACLs, or because all is recorded."""
+        return [each for each in self._notes.used() if each.principal != f"User:{_ADMIN}"]
+
+    def advance(self, seconds: float) -> None:
+        """Move the cluster's time forward: whatever waits for it, such as time-outs, is due."""
+        self._broker.call(self._broker.cluster.clock.advance, round(seconds * 1000))
+
+    def log(self) -> str:
+        """Return the last lines of the broker's log."""
+        return self._broker.log()
+
+    def _create(self, acls: Iterable[AclBinding]) -> None:
+        results = self._broker.await_(self._broker.authorizer.create_acls(_CONTEXT, list(acls)))
+        for acl, result in zip(acls, results, strict=True):
+            if result.error_code:
+                raise ValueError(f"{acl} was refused: {result.error_message}")
+
+
+def _acls_of(policy: str | Path | Iterable[AclBinding]) -> list[AclBinding]:
+    found: Policy
+    if isinstance(policy, Path):
+        found = read_policy(policy)
+    elif isinstance(policy, str):
+        # A path has no line breaks, and a policy at least one.
+        found = parse_policy(policy) if "\n" in policy else read_policy(Path(policy))
+    else:
+        return list(policy)
+    return list(found.acls)
+
+
+def _resource(cluster: bool, **names: str | None) -> tuple[ResourceType, str]:
+    given = {key: name for key, name in names.items() if name is not None}
+    if len(given) + cluster != 1:
+        raise ValueError(f"one resource is needed: one of {', '.join(_TYPES)}, or cluster=True")
+    if cluster:
+        return ResourceType.CLUSTER, CLUSTER_NAME
+    [(key, name)] = given.items()
+    return _TYPES[key], name
+
+
+def _operation(name: str) -> AclOperation:
+    try:
+        return AclOperation[name.upper()]
+    except KeyError:
+        known = ", ".join(each.name for each in AclOperation if each > AclOperation.ANY)
+        raise ValueError(f"operation {name!r} is not known; it must be one of {known}") from None

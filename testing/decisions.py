@@ -1,0 +1,188 @@
+"""What a broker for tests notes of each decision: denials with what would allow them, and use."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from aclbroker.broker.acl.authorizer import (
+    ANY_RESOURCE,
+    Decision,
+    RequestContext,
+    Rule,
+    RuleKind,
+)
+from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, ResourceType
+from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.broker.acl.reasons import AclChange
+from aclbroker.broker.acl.why_denied import WhyDenied
+from aclbroker.broker.gate.need import Broader, Need
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.observability.audit import Audit, Decided
+from aclbroker.protocol.messages import APIS
+
+_MOST_DENIALS: Final = 10_000
+_TEST: Final = "PYTEST_CURRENT_TEST"
+_ALLOWED: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
+
+
+class Question(NamedTuple):
+    """What was asked of an authorizer. A ``name`` of None is any resource of the type."""
+
+    principal: str
+    host: str
+    operation: AclOperation
+    resource_type: ResourceType
+    name: str | None
+
+
+class Denial(NamedTuple):
+    """Something that was denied.
+
+    ``test`` is the test that ran then, "" if none did. ``request`` is the name of the API key, with
+    ``client_id`` as the client says. ``change`` is the smallest change of ACLs that allows it; None
+    if none would, such as for a resource that no ACL can name.
+    """
+
+    test: str
+    request: str
+    client_id: str | None
+    question: Question
+    rule: str
+    change: AclChange | None
+
+    def __str__(self) -> str:
+        asked = self.question
+        name = "any" if asked.name is None else asked.name
+        what = f"{asked.principal} from {asked.host}: {self.request} needs {asked.operation.name}"
+        fix = f"; to allow it: {self.change}" if self.change is not None else ""
+        return f"{what} on {asked.resource_type.name} {name}{fix}"
+
+
+class Notes:
+    """What was decided so far; the broker's thread adds to it, and tests read it.
+
+    ``used`` has each question that was allowed, and ``denials`` each denial that counts: what only
+    filters an answer is in neither.
+    """
+
+    def __init__(self, is_recording: bool = False) -> None:
+        self.is_recording = is_recording
+        self.explain: Callable[..., WhyDenied] | None = None
+        self._lock = threading.Lock()
+        self._denials: list[Denial] = []
+        self._used: dict[Question, None] = {}
+        self.left_out = 0
+
+    def denials(self) -> list[Denial]:
+        """Return the denials so far, in their order."""
+        with self._lock:
+            return list(self._denials)
+
+    def used(self) -> list[Question]:
+        """Return the questions that were allowed so far."""
+        with self._lock:
+            return list(self._used)
+
+    def forget_denials(self) -> None:
+        """Begin anew with denials."""
+        with self._lock:
+            self._denials.clear()
+
+    def note(
+        self,
+        context: RequestContext,
+        operation: AclOperation,
+        resource_type: ResourceType,
+        decided: Sequence[Decided],
+    ) -> None:
+        """Note decisions."""
+        session = context.session
+        for name, _, decision in decided:
+            name = None if name is ANY_RESOURCE else name
+            asked = Question(session.principals[0], session.address, operation, resource_type, name)
+            if decision.allowed:
+                with self._lock:
+                    self._used[asked] = None
+            else:
+                self._note_denial(context, asked, decision)
+
+    def _note_denial(self, context: RequestContext, asked: Question, decision: Decision) -> None:
+        change = None
+        if self.explain is not None:
+            resource = asked.resource_type, asked.name
+            change = self.explain(context, decision.kind, asked.operation, resource).change
+            change = None if change is None else _from_anywhere(change)
+        test = os.environ.get(_TEST, "").rpartition(" ")[0]
+        request = APIS[context.api_key].name
+        rule = str(decision.kind.value)
+        found = Denial(test, request, context.client_id, asked, rule, change)
+        with self._lock:
+            if len(self._denials) < _MOST_DENIALS:
+                self._denials.append(found)
+            else:
+                self.left_out += 1
+
+
+def _from_anywhere(change: AclChange) -> AclChange:
+    """Return a change whose new ACLs hold for all hosts: that of a test means nothing."""
+    return change._replace(add=tuple(acl._replace(host=WILDCARD) for acl in change.add))
+
+
+def auditing(notes: Notes) -> type[Audit]:
+    """Return a class of audit logs that note each decision and write nothing of them."""
+
+    class NotedAudit(Audit):
+        def __init__(self, config: Any, cluster_id: str, output: Any, explain: Any = None) -> None:
+            super().__init__(config, cluster_id, output, explain)
+            notes.explain = explain
+
+        def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
+            return (False, True) if log_if_denied else ()
+
+        def record(
+            self,
+            context: RequestContext,
+            operation: AclOperation,
+            resource_type: ResourceType,
+            decided: Sequence[Decided],
+            *,
+            log_if_denied: bool = True,
+        ) -> None:
+            if log_if_denied:
+                notes.note(context, operation, resource_type, decided)
+
+    return NotedAudit
+
+
+class RecordingRights(RequestRights):
+    """Allows everything, and notes what would be needed, as narrowly as the gate asks for it.
+
+    A broader right that would make a need unnecessary is never there: who creates a topic needs
+    CREATE on the topic, and not on the cluster.
+    """
+
+    __slots__ = ()
+
+    def ask(
+        self,
+        need: Need | Broader,
+        resource_type: ResourceType,
+        counts: Mapping[str | None, int],
+    ) -> set[str | None]:
+        """Return all names, and have those noted whose denial would be logged."""
+        names = {name: count for name, count in counts.items() if name is not None}
+        if need.log_if_denied and names:
+            decided = [(name, count, _ALLOWED) for name, count in names.items()]
+            self._observer.record(self.context, need.operation, resource_type, decided)
+        return set(names)
+
+    def is_moot(self, need: Need) -> bool:
+        """Return that no broader right is there."""
+        return False
+
+    def operations(self, resource_type: ResourceType, name: str) -> int:
+        """Return all operations of the type."""
+        return bit_field(supported_operations(resource_type))

@@ -1,0 +1,174 @@
+"""A broker in a thread of its own, within another program."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import threading
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Final, TypeVar
+
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.config import load
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.memory import MemoryCluster
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.logs import log_of_its_own
+from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.server.parts import Loaded, load_parts, start_parts
+from aclbroker.broker.server.server import Server
+
+T = TypeVar("T")
+
+_START_SECONDS: Final = 30.0
+_STOP_SECONDS: Final = 30.0
+_LINES_KEPT: Final = 2_000
+
+
+class _Lines(io.StringIO):
+    """Keeps the last lines of a log, which has no file here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: deque[str] = deque(maxlen=_LINES_KEPT)
+
+    def write(self, text: str, /) -> int:
+        """Keep a line."""
+        self.kept.append(text)
+        return len(text)
+
+
+class EmbeddedBroker:
+    """A broker with a configuration, from `start` to `stop`.
+
+    ``audit_class`` is told of each decision, and ``rights_class`` asks for them. Its log is kept in
+    memory; the logging, the signals and the garbage collector of the process stay as they are.
+    """
+
+    def __init__(
+        self,
+        properties: Mapping[str, str],
+        audit_class: type[Audit] = Audit,
+        rights_class: type[RequestRights] = RequestRights,
+    ) -> None:
+        self._properties = dict(properties)
+        self._audit_class = audit_class
+        self._rights_class = rights_class
+        self._lines = _Lines()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopping: asyncio.Event | None = None
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._loaded: Loaded | None = None
+        self._server: Server | None = None
+        self.listeners: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Start, and return when clients are let in; raises what the broker failed with."""
+        self._thread = threading.Thread(target=self._run, name="aclbroker", daemon=True)
+        self._thread.start()
+        if not self._started.wait(_START_SECONDS):
+            raise TimeoutError(f"the broker did not start within {_START_SECONDS:g} seconds")
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+
+    def stop(self) -> None:
+        """End, and return when it has ended; a second time does nothing."""
+        thread, self._thread = self._thread, None
+        if thread is None or self._loop is None or self._stopping is None:
+            return
+        if thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            thread.join(_STOP_SECONDS)
+        if thread.is_alive():
+            raise TimeoutError(f"the broker did not stop within {_STOP_SECONDS:g} seconds")
+
+    def log(self) -> str:
+        """Return the last lines of the broker's log."""
+        return "".join(self._lines.kept)
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Return what a function returns in the broker's thread; raises what it raises."""
+
+        async def called() -> T:
+            return function(*args)
+
+        return self.await_(called())
+
+    def await_(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns in the broker's thread; raises what it raises."""
+        if self._loop is None or self._thread is None:
+            coroutine.close()
+            raise RuntimeError("the broker is not running")
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_STOP_SECONDS)
+
+    @property
+    def authorizer(self) -> StandardAuthorizer:
+        """The authorizer, which the broker's thread alone may use."""
+        found = self._running.authorizer
+        if not isinstance(found, StandardAuthorizer):
+            raise TypeError("the broker has another authorizer than the built-in one")
+        return found
+
+    @property
+    def cluster(self) -> MemoryCluster:
+        """The cluster in memory, which the broker's thread alone may use."""
+        found = self._running.cluster
+        if found is None:
+            raise TypeError("the broker keeps no data")
+        return found
+
+    @property
+    def server(self) -> Server:
+        """What serves clients, which the broker's thread alone may use."""
+        if self._server is None:
+            raise RuntimeError("the broker is not running")
+        return self._server
+
+    @property
+    def _running(self) -> Loaded:
+        if self._loaded is None:
+            raise RuntimeError("the broker is not running")
+        return self._loaded
+
+    def _run(self) -> None:
+        # A thread begins with an empty context, so this concerns nobody else.
+        try:
+            try:
+                import uvloop
+            except ImportError:
+                asyncio.run(self._serve())
+            else:
+                uvloop.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 # raised again by whoever started it
+            self._failure = error
+        finally:
+            self._started.set()
+
+    async def _serve(self) -> None:
+        output = log_of_its_own(self._lines)
+        config = load(overrides=self._properties)
+        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        metrics, lines = Metrics(), LimitedLog()
+        async with AsyncExitStack() as running:
+            running.callback(lines.close)
+            self._loaded = await load_parts(config, lines, running)
+            audit, self._server, self.listeners = await start_parts(
+                config,
+                output,
+                self._loaded,
+                metrics,
+                lines,
+                audit_class=self._audit_class,
+                rights_class=self._rights_class,
+            )
+            audit.start()
+            self._started.set()
+            await self._stopping.wait()
+            await self._server.stop()
+            audit.close()

@@ -1,0 +1,126 @@
+"""The pytest plugin: the fixtures ``acl_broker`` and ``acl_broker_factory``, and two options.
+
+``--acl-record FILE`` allows everything and writes the smallest policy that allows what the tests
+did. ``--acl-policy FILE`` enforces a policy, and tells what was missing and what was never used.
+Nothing is imported before a test asks for a broker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from aclbroker.testing.session import Session
+
+if TYPE_CHECKING:
+    from aclbroker.testing.acl_broker import AclBroker
+
+_SESSION: Final = pytest.StashKey[Session]()
+_BROKERS: Final = pytest.StashKey["list[AclBroker]"]()
+_OUTPUT: Final = "aclbroker"
+_SECTION: Final = "denied by acl_broker"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("aclbroker", "ACLs of Kafka")
+    group.addoption(
+        "--acl-record",
+        metavar="FILE",
+        help="allow everything, and write the smallest policy file that allows what was done",
+    )
+    group.addoption(
+        "--acl-record-prefix",
+        metavar="PREFIX",
+        action="append",
+        default=[],
+        help="have an ACL for all names with this prefix in the recorded policy; may be repeated",
+    )
+    group.addoption(
+        "--acl-policy",
+        metavar="FILE",
+        help="enforce a policy file, and tell at the end what of it was never used",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the options; a policy that cannot be read ends the run."""
+    record, policy = config.getoption("--acl-record"), config.getoption("--acl-policy")
+    if record and policy:
+        raise pytest.UsageError("--acl-record allows everything: it cannot be with --acl-policy")
+    try:
+        config.stash[_SESSION] = Session(
+            record=Path(record) if record else None,
+            prefixes=tuple(config.getoption("--acl-record-prefix")),
+            policy=Path(policy) if policy else None,
+        )
+    except (OSError, ValueError) as error:
+        raise pytest.UsageError(f"--acl-policy: {error}") from error
+
+
+@pytest.fixture
+def acl_broker_factory(
+    request: pytest.FixtureRequest,
+) -> Iterator[Callable[..., AclBroker]]:
+    """A function that starts an `AclBroker` with its arguments; it ends with the test."""
+    session = request.config.stash[_SESSION]
+    brokers: list[AclBroker] = []
+    request.node.stash[_BROKERS] = brokers
+
+    def start(*args: Any, **options: Any) -> AclBroker:
+        broker = session.broker(*args, **options).start()
+        brokers.append(broker)
+        return broker
+
+    yield start
+    for broker in brokers:
+        session.ended(broker)
+        broker.stop()
+
+
+@pytest.fixture
+def acl_broker(acl_broker_factory: Callable[..., AclBroker]) -> AclBroker:
+    """An `AclBroker` without topics and ACLs, or with those of ``--acl-policy``."""
+    return acl_broker_factory()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Add the denials of its time to the report of a test that failed."""
+    report = yield
+    if report.failed:
+        for broker in item.stash.get(_BROKERS, ()):
+            denials = dict.fromkeys(map(str, broker.denials()))
+            if denials:
+                report.sections.append((_SECTION, "\n".join(denials)))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write what was recorded; a worker of pytest-xdist hands it to the process that asked."""
+    found = session.config.stash[_SESSION]
+    workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if workeroutput is not None:
+        workeroutput[_OUTPUT] = found.to_json()
+    else:
+        found.finish()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Tell what was written, what was missing, and what was never used."""
+    lines = config.stash[_SESSION].summary()
+    if lines:
+        terminalreporter.section("ACLs")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take over what a worker of pytest-xdist has seen."""
+    output = getattr(node, "workeroutput", {}).get(_OUTPUT)
+    if output is not None:
+        node.config.stash[_SESSION].add_json(output)

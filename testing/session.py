@@ -1,0 +1,105 @@
+"""What a whole run of tests records, enforces and tells at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.testing.acl_broker import AclBroker
+    from aclbroker.testing.decisions import Question
+
+
+class Session:
+    """A run of tests, or the part of it that a worker does.
+
+    ``record`` is the file that is written at the end, ``policy`` the one that is enforced. Raises
+    OSError or ValueError if that cannot be read.
+    """
+
+    def __init__(
+        self,
+        record: Path | None = None,
+        prefixes: Sequence[str] = (),
+        policy: Path | None = None,
+    ) -> None:
+        self._record = record
+        self._prefixes = prefixes
+        self._policy = policy
+        self._enforced: list[AclBinding] = []
+        self._used: dict[Question, None] = {}
+        self._missing: dict[str, None] = {}
+        self._had_broker = False
+        if policy is not None:
+            from aclbroker.broker.policy import read_policy
+
+            self._enforced = list(read_policy(policy).acls)
+
+    def broker(self, *args: Any, **options: Any) -> AclBroker:
+        """Make a broker as `AclBroker` does, which records or enforces if the run does."""
+        from aclbroker.testing.acl_broker import AclBroker
+
+        self._had_broker = True
+        if self._record is not None:
+            options["records"] = True
+        made = AclBroker(*args, **options)
+        made.also(self._enforced)
+        return made
+
+    def ended(self, broker: AclBroker) -> None:
+        """Take over what a broker has seen."""
+        self._used |= dict.fromkeys(broker.used())
+        for denial in broker.denials():
+            if denial.change is not None:
+                self._missing[str(denial.change)] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what was seen, for another process."""
+        return {
+            "used": [
+                [each.principal, each.host, int(each.operation), int(each.resource_type), each.name]
+                for each in self._used
+            ],
+            "missing": list(self._missing),
+            "had_broker": self._had_broker,
+        }
+
+    def add_json(self, output: dict[str, Any]) -> None:
+        """Take over what another process has seen, as `to_json` tells it."""
+        from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+        from aclbroker.testing.decisions import Question
+
+        for principal, host, operation, kind, name in output["used"]:
+            found = Question(principal, host, AclOperation(operation), ResourceType(kind), name)
+            self._used[found] = None
+        self._missing |= dict.fromkeys(output["missing"])
+        self._had_broker |= output["had_broker"]
+
+    def finish(self) -> None:
+        """Write the recorded policy, if there is to be one. Raises OSError."""
+        if self._record is not None:
+            from aclbroker.broker.policy import Policy, write_policy
+            from aclbroker.testing.policies import smallest_policy
+
+            acls = smallest_policy(self._used, self._prefixes)
+            write_policy(Policy(sorted(acls)), self._record)
+
+    def summary(self) -> list[str]:
+        """Return what to tell at the end; nothing if no test had a broker."""
+        if not self._had_broker:
+            return []
+        if self._record is not None:
+            return [f"recorded: {self._record}"]
+        if self._policy is None:
+            return []
+        from aclbroker.broker.acl.acl_text import acl_text
+        from aclbroker.testing.policies import never_used
+
+        lines = [f"missing in {self._policy}: {each}" for each in sorted(self._missing)]
+        lines += [
+            f"never used in {self._policy}: {acl_text(acl)}"
+            for acl in never_used(self._enforced, list(self._used))
+        ]
+        return lines or [f"{self._policy}: nothing is missing, and all of it was used"]
