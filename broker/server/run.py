@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib.metadata import version
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.config import Config
 from aclbroker.broker.observability.limited_log import LimitedLog
-from aclbroker.broker.observability.logs import LogOutput, get_logger
+from aclbroker.broker.observability.logs import LogOutput, get_logger, json_line
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.descriptors import raise_limit
 from aclbroker.broker.server.garbage import Collector, objects_that_stay
@@ -38,12 +40,14 @@ class Start(NamedTuple):
 
     ``output`` is where audit records go that have no file of their own. ``read`` reads the
     configuration again, on SIGHUP or if ``hangup`` has come before; it raises `ConfigError`.
+    ``ready_file`` is written once clients are let in, with the addresses of all listeners as JSON.
     """
 
     config: Config
     output: LogOutput
     read: Callable[[], Config]
     hangup: Hangup
+    ready_file: Path | None = None
 
 
 def run(start: Start) -> None:
@@ -107,6 +111,9 @@ async def _serve_with(
     readiness.started(loaded.store, audit.problem, audit.remark)
     if start.hangup.has_come:
         renew()
+    if start.ready_file is not None:
+        with naming("--ready-file", str(start.ready_file), "cannot be written"):
+            _write_whole(start.ready_file, json_line({"listeners": listeners}))
     if loaded.cluster is not None:
         log.warning("topics, records, groups and transactions are in memory and lost at the end")
     log.info(
@@ -127,3 +134,10 @@ async def _serve_with(
     if loaded.credentials is not None:
         await loaded.credentials.close()
     audit.close()
+
+
+def _write_whole(path: Path, line: str) -> None:
+    """Write a file that nobody sees half written."""
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    made.write_text(f"{line}\n", encoding="utf-8")
+    made.replace(path)

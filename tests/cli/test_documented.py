@@ -27,6 +27,7 @@ LOGGERS = frozenset({"aclbroker.audit"})
 MODULES = (
     "aclbroker.broker.",
     "aclbroker.pipeline",
+    "aclbroker.testing",
     "aclbroker.protocol",
     "aclbroker.cli",
     "aclbroker.db",

@@ -68,7 +68,10 @@ def _serve(command: ServeCommand) -> int:
     from aclbroker.broker.server.parts import StartError
     from aclbroker.broker.server.run import Start, run
 
-    read = partial(load, command.file, command.overrides)
+    overrides = command.overrides
+    if command.port is not None:
+        overrides = {"listeners": f"PLAINTEXT://127.0.0.1:{command.port}"} | overrides
+    read = partial(load, command.file, overrides)
     try:
         config = read()
     except ConfigError as error:
@@ -83,7 +86,7 @@ def _serve(command: ServeCommand) -> int:
         for line in config.notes:
             log.info(line)
         try:
-            run(Start(config, output, read, hangup))
+            run(Start(config, output, read, hangup, command.ready_file))
         except StartError as error:
             log.critical("cannot start", reason=str(error))
             return 1

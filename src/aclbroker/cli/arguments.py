@@ -3,9 +3,11 @@
 import argparse
 import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
+from typing import Final
 
 from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.cli.acls.options import add_acls
@@ -18,6 +20,7 @@ from aclbroker.cli.questions import (
     add_questions,
     question_command,
 )
+from aclbroker.cli.run import RunCommand, add_run, run_command
 from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
 from aclbroker.cli.scram_users import ScramUsersCommand
 from aclbroker.cli.store import StoreCommand, add_store, store_command
@@ -29,6 +32,7 @@ Command = (
     | ConformanceCommand
     | PolicyCommand
     | QuestionCommand
+    | RunCommand
     | ScramCommand
     | ScramUsersCommand
     | StoreCommand
@@ -37,12 +41,22 @@ Command = (
 """A command that runs and ends, unlike the server."""
 
 
+_LAST_PORT: Final = 65_535
+
+
 @dataclass(frozen=True, slots=True)
 class ServeCommand:
-    """Run the broker with a properties file, if one is given, and overrides of its settings."""
+    """Run the broker with a properties file, if one is given, and overrides of its settings.
+
+    ``ready_file`` is written once clients are let in, with the addresses of all listeners as JSON.
+    """
 
     file: str | None
     overrides: dict[str, str]
+    port: int | None = None
+    """The port on 127.0.0.1 of a listener without logins, in place of the listeners of the file."""
+
+    ready_file: Path | None = None
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Command:
@@ -59,21 +73,22 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
     options, rest = parser.parse_known_args(words)
     if rest:
         parser.error(f"unrecognized arguments: {_without_values(rest)}{_suggested(parser, rest)}")
+    if options.command == "serve":
+        return ServeCommand(options.file, dict(options.override), options.port, options.ready_file)
     if options.command == "audit":
         return audit_command(options, words)
-    if options.command == "conformance":
-        return conformance_command(options)
-    if options.command == "policy":
-        return policy_command(options)
-    if options.command in NAMES:
-        return question_command(options)
-    if options.command == "scram":
-        return scram_command(options)
-    if options.command == "tokens":
-        return tokens_command(options)
-    if options.command == "store":
-        return store_command(options)
-    return ServeCommand(options.file, dict(options.override))
+    return _COMMANDS[options.command](options)
+
+
+_COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], Command]]] = {
+    "conformance": conformance_command,
+    "policy": policy_command,
+    "run": run_command,
+    "scram": scram_command,
+    "store": store_command,
+    "tokens": tokens_command,
+    **dict.fromkeys(NAMES, question_command),
+}
 
 
 def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
@@ -105,8 +120,21 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         default=[],
         help="a setting that wins over the file; may be given several times",
     )
+    serve.add_argument(
+        "--port",
+        metavar="PORT",
+        type=_port,
+        help="listen on 127.0.0.1 alone, on this port, or on a free one for 0",
+    )
+    serve.add_argument(
+        "--ready-file",
+        metavar="FILE",
+        type=Path,
+        help="a file that is written once clients are let in, with the addresses as JSON",
+    )
     add_acls(commands)
     add_policy(commands)
+    add_run(commands)
     add_scram(commands)
     add_store(commands)
     add_tokens(commands)
@@ -123,6 +151,12 @@ def _override(text: str) -> tuple[str, str]:
         # The message leaves out the text, because it may contain a password.
         raise argparse.ArgumentTypeError("expected NAME=VALUE, such as node.id=7")
     return name.strip(), value
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > _LAST_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port from 0 to {_LAST_PORT}")
+    return int(text)
 
 
 def _without_values(words: Sequence[str]) -> str:

@@ -1,0 +1,221 @@
+"""`aclbroker run`: a command of any language with a broker of its own, under a policy or recorded.
+
+Its imports take place only when it runs, so that the server starts fast.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from aclbroker.testing import AclBroker
+
+_DENIED: Final = 1
+_NOT_STARTED: Final = 1
+_NOT_FOUND: Final = 127
+_BY_SIGNAL: Final = 128
+_FIRST_USER: Final = "app"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """Run a command beside a broker with a cluster in memory; print what it was denied."""
+
+    words: Sequence[str]
+    policy: Path | None = None
+    record: Path | None = None
+    prefixes: Sequence[str] = ()
+    users: Sequence[str] = (_FIRST_USER,)
+    """The users, of whom the first is the one in the environment of the command."""
+
+    topics: Mapping[str, int] = field(default_factory=dict)
+    variable: str = "KAFKA_BOOTSTRAP_SERVERS"
+    nodes: int = 1
+    overrides: Mapping[str, str] = field(default_factory=dict)
+
+    def run(self) -> int:
+        """Return the command's exit status, or 1 if it is 0 and something was denied."""
+        from aclbroker.broker.config import ConfigError
+        from aclbroker.broker.server.parts import StartError
+        from aclbroker.testing import AclBroker
+
+        try:
+            broker = AclBroker(
+                self.policy or (),
+                topics=self.topics,
+                properties=self.overrides,
+                nodes=self.nodes,
+                records=self.record is not None,
+            )
+            broker.start()
+        except ConfigError as error:
+            return _failed(*error.problems)
+        except (StartError, ValueError, OSError) as error:
+            return _failed(str(error))
+        try:
+            with _environment(self, broker) as environment:
+                status = _run(self.words, environment)
+        finally:
+            broker.stop()
+        return self._told(broker, status)
+
+    def _told(self, broker: AclBroker, status: int) -> int:
+        if self.record is not None:
+            from aclbroker.broker.policy import Policy, write_policy
+            from aclbroker.testing.policies import smallest_policy
+
+            acls = smallest_policy(broker.used(), self.prefixes)
+            write_policy(Policy(list(acls)), self.record)
+            _tell(f"recorded {len(acls)} ACLs: {self.record}")
+        denials = list(dict.fromkeys(map(str, broker.denials())))
+        for denial in denials:
+            _tell(f"denied: {denial}")
+        return status or (_DENIED if denials else 0)
+
+
+def add_run(commands: Any) -> None:
+    """Add the command to a parser's commands."""
+    parser = commands.add_parser(
+        "run",
+        help="run a command beside a broker in memory, under a policy",
+        description="Start a broker with a cluster in memory on free ports, run a command whose "
+        "environment says where it is and how to log in, and print what was denied with the ACLs "
+        "that would allow it. The exit status is the command's, or 1 if something was denied.",
+        allow_abbrev=False,
+    )
+    rules = parser.add_mutually_exclusive_group()
+    rules.add_argument("--policy", metavar="FILE", type=Path, help="the policy file to enforce")
+    rules.add_argument(
+        "--record",
+        metavar="FILE",
+        type=Path,
+        help="allow everything, and write the smallest policy file that allows what was done",
+    )
+    parser.add_argument(
+        "--record-prefix",
+        metavar="PREFIX",
+        action="append",
+        default=[],
+        help="have an ACL for all names with this prefix in the recorded policy; may be repeated",
+    )
+    parser.add_argument(
+        "--user",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help=f"a user; the command logs in as the first (default: {_FIRST_USER})",
+    )
+    parser.add_argument(
+        "--topic",
+        metavar="NAME[:PARTITIONS]",
+        type=_topic,
+        action="append",
+        default=[],
+        help="a topic that there is from the start on; may be repeated",
+    )
+    parser.add_argument(
+        "--env",
+        metavar="NAME",
+        default="KAFKA_BOOTSTRAP_SERVERS",
+        help="the variable with the broker's address (default: %(default)s)",
+    )
+    parser.add_argument("--nodes", metavar="N", type=int, default=1, help="how many brokers")
+    parser.add_argument(
+        "--override",
+        metavar="NAME=VALUE",
+        type=_setting,
+        action="append",
+        default=[],
+        help="a setting of the broker; may be given several times",
+    )
+    parser.add_argument("words", metavar="COMMAND", nargs="+", help="the command, behind --")
+
+
+def run_command(options: argparse.Namespace) -> RunCommand:
+    """Return the command that parsed options describe."""
+    return RunCommand(
+        options.words,
+        options.policy,
+        options.record,
+        options.record_prefix,
+        options.user or [_FIRST_USER],
+        dict(options.topic),
+        options.env,
+        options.nodes,
+        dict(options.override),
+    )
+
+
+def _topic(text: str) -> tuple[str, int]:
+    name, colon, count = text.partition(":")
+    if not name or (colon and not (count.isdecimal() and int(count))):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME or NAME:PARTITIONS")
+    return name, int(count) if colon else 1
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        # The message leaves out the text, because it may contain a password.
+        raise argparse.ArgumentTypeError("expected NAME=VALUE, such as num.partitions=3")
+    return name.strip(), value
+
+
+@contextmanager
+def _environment(command: RunCommand, broker: AclBroker) -> Iterator[dict[str, str]]:
+    """Give the environment of the command; the files of its users are gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="aclbroker-") as directory:
+        for user in command.users:
+            settings = broker.client_config(user, "java")
+            text = "".join(f"{name}={value}\n" for name, value in settings.items())
+            path = Path(directory, f"{user}.properties")
+            path.touch(mode=0o600)
+            path.write_text(text)
+        first = command.users[0]
+        yield os.environ | {
+            command.variable: broker.bootstrap_servers,
+            "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+            "KAFKA_SASL_MECHANISM": "PLAIN",
+            "KAFKA_SASL_USERNAME": first,
+            "KAFKA_SASL_PASSWORD": broker.password(first),
+            "KAFKA_CLIENT_PROPERTIES": str(Path(directory, f"{first}.properties")),
+            "KAFKA_CLIENT_PROPERTIES_DIR": directory,
+        }
+
+
+def _run(words: Sequence[str], environment: Mapping[str, str]) -> int:
+    """Run a command, which gets the signals that are meant for it; return its exit status."""
+    try:
+        process = subprocess.Popen(words, env=environment)  # noqa: S603 # it is the user's
+    except OSError as error:
+        _tell(f"{words[0]}: {error.strerror or error}")
+        return _NOT_FOUND
+    # A terminal sends SIGINT to the command as well; whoever sends SIGTERM means it.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ended = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        status = process.wait()
+    finally:
+        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, ended)
+    return status if status >= 0 else _BY_SIGNAL - status
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"aclbroker run: {line}\n")
+
+
+def _failed(*lines: str) -> int:
+    for line in lines:
+        _tell(line)
+    return _NOT_STARTED
