@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import secrets
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.acl.bindings import (
@@ -20,13 +22,17 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.faults import Fault
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
-from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.testing.clients import client_config
 from aclbroker.testing.decisions import Denial, Notes, Question, RecordingRights, auditing
 from aclbroker.testing.embedded import EmbeddedBroker
 
 __all__ = ["AclBroker", "Denial"]
+
+E = TypeVar("E", bound=Enum)
 
 LISTENER: Final = "SASL_PLAINTEXT"
 _JAAS: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -184,6 +190,29 @@ class AclBroker:
         """Return what was allowed so far: by ACLs, or because all is recorded."""
         return [each for each in self._notes.used() if each.principal != f"User:{_ADMIN}"]
 
+    def fail(
+        self,
+        request: str,
+        error: str | None = None,
+        *,
+        count: int = 1,
+        delay: float = 0.0,
+        closes: bool = False,
+    ) -> None:
+        """Let the next ``count`` requests of an API key such as ``Produce`` fail, or wait.
+
+        They are answered with the ``error`` of this name, such as ``NOT_LEADER_OR_FOLLOWER``, or
+        their connection is closed; after ``delay`` seconds, or late without both. Faults of one key
+        happen one after the other. Raises ValueError for what there is not.
+        """
+        code = None if error is None else _member(ErrorCode, error, "error")
+        fault = Fault(count, code, closes, delay)
+        self._broker.call(self._broker.faults.add, _api_key(request), fault)
+
+    def forget_faults(self) -> None:
+        """Let no request fail any more that was to."""
+        self._broker.call(self._broker.faults.clear)
+
     def advance(self, seconds: float) -> None:
         """Move the cluster's time forward: whatever waits for it, such as time-outs, is due."""
         self._broker.call(self._broker.cluster.clock.advance, round(seconds * 1000))
@@ -222,8 +251,27 @@ def _resource(cluster: bool, **names: str | None) -> tuple[ResourceType, str]:
 
 
 def _operation(name: str) -> AclOperation:
+    found = _member(AclOperation, name, "operation")
+    if found <= AclOperation.ANY:
+        raise ValueError(f"operation {name!r} can be asked for, and not be granted")
+    return found
+
+
+def _member(kind: type[E], name: str, what: str) -> E:
     try:
-        return AclOperation[name.upper()]
+        return kind[name.upper()]
     except KeyError:
-        known = ", ".join(each.name for each in AclOperation if each > AclOperation.ANY)
-        raise ValueError(f"operation {name!r} is not known; it must be one of {known}") from None
+        close = difflib.get_close_matches(name.upper(), kind.__members__, n=5, cutoff=0)
+        raise ValueError(
+            f"{what} {name!r} is not known; did you mean {', '.join(close)}?"
+        ) from None
+
+
+def _api_key(name: str) -> ApiKey:
+    by_name = {api.name.lower(): key for key, api in APIS.items()}
+    key = by_name.get(name.lower())
+    if key is None:
+        close = difflib.get_close_matches(name.lower(), by_name, n=5, cutoff=0)
+        names = ", ".join(APIS[by_name[each]].name for each in close)
+        raise ValueError(f"request {name!r} is not known; did you mean {names}?")
+    return ApiKey(key)

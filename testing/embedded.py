@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.config import load
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
@@ -46,6 +47,7 @@ class EmbeddedBroker:
 
     ``audit_class`` is told of each decision, and ``rights_class`` asks for them. Its log is kept in
     memory; the logging, the signals and the garbage collector of the process stay as they are.
+    ``faults`` may be added at any time, in the broker's thread.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class EmbeddedBroker:
         self._loaded: Loaded | None = None
         self._server: Server | None = None
         self.listeners: dict[str, str] = {}
+        self.faults = Faults()
 
     def start(self) -> None:
         """Start, and return when clients are let in; raises what the broker failed with."""
@@ -166,6 +169,7 @@ class EmbeddedBroker:
                 lines,
                 audit_class=self._audit_class,
                 rights_class=self._rights_class,
+                faults=self.faults,
             )
             audit.start()
             self._started.set()

@@ -15,6 +15,7 @@ from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import TopicResolver
+from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import Turns
@@ -50,7 +51,8 @@ class Services:
     listener to this node, and ``settings`` is the configuration that may be shown to clients.
     ``credentials`` is None when there is no store for them. ``cluster`` has the data of a cluster
     in memory, None where there is none, and ``peers`` maps the name of a listener to all nodes of
-    the cluster. ``handlers`` answer each API key; one that is not there is not answered.
+    the cluster. ``handlers`` answer each API key; one that is not there is not answered. ``faults``
+    come before all else, if there are some to be asked for.
     """
 
     cluster_id: str
@@ -66,13 +68,16 @@ class Services:
     handlers: Mapping[int, Handler] = field(default_factory=dict)
     cluster: MemoryCluster | None = None
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
+    faults: Faults | None = None
     rights_class: type[RequestRights] = RequestRights
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
     def __post_init__(self) -> None:
-        few = self.catalog.knows_at_once and len(self.catalog.topics) <= _FEW_TOPICS
-        object.__setattr__(self, "short_answers", _SHORT_ANSWERS if few else frozenset())
+        # A fault may wait, which only work that takes turns can do.
+        is_ready = self.faults is None and self.catalog.knows_at_once
+        is_short = is_ready and len(self.catalog.topics) <= _FEW_TOPICS
+        object.__setattr__(self, "short_answers", _SHORT_ANSWERS if is_short else frozenset())
 
     @property
     def topics(self) -> TopicResolver:

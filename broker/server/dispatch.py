@@ -95,6 +95,8 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
         raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
         return before_login(services).api_versions(request).frame
+    if services.faults is not None and (code := services.faults.happen(key)) is not None:
+        return _frame(request, error_response(request, Denial(code, "A fault was asked for.")))
     # As RequestContext(...), whose __new__ is Python code and takes twice as long.
     asked_with = (session, key, version, client_id, correlation_id)
     context = tuple.__new__(RequestContext, asked_with)

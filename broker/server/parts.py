@@ -15,6 +15,7 @@ from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, Config
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.changes import expired_tokens, first_acls
+from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
 from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
 from aclbroker.broker.observability.audit import Audit
@@ -156,10 +157,12 @@ async def start_parts(
     *,
     audit_class: type[Audit] = Audit,
     rights_class: type[RequestRights] = RequestRights,
+    faults: Faults | None = None,
 ) -> tuple[Audit, Server, dict[str, str]]:
     """Let clients in; return what serves them, and the address of each listener by its name.
 
-    ``audit_class`` is told of each decision, and ``rights_class`` asks for them. Raises StartError.
+    ``audit_class`` is told of each decision, ``rights_class`` asks for them, and ``faults`` come
+    before all else. Raises StartError.
     """
     authorizer = loaded.authorizer
     explain = partial(explained, authorizer) if isinstance(authorizer, StandardAuthorizer) else None
@@ -182,6 +185,7 @@ async def start_parts(
             loaded.membership,
             loaded.cluster,
             rights_class,
+            faults,
         )
         return audit, server, await server.start()
     except OSError as error:

@@ -17,6 +17,7 @@ from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.logins.jwks_source import KeySources
@@ -68,6 +69,7 @@ class Server:
         membership: Membership,
         cluster: MemoryCluster | None = None,
         rights_class: type[RequestRights] = RequestRights,
+        faults: Faults | None = None,
     ) -> None:
         self._config = config
         self._cluster_id = cluster_id
@@ -94,6 +96,7 @@ class Server:
         self._membership = membership
         self._cluster = cluster
         self._rights_class = rights_class
+        self._faults = faults
         services = LoginServices(credentials, self._key_sources, membership.groups)
         self._logins = logins(config, services)
         self._certificates = Certificates(config.listeners)
@@ -242,6 +245,7 @@ class Server:
             handlers=HANDLERS if self._cluster is None else MEMORY_HANDLERS,
             cluster=self._cluster,
             rights_class=self._rights_class,
+            faults=self._faults,
             peers={name: tuple(nodes) for name, nodes in peers.items()},
         )
         return {

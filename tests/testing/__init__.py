@@ -1,0 +1,1 @@
+"""Tests of the broker for tests: the class, the pytest plugin and `aclbroker run`."""

@@ -1,0 +1,190 @@
+"""A broker within the process of the tests."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import structlog
+from aiokafka.admin import AIOKafkaAdminClient
+from confluent_kafka.admin import AdminClient
+
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from aclbroker.testing import AclBroker
+from tests.support.client import Client
+
+WITHIN = 10
+
+
+@pytest.fixture
+def broker() -> Iterator[AclBroker]:
+    with AclBroker(topics={"orders": 3}) as running:
+        yield running
+
+
+def asked_for(broker: AclBroker, topic: str, user: str = "alice") -> str | None:
+    """Return the name of the error that a user gets who asks for a topic's metadata."""
+    client = AdminClient(broker.client_config(user) | {"log_level": 0})
+    error = client.list_topics(topic, timeout=WITHIN).topics[topic].error
+    return None if error is None else str(error.name())
+
+
+def test_what_is_granted_is_allowed_until_it_is_revoked(broker):
+    assert asked_for(broker, "orders") == "TOPIC_AUTHORIZATION_FAILED"
+    acls = broker.grant("alice", "DESCRIBE", topic="orders")
+    assert asked_for(broker, "orders") is None
+    broker.revoke(acls)
+    assert asked_for(broker, "orders") == "TOPIC_AUTHORIZATION_FAILED"
+
+
+def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
+    asked_for(broker, "orders")
+    denial = broker.denials()[0]
+    assert denial.test.endswith("test_a_denial_says_who_asked_for_what_and_what_would_allow_it")
+    assert str(denial) == (
+        "User:alice from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; to allow it: "
+        "add ALLOW DESCRIBE on TOPIC LITERAL orders to User:alice from *"
+    )
+    broker.forget_denials()
+    assert broker.denials() == []
+
+
+def test_a_deny_is_named_as_what_must_go(broker):
+    broker.grant("alice", "READ", topic="ord", prefixed=True)
+    broker.grant("alice", "DESCRIBE", topic="orders", deny=True)
+    asked_for(broker, "orders")
+    assert "remove DENY DESCRIBE on TOPIC LITERAL orders" in str(broker.denials()[0])
+
+
+def test_a_policy_may_be_given_as_text_and_as_a_file(tmp_path):
+    text = (
+        "version: 1\nacls:\n- principal: User:alice\n  rules:\n  - topic: orders\n    allow: READ\n"
+    )
+    path = tmp_path / "policy.yaml"
+    path.write_text(text)
+    for policy in (text, str(path), path):
+        with AclBroker(policy, topics={"orders": 1}) as broker:
+            assert asked_for(broker, "orders") is None
+
+
+async def test_each_client_library_logs_in_with_the_settings_that_are_made_for_it(broker):
+    broker.grant("alice", "DESCRIBE", topic="orders")
+    admin = AIOKafkaAdminClient(**broker.client_config("alice", "aiokafka"))
+    await admin.start()
+    try:
+        assert [each["topic"] for each in await admin.describe_topics(["orders"])] == ["orders"]
+    finally:
+        await admin.close()
+    assert broker.client_config("alice", "kafka-python")["sasl_plain_username"] == "alice"
+    java = broker.client_config("alice", "java")
+    assert java["bootstrap.servers"] == broker.bootstrap_servers
+    assert broker.password("alice") in java["sasl.jaas.config"]
+    with pytest.raises(ValueError, match=r"'go' is not known; it must be one of confluent"):
+        broker.client_config("alice", "go")
+
+
+def test_three_nodes_lead_partitions_in_turn():
+    with AclBroker(topics={"orders": 3}, nodes=3) as broker:
+        assert len(set(broker.bootstrap_servers.split(","))) == 3
+        client = AdminClient(broker.client_config("admin"))
+        found = client.list_topics("orders", timeout=WITHIN)
+        leaders = [each.leader for each in found.topics["orders"].partitions.values()]
+        assert sorted(leaders) == sorted(found.brokers)
+
+
+def test_who_records_is_allowed_everything_and_what_it_used_is_known():
+    with AclBroker(topics={"orders": 1}, records=True) as broker:
+        assert asked_for(broker, "orders") is None
+        assert [(each.operation.name, each.name) for each in broker.used()] == [
+            ("DESCRIBE", "orders")
+        ]
+        assert broker.denials() == []
+
+
+@pytest.fixture
+def admin(broker: AclBroker) -> Iterator[Client]:
+    """A connection on which the super user has logged in."""
+    with Client(broker.bootstrap_servers) as client:
+        client.login("admin", broker.password("admin"))
+        yield client
+
+
+def described(admin: Client) -> int:
+    return int(admin.ask(ApiKey.DESCRIBE_CLUSTER, 1, DescribeClusterRequest()).error_code)
+
+
+def test_a_fault_concerns_as_many_requests_as_were_asked_for(broker, admin):
+    broker.fail("describecluster", "NOT_CONTROLLER", count=2)
+    assert [described(admin) for _ in range(3)] == [41, 41, 0]
+    broker.fail("DescribeCluster", "NOT_CONTROLLER")
+    broker.forget_faults()
+    assert described(admin) == 0
+
+
+def test_a_fault_may_be_a_wait_or_the_end_of_the_connection(broker, admin):
+    broker.fail("DescribeCluster", delay=0.3)
+    broker.fail("DescribeCluster", closes=True)
+    began = time.monotonic()
+    assert described(admin) == 0
+    assert time.monotonic() - began >= 0.3
+    with pytest.raises(ConnectionError):
+        described(admin)
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    ({"request": "Metdata"}, r"'Metdata' is not known; did you mean Metadata"),
+    ({"request": "Produce", "error": "NOT_LEADER"}, r"did you mean NOT_LEADER_OR_FOLLOWER"),
+    ({"request": "Produce", "count": 0}, r"count of at least 1"),
+])  # fmt: skip
+def test_a_fault_that_cannot_be_is_refused(broker, arguments, told):
+    with pytest.raises(ValueError, match=told):
+        broker.fail(**arguments)
+
+
+@pytest.mark.parametrize(("operation", "resource", "told"), [
+    ("REED", {"topic": "orders"}, r"'REED' is not known; did you mean READ"),
+    ("ANY", {"topic": "orders"}, r"cannot be granted|not be granted"),
+    ("READ", {}, r"one resource is needed: one of topic, group"),
+    ("READ", {"topic": "a", "group": "b"}, r"one resource is needed"),
+    ("READ", {"topic": ""}, r"refused"),
+])  # fmt: skip
+def test_what_no_acl_can_say_is_not_granted(broker, operation, resource, told):
+    with pytest.raises(ValueError, match=told):
+        broker.grant("alice", operation, **resource)
+
+
+def test_time_can_be_moved(broker):
+    broker.advance(3600)  # nothing waits for it, and nothing breaks
+    assert asked_for(broker, "orders", "admin") is None
+
+
+def test_a_broker_changes_nothing_of_the_process_around_it():
+    before = structlog.get_config(), logging.getLogger().handlers[:], threading.active_count()
+    with AclBroker():
+        pass
+    assert before == (
+        structlog.get_config(),
+        logging.getLogger().handlers[:],
+        threading.active_count(),
+    )
+
+
+def test_a_broker_that_cannot_start_says_why():
+    from aclbroker.broker.config import ConfigError
+
+    with pytest.raises(ConfigError, match=r"aclbroker\.nodes"):
+        AclBroker(nodes=0).start()
+    with pytest.raises(RuntimeError, match="not running"):
+        AclBroker().create_topic("orders")
+
+
+def test_brokers_do_not_know_of_each_other():
+    with AclBroker(topics={"orders": 1}) as first, AclBroker(topics={"orders": 1}) as second:
+        first.grant("alice", "DESCRIBE", topic="orders")
+        assert asked_for(first, "orders") is None
+        assert asked_for(second, "orders") == "TOPIC_AUTHORIZATION_FAILED"
+        assert first.denials() == []
