@@ -21,6 +21,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.faults import Fault
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
@@ -141,9 +142,21 @@ class AclBroker:
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> None:
-        """Create a topic, without asking anybody's rights."""
-        cluster = self._broker.cluster
-        self._broker.call(cluster.topics.create, name, partitions, configs)
+        """Create a topic, without asking anybody's rights.
+
+        Raises ValueError for a name that no topic may have or that there is, and for less than one
+        partition.
+        """
+        topics = self._broker.cluster.topics
+
+        def create() -> None:
+            if not is_topic_name(name) or partitions < 1:
+                raise ValueError(f"no topic can have the name {name!r} and {partitions} partitions")
+            if topics.exists(name):
+                raise ValueError(f"there is a topic {name!r}")
+            topics.create(name, partitions, configs)
+
+        self._broker.call(create)
 
     def grant(
         self,

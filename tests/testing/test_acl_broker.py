@@ -157,6 +157,12 @@ def test_what_no_acl_can_say_is_not_granted(broker, operation, resource, told):
         broker.grant("alice", operation, **resource)
 
 
+@pytest.mark.parametrize(("name", "partitions"), [("a/b", 1), ("orders", 1), ("new", 0)])
+def test_a_topic_that_cannot_be_is_not_created(broker, name, partitions):
+    with pytest.raises(ValueError, match=name):
+        broker.create_topic(name, partitions)
+
+
 def test_time_can_be_moved(broker):
     broker.advance(3600)  # nothing waits for it, and nothing breaks
     assert asked_for(broker, "orders", "admin") is None

@@ -1,0 +1,157 @@
+"""The pytest plugin, in runs of pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+APPLICATION = '''
+"""A made-up application: it looks at orders, and at payments if it is asked to."""
+from confluent_kafka.admin import AdminClient
+
+def look(broker, topic, user="shop"):
+    client = AdminClient(broker.client_config(user) | {"log_level": 0})
+    error = client.list_topics(topic, timeout=10).topics[topic].error
+    assert error is None, error.name()
+'''
+
+TESTS = """
+import pytest
+from application import look
+
+@pytest.fixture
+def broker(acl_broker_factory):
+    return acl_broker_factory(topics={"orders": 1, "orders-eu": 1, "payments": 1})
+
+def test_orders(broker):
+    look(broker, "orders")
+
+def test_orders_of_europe(broker):
+    look(broker, "orders-eu")
+
+def test_payments(broker):
+    look(broker, "payments", "till")
+"""
+
+POLICY = """\
+version: 1
+acls:
+- principal: User:shop
+  rules:
+  - topic: orders
+    allow: [DESCRIBE]
+  - topic: orders-eu
+    allow: [DESCRIBE]
+- principal: User:till
+  rules:
+  - topic: payments
+    allow: [DESCRIBE]
+"""
+
+
+class Run(NamedTuple):
+    """A run of pytest: what became of each test, its exit status and its output."""
+
+    outcomes: dict[str, str]
+    status: int
+    output: str
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    (tmp_path / "application.py").write_text(APPLICATION)
+    (tmp_path / "test_application.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    return tmp_path
+
+
+def run(suite: Path, *options: str) -> Run:
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    plugins = ["-p", "aclbroker.testing.plugin"]
+    if "-n" in options:
+        plugins += ["-p", "xdist.plugin"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *plugins, *options],
+        cwd=suite,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found = re.findall(r"^(PASSED|FAILED) \S+::(\w+)", done.stdout, re.MULTILINE)
+    return Run({name: how for how, name in found}, done.returncode, done.stdout + done.stderr)
+
+
+def test_a_failed_test_shows_what_was_denied_and_what_would_allow_it(suite):
+    done = run(suite)
+    assert set(done.outcomes.values()) == {"FAILED"}
+    assert "denied by acl_broker" in done.output
+    assert "add ALLOW DESCRIBE on TOPIC LITERAL payments to User:till from *" in done.output
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_recorded_policy_is_the_smallest_and_the_same_each_time(suite, workers):
+    for _ in range(2):
+        done = run(suite, "--acl-record", "policy.yaml", *workers)
+        assert done.status == 0, done.output
+        assert (suite / "policy.yaml").read_text() == POLICY
+        (suite / "policy.yaml").unlink()
+
+
+def test_names_are_made_a_prefix_where_that_was_asked_for(suite):
+    run(suite, "--acl-record", "policy.yaml", "--acl-record-prefix", "orders")
+    text = (suite / "policy.yaml").read_text()
+    assert "  - topic: orders\n    pattern: prefixed\n    allow: [DESCRIBE]\n" in text
+    assert "orders-eu" not in text
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_the_recorded_policy_is_enough_and_all_of_it_is_used(suite, workers):
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", *workers)
+    assert done.status == 0, done.output
+    assert "policy.yaml: nothing is missing, and all of it was used" in done.output
+
+
+@pytest.mark.parametrize(("topic", "test"), [
+    ("orders", "test_orders"),
+    ("orders-eu", "test_orders_of_europe"),
+    ("payments", "test_payments"),
+])  # fmt: skip
+def test_without_one_acl_the_test_fails_that_needs_it_and_the_acl_is_named(suite, topic, test):
+    (suite / "policy.yaml").write_text(POLICY.replace(f"topic: {topic}\n", "topic: another\n"))
+    done = run(suite, "--acl-policy", "policy.yaml")
+    assert [name for name, how in done.outcomes.items() if how == "FAILED"] == [test]
+    assert f"missing in policy.yaml: add ALLOW DESCRIBE on TOPIC LITERAL {topic} to" in done.output
+    assert "never used in policy.yaml: ALLOW DESCRIBE on TOPIC LITERAL another to" in done.output
+
+
+def test_a_policy_that_cannot_be_read_ends_the_run_with_the_reason(suite):
+    (suite / "policy.yaml").write_text("version: 1\nacls: 7\n")
+    done = run(suite, "--acl-policy", "policy.yaml")
+    assert done.status == pytest.ExitCode.USAGE_ERROR
+    assert "policy.yaml: line 2" in done.output
+    done = run(suite, "--acl-policy", "missing.yaml")
+    assert "No such file" in done.output
+    done = run(suite, "--acl-policy", "a", "--acl-record", "b")
+    assert "cannot be with --acl-policy" in done.output
+
+
+def test_a_run_without_brokers_says_nothing_of_acls(suite):
+    (suite / "test_application.py").write_text("def test_nothing(): pass\n")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml")
+    assert (done.status, "ACL" in done.output) == (0, False)
+
+
+def test_the_plugin_imports_no_broker_before_a_test_asks_for_one(suite):
+    test = "import sys\ndef test_it(): assert 'aclbroker.broker' not in sys.modules\n"
+    (suite / "test_application.py").write_text(test)
+    assert run(suite).status == 0

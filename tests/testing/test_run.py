@@ -1,0 +1,133 @@
+"""`aclbroker run`: a command of any language beside a broker of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.broker import COMMAND
+from tests.support.process import wait_for
+
+APPLICATION = """
+import os, sys
+from confluent_kafka.admin import AdminClient
+
+client = AdminClient({
+    "bootstrap.servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"],
+    "security.protocol": os.environ["KAFKA_SECURITY_PROTOCOL"],
+    "sasl.mechanisms": os.environ["KAFKA_SASL_MECHANISM"],
+    "sasl.username": os.environ["KAFKA_SASL_USERNAME"],
+    "sasl.password": os.environ["KAFKA_SASL_PASSWORD"],
+    "log_level": 0,
+})
+error = client.list_topics("orders", timeout=10).topics["orders"].error
+print(error.name() if error else "seen")
+"""
+
+POLICY = """\
+version: 1
+acls:
+- principal: User:shop
+  rules:
+  - topic: orders
+    allow: [DESCRIBE]
+"""
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> list[str]:
+    path = tmp_path / "application.py"
+    path.write_text(APPLICATION)
+    return [sys.executable, str(path)]
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(COMMAND), "run", *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_what_is_denied_is_told_with_the_acl_that_allows_it(application, tmp_path):
+    done = run("--user", "shop", "--topic", "orders:3", "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "TOPIC_AUTHORIZATION_FAILED\n")
+    assert done.stderr.splitlines() == [
+        "aclbroker run: denied: User:shop from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; "
+        "to allow it: add ALLOW DESCRIBE on TOPIC LITERAL orders to User:shop from *"
+    ]
+
+
+def test_a_recorded_policy_is_enough_for_the_same_command(application, tmp_path):
+    common = "--user", "shop", "--topic", "orders"
+    done = run(*common, "--record", "policy.yaml", "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "seen\n")
+    assert (tmp_path / "policy.yaml").read_text() == POLICY
+    done = run(*common, "--policy", "policy.yaml", "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "seen\n", "")
+
+
+def test_the_exit_status_is_that_of_the_command(tmp_path):
+    for status in (0, 7):
+        words = sys.executable, "-c", f"raise SystemExit({status})"
+        assert run("--", *words, cwd=tmp_path).returncode == status
+    killed = sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"
+    assert run("--", *killed, cwd=tmp_path).returncode == 128 + signal.SIGKILL
+    missing = run("--", "no-such-command", cwd=tmp_path)
+    assert missing.returncode == 127
+    assert missing.stderr == "aclbroker run: no-such-command: No such file or directory\n"
+
+
+def test_each_user_has_a_file_of_settings_that_nobody_else_can_read(tmp_path):
+    script = (
+        "import os, pathlib\n"
+        "print(os.environ['BROKERS'].count(','))\n"
+        "for each in sorted(pathlib.Path(os.environ['KAFKA_CLIENT_PROPERTIES_DIR']).iterdir()):\n"
+        "    text = each.read_text()\n"
+        "    print(each.name, oct(each.stat().st_mode & 0o777), 'sasl.jaas.config' in text)\n"
+        "print(os.path.basename(os.environ['KAFKA_CLIENT_PROPERTIES']))\n"
+    )
+    options = "--user", "shop", "--user", "till", "--env", "BROKERS", "--nodes", "3"
+    done = run(*options, "--", sys.executable, "-c", script, cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "2",
+        "shop.properties 0o600 True",
+        "till.properties 0o600 True",
+        "shop.properties",
+    ]
+
+
+@pytest.mark.parametrize(("arguments", "told"), [
+    (["--policy", "missing.yaml"], "No such file"),
+    (["--topic", "a/b"], "'a/b'"),
+    (["--override", "aclbroker.nodes=0"], "aclbroker.nodes"),
+    (["--nodes", "0"], "aclbroker.nodes"),
+])  # fmt: skip
+def test_what_cannot_be_is_told_before_the_command_runs(arguments, told, tmp_path):
+    done = run(*arguments, "--", sys.executable, "-c", "print('ran')", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_sigterm_ends_the_command(tmp_path):
+    ready = tmp_path / "ready"
+    script = f"import pathlib, time; pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+    process = subprocess.Popen(
+        [str(COMMAND), "run", "--", sys.executable, "-c", script], cwd=tmp_path
+    )
+    try:
+        wait_for("the command", lambda: ready.exists() or None, 30)
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(30) == 128 + signal.SIGTERM
+    finally:
+        process.kill()
+        process.wait()
