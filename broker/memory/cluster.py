@@ -7,6 +7,7 @@ from itertools import count
 from typing import NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
+from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 
@@ -34,7 +35,10 @@ class MemoryCluster:
         self.clock = clock
         self.node_ids = tuple(node_ids)
         self.settings = settings
-        self.topics = MemoryTopics(self.node_ids, auto_creates=settings.auto_create_topics)
+        self.room = Room(settings.max_bytes, settings.full)
+        self.topics = MemoryTopics(
+            self.node_ids, self.room, auto_creates=settings.auto_create_topics
+        )
         self.producer_ids = count()
         self.transactions = Transactions(
             clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms

@@ -1,0 +1,367 @@
+"""The log of a partition: its records in memory, from which it reads, deletes and looks up."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from aclbroker.broker.memory.batch import (
+    Batch,
+    LogError,
+    check,
+    kept,
+    marker,
+    read_batch,
+    records_of,
+    single_batch,
+)
+from aclbroker.broker.memory.log_settings import LogSettings
+from aclbroker.broker.memory.producers import Producers, is_idempotent
+from aclbroker.broker.memory.room import Room
+from aclbroker.broker.memory.segment import INDEX_ENTRY, Segment, capacity_for
+from aclbroker.protocol.errors import ErrorCode
+
+_NEWEST_PRODUCE: Final = 13
+_ABORTED_BYTES: Final = 200
+"""About how much memory an aborted transaction takes that is remembered."""
+
+
+class Appended(NamedTuple):
+    """Where a batch was written; ``time_ms`` is -1 unless it is the time of the records now."""
+
+    first_offset: int
+    last_offset: int
+    time_ms: int
+    start_offset: int
+
+
+class Aborted(NamedTuple):
+    """A transaction that was aborted: its first offset, and that of its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class Read(NamedTuple):
+    """Batches that were read, which are views of the log, and how far the log goes.
+
+    ``aborted`` has the aborted transactions among them; None where they were not asked for.
+    """
+
+    parts: list[memoryview]
+    size: int
+    end_offset: int
+    last_stable_offset: int
+    start_offset: int
+    aborted: list[Aborted] | None
+
+
+class Found(NamedTuple):
+    """The first record that a search by time has found."""
+
+    timestamp: int
+    offset: int
+
+
+Verify = Callable[[Batch], None]
+"""Refuses a transactional batch of a producer without a transaction here, by a `LogError`."""
+
+
+class PartitionLog:
+    """The records of one partition, from ``start_offset`` to before ``end_offset``.
+
+    There is one replica, so that the end is the high watermark. ``on_change`` has the functions
+    that are called when there is something new to read. ``size`` is how many bytes its batches
+    take.
+    """
+
+    def __init__(self, where: str, settings: LogSettings, room: Room) -> None:
+        self.where = where
+        self.settings = settings
+        self.start_offset = 0
+        self.end_offset = 0
+        self.leader_epoch = 0
+        self.size = 0
+        self.producers = Producers(where)
+        self.aborted: list[Aborted] = []
+        self.segments: list[Segment] = []
+        self.on_change: set[Callable[[], None]] = set()
+        self._room = room
+        self._held: dict[Segment, _Held] = {}
+        self._writes_to: Segment | None = None
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The first offset of the transactions that are under way, or else the end."""
+        first = self.producers.first_unstable
+        return self.end_offset if first is None else first
+
+    def append(
+        self,
+        records: bytes | memoryview | None,
+        *,
+        now_ms: int,
+        version: int = _NEWEST_PRODUCE,
+        verify: Verify | None = None,
+    ) -> Appended:
+        """Check what a client sent in a Produce of a version, and write it. May pause and wait.
+
+        ``verify`` is asked for a batch of a transaction that has none here yet. A batch that was
+        written before is not written again. Raises `LogError`.
+        """
+        batch = single_batch(records, version)
+        check(batch, self.settings.rules, now_ms, self.where)
+        if (
+            verify is not None
+            and batch.is_transactional
+            and not self.producers.in_transaction(batch.producer_id)
+        ):
+            verify(batch)
+        return self._append(batch, now_ms)
+
+    def _append(self, batch: Batch, now_ms: int) -> Appended:
+        first = self.end_offset
+        if is_idempotent(batch):
+            before = self.producers.duplicate(batch)
+            if before is not None:
+                time = before.time_ms if self.settings.rules.log_append_time else -1
+                return Appended(before.first_offset, before.last_offset, time, self.start_offset)
+            self.producers.check(batch, first)
+        append_time = now_ms if self.settings.rules.log_append_time else None
+        data = kept(batch, first, self.leader_epoch, append_time)
+        if append_time is not None:
+            batch = read_batch(memoryview(data))
+        self._write(data, first + batch.last_offset_delta, batch.max_timestamp, now_ms)
+        if is_idempotent(batch):
+            self.producers.wrote(batch, first, now_ms)
+        self._changed()
+        time = -1 if append_time is None else append_time
+        return Appended(first, first + batch.last_offset_delta, time, self.start_offset)
+
+    def append_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        *,
+        commits: bool,
+        now_ms: int,
+        coordinator_epoch: int = 0,
+    ) -> None:
+        """Write the marker that ends a producer's transaction here.
+
+        Raises `LogError`: INVALID_PRODUCER_EPOCH if its epoch is over, KAFKA_STORAGE_ERROR.
+        """
+        offset = self.end_offset
+        producer = self.producers.by_id.get(producer_id)
+        if producer is not None:
+            self.producers.check_epoch(producer, epoch, offset)
+        data = marker(offset, self.leader_epoch, producer_id, epoch, commits=commits, now_ms=now_ms)
+        self._write(data, offset, now_ms, now_ms)
+        first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
+        if first is not None and not commits:
+            self._room.used += _ABORTED_BYTES
+            self.aborted.append(Aborted(producer_id, first, offset))
+        self._changed()
+
+    def _write(self, data: bytes, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+        segment = self.segments[-1] if self.segments else None
+        if segment is None or self._is_full(segment, len(data), now_ms):
+            capacity = capacity_for(len(data), self.size)
+            self._room.take(capacity + INDEX_ENTRY)
+            segment = Segment(self.end_offset, capacity, now_ms)
+            self.segments.append(segment)
+            self._held[segment] = _Held(self, segment)
+            self._room.add(self._held[segment])
+        else:
+            self._writes_to = segment
+            try:
+                self._room.take(INDEX_ENTRY)
+            finally:
+                self._writes_to = None
+        segment.append(data, self.end_offset, last_offset, max_timestamp)
+        self.size += len(data)
+        self.end_offset = last_offset + 1
+
+    def _is_full(self, segment: Segment, size: int, now_ms: int) -> bool:
+        """Tell whether a batch begins a new segment, by its size or its time."""
+        return (
+            not segment.has_room(size)
+            or segment.used + size > self.settings.segment_bytes
+            or now_ms - segment.created_ms >= self.settings.segment_ms
+        )
+
+    def _changed(self) -> None:
+        for function in list(self.on_change):
+            function()
+
+    def read(
+        self, offset: int, max_bytes: int, *, whole: bool = True, committed: bool = False
+    ) -> Read:
+        """Read batches from the one with an offset on: whole ones, of at most ``max_bytes``.
+
+        With ``whole`` the first batch is there even if it has more. With ``committed`` nothing is
+        read from the last stable offset on. Raises `LogError` with OFFSET_OUT_OF_RANGE.
+        """
+        if not self.start_offset <= offset <= self.end_offset:
+            raise LogError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.where}, but we only "
+                f"have log segments upto {self.end_offset} and starting from {self.start_offset}.",
+            )
+        stable = self.last_stable_offset
+        end = stable if committed else self.end_offset
+        parts: list[memoryview] = []
+        size = 0
+        behind = offset
+        number = max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
+        while number < len(self.segments) and self.segments[number].base_offset < end:
+            segment = self.segments[number]
+            first = segment.number_of(offset)
+            if first < segment.count and segment.offsets[first] < end:
+                part, last = segment.read(first, max_bytes - size, end, whole=whole and not parts)
+                if last > first:
+                    parts.append(part)
+                    size += len(part)
+                    behind = segment.batch(last - 1).last_offset + 1
+                if last < segment.count:
+                    break
+            number += 1
+        aborted = self._aborted_between(offset, behind) if committed else None
+        return Read(parts, size, self.end_offset, stable, self.start_offset, aborted)
+
+    def _aborted_between(self, offset: int, end: int) -> list[Aborted]:
+        return [
+            each for each in self.aborted if each.last_offset >= offset and each.first_offset < end
+        ]
+
+    def find_time(self, timestamp: int) -> Found | None:
+        """Return the first record that has this time or a later one, None if there is none.
+
+        May pause.
+        """
+        for segment in list(self.segments):
+            if segment.max_timestamp >= timestamp:
+                for number, latest in enumerate(segment.max_timestamps):
+                    if latest >= timestamp:
+                        found = self._in_batch(segment.batch(number), timestamp)
+                        if found is not None:
+                            return found
+        return None
+
+    def find_latest_time(self) -> Found | None:
+        """Return the first of the records that have the latest time. May pause."""
+        latest = max((segment.max_timestamp for segment in self.segments), default=-1)
+        return None if latest < 0 else self.find_time(latest)
+
+    def _in_batch(self, batch: Batch, timestamp: int) -> Found | None:
+        if batch.last_offset < self.start_offset:
+            return None
+        try:
+            records = records_of(batch)
+            if records is not None:
+                for record in records:
+                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
+                        return Found(record.timestamp, record.offset)
+                return None
+        except LogError:
+            pass  # A broker of Kafka would not have kept it. It is as far as can be told:
+        return Found(batch.max_timestamp, max(batch.base_offset, self.start_offset))
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """Return the last leader epoch up to one, and the offset at which it ends; -1 for none."""
+        if epoch < self.leader_epoch or epoch > self.leader_epoch:
+            return -1, -1
+        return self.leader_epoch, self.end_offset
+
+    def delete_before(self, offset: int) -> None:
+        """Delete the records before an offset; -1 stands for the end.
+
+        Raises `LogError` with OFFSET_OUT_OF_RANGE beyond the end.
+        """
+        before = self.end_offset if offset == -1 else offset
+        if not 0 <= before <= self.end_offset:
+            raise LogError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        self.start_offset = max(self.start_offset, before)
+        while self.segments and self.segments[0].end_offset <= self.start_offset:
+            self._remove(self.segments[0])
+        self._forget_aborted()
+
+    def delete_old(self, now_ms: int) -> None:
+        """Delete whole segments as ``retention.ms`` and ``retention.bytes`` say."""
+        settings = self.settings
+        if not settings.deletes:
+            return
+        while self.segments and self._may_delete(self.segments[0]):
+            first = self.segments[0]
+            is_over = 0 <= settings.retention_ms < now_ms - first.max_timestamp
+            is_too_much = 0 <= settings.retention_bytes <= self.size - first.used
+            if not is_over and not (is_too_much and len(self.segments) > 1):
+                return
+            self.delete_before(first.end_offset)
+
+    def _may_delete(self, segment: Segment) -> bool:
+        return segment.end_offset <= self.last_stable_offset
+
+    def clear(self) -> None:
+        """Give all memory back, for the topic is deleted; whoever waits is told."""
+        for segment in list(self.segments):
+            self._remove(segment)
+        self._room.give(_ABORTED_BYTES * len(self.aborted))
+        self.aborted.clear()
+        self._changed()
+
+    def replace(self, old: Segment, new: Segment) -> None:
+        """Put a segment in the place of another, with the same offsets. Raises `LogError`."""
+        self._room.take(new.capacity + INDEX_ENTRY * new.count)
+        self.segments[self.segments.index(old)] = new
+        self._held[new] = _Held(self, new)
+        self._room.add(self._held[new])
+        self._room.remove(self._held.pop(old))
+        self.size += new.used - old.used
+
+    def _remove(self, segment: Segment) -> None:
+        self.segments.remove(segment)
+        self._room.remove(self._held.pop(segment))
+        self.size -= segment.used
+
+    def _forget_aborted(self) -> None:
+        gone = 0
+        while gone < len(self.aborted) and self.aborted[gone].last_offset < self.start_offset:
+            gone += 1
+        del self.aborted[:gone]
+        self._room.give(_ABORTED_BYTES * gone)
+
+    def may_go(self, segment: Segment) -> bool:
+        """Tell whether a segment may be removed to make room: the first one, if none is read."""
+        return (
+            self.settings.deletes
+            and segment is self.segments[0]
+            and segment is not self._writes_to
+            and self._may_delete(segment)
+        )
+
+
+class _Held:
+    """A segment of a log as what takes memory."""
+
+    __slots__ = ("log", "segment")
+
+    def __init__(self, log: PartitionLog, segment: Segment) -> None:
+        self.log = log
+        self.segment = segment
+
+    @property
+    def size(self) -> int:
+        return self.segment.capacity + INDEX_ENTRY * self.segment.count
+
+    def may_go(self) -> bool:
+        return self.log.may_go(self.segment)
+
+    def go(self) -> None:
+        self.log.delete_before(self.segment.end_offset)
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset

@@ -1,0 +1,208 @@
+"""What a partition knows of the producers that have written to it: their last batches, and whether
+a transaction of theirs is under way. It follows Kafka's ProducerStateManager.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from aclbroker.broker.memory.batch import NO_PRODUCER, Batch, LogError
+from aclbroker.protocol.errors import ErrorCode
+
+EXPIRATION_MS: Final = 86_400_000
+"""How long a producer that writes nothing is remembered (``producer.id.expiration.ms``)."""
+
+MOST_PRODUCERS: Final = 10_000
+"""How many producers one partition remembers. Then those go that have written nothing for longest
+and have no transaction under way. Kafka has no such limit.
+"""
+
+_KEPT_BATCHES: Final = 5
+_MOST_SEQUENCE: Final = 0x7FFFFFFF
+_NO_EPOCH: Final = -1
+
+
+class Written(NamedTuple):
+    """A batch that was written: its sequence numbers and offsets, first and last, and its time."""
+
+    first_sequence: int
+    last_sequence: int
+    first_offset: int
+    last_offset: int
+    time_ms: int
+
+
+class Producer:
+    """What is known of a producer; ``transaction_start`` is None if none of it is under way.
+
+    ``used_ms`` is when it last wrote, and ``coordinator_epoch`` that of its last marker.
+    """
+
+    __slots__ = (
+        *("batches", "coordinator_epoch", "epoch", "producer_id"),
+        *("transaction_start", "transaction_ms", "used_ms"),
+    )
+
+    def __init__(self, producer_id: int, epoch: int) -> None:
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.batches: deque[Written] = deque(maxlen=_KEPT_BATCHES)
+        self.transaction_start: int | None = None
+        self.transaction_ms = -1
+        self.used_ms = -1
+        self.coordinator_epoch = -1
+
+    @property
+    def last_sequence(self) -> int:
+        """The sequence number of the last record, -1 if none is known."""
+        return self.batches[-1].last_sequence if self.batches else -1
+
+    def written(self, batch: Batch) -> Written | None:
+        """Return the batch that was written before with the same sequence numbers."""
+        if batch.producer_epoch != self.epoch:
+            return None
+        for each in self.batches:
+            if each[:2] == (batch.base_sequence, batch.last_sequence):
+                return each
+        return None
+
+
+class Producers:
+    """The producers of one partition by id, in the order in which they last wrote."""
+
+    def __init__(self, where: str) -> None:
+        self.by_id: dict[int, Producer] = {}
+        self._where = where
+        # In the order of their first offsets, since offsets only grow.
+        self._transactions: dict[int, int] = {}
+
+    def __iter__(self) -> Iterator[Producer]:
+        return iter(self.by_id.values())
+
+    @property
+    def first_unstable(self) -> int | None:
+        """The first offset of all transactions that are under way, None if there are none."""
+        return next(iter(self._transactions.values()), None)
+
+    def in_transaction(self, producer_id: int) -> bool:
+        """Tell whether a transaction of a producer is under way here."""
+        return producer_id in self._transactions
+
+    def duplicate(self, batch: Batch) -> Written | None:
+        """Return what was written of a batch already, if it is one of the producer's last five."""
+        producer = self.by_id.get(batch.producer_id)
+        return None if producer is None else producer.written(batch)
+
+    def check(self, batch: Batch, offset: int) -> None:
+        """Refuse a batch that must not be written now.
+
+        Raises `LogError`: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER or
+        INVALID_TXN_STATE. A producer that is not known may begin with any number, as in Kafka:
+        all that it wrote may have been deleted.
+        """
+        producer = self.by_id.get(batch.producer_id)
+        if producer is None:
+            return
+        self.check_epoch(producer, batch.producer_epoch, offset)
+        self._check_sequence(producer, batch, offset)
+        if producer.transaction_start is not None and not batch.is_transactional:
+            raise LogError(
+                ErrorCode.INVALID_TXN_STATE,
+                f"Expected transactional write from producer {batch.producer_id} at offset "
+                f"{offset} in partition {self._where}",
+            )
+
+    def check_epoch(self, producer: Producer, epoch: int, offset: int) -> None:
+        """Refuse an epoch that is over. Raises `LogError` with INVALID_PRODUCER_EPOCH."""
+        if epoch < producer.epoch:
+            raise LogError(
+                ErrorCode.INVALID_PRODUCER_EPOCH,
+                f"Epoch of producer {producer.producer_id} at offset {offset} in {self._where} is "
+                f"{epoch}, which is smaller than the last seen epoch {producer.epoch}",
+            )
+
+    def _check_sequence(self, producer: Producer, batch: Batch, offset: int) -> None:
+        first = batch.base_sequence
+        if batch.producer_epoch != producer.epoch:
+            if first and producer.epoch != _NO_EPOCH:
+                raise LogError(
+                    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                    f"Invalid sequence number for new epoch of producer {producer.producer_id} at "
+                    f"offset {offset} in partition {self._where}: {batch.producer_epoch} (request "
+                    f"epoch), {first} (seq. number), {producer.epoch} (current producer epoch)",
+                )
+            return
+        last = producer.last_sequence
+        if first != last + 1 and not (first == 0 and last == _MOST_SEQUENCE):
+            raise LogError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Out of order sequence number for producer {producer.producer_id} at offset "
+                f"{offset} in partition {self._where}: {first} (incoming seq. number), {last} "
+                "(current end sequence number)",
+            )
+
+    def wrote(self, batch: Batch, first_offset: int, now_ms: int) -> None:
+        """Note a batch that was checked and written at an offset."""
+        producer = self._used(batch.producer_id, batch.producer_epoch, now_ms)
+        last_offset = first_offset + batch.last_offset_delta
+        producer.batches.append(
+            Written(
+                *(batch.base_sequence, batch.last_sequence, first_offset, last_offset),
+                batch.max_timestamp,
+            )
+        )
+        if batch.is_transactional and producer.transaction_start is None:
+            producer.transaction_start = first_offset
+            producer.transaction_ms = now_ms
+            self._transactions[batch.producer_id] = first_offset
+
+    def ended(
+        self, producer_id: int, epoch: int, now_ms: int, coordinator_epoch: int = 0
+    ) -> int | None:
+        """Note the marker that ends a transaction; returns its first offset, None without one.
+
+        As in Kafka, a marker of a later epoch makes the producer begin its numbers anew.
+        """
+        producer = self._used(producer_id, epoch, now_ms)
+        first, producer.transaction_start = producer.transaction_start, None
+        producer.coordinator_epoch = coordinator_epoch
+        self._transactions.pop(producer_id, None)
+        return first
+
+    def _used(self, producer_id: int, epoch: int, now_ms: int) -> Producer:
+        producer = self.by_id.pop(producer_id, None)
+        if producer is None:
+            self._make_room()
+            producer = Producer(producer_id, epoch)
+        elif producer.epoch != epoch:
+            producer.epoch = epoch
+            producer.batches.clear()
+        producer.used_ms = now_ms
+        self.by_id[producer_id] = producer
+        return producer
+
+    def _make_room(self) -> None:
+        if len(self.by_id) < MOST_PRODUCERS:
+            return
+        for producer in self.by_id.values():
+            if producer.transaction_start is None:
+                del self.by_id[producer.producer_id]
+                return
+
+    def expire(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> None:
+        """Forget the producers that have written nothing for long and have nothing under way."""
+        over = []
+        for producer in self.by_id.values():
+            if now_ms - producer.used_ms < expiration_ms:
+                break
+            if producer.transaction_start is None:
+                over.append(producer.producer_id)
+        for producer_id in over:
+            del self.by_id[producer_id]
+
+
+def is_idempotent(batch: Batch) -> bool:
+    """Tell whether a batch has a producer id."""
+    return batch.producer_id > NO_PRODUCER

@@ -1,0 +1,70 @@
+"""How much memory all records take together, and what goes when there is no more."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.protocol.errors import ErrorCode
+
+DELETE: Final = "delete"
+"""The value of ``aclbroker.memory.full`` with which the oldest records go."""
+
+
+class Holder(Protocol):
+    """Something that takes memory and may give it back."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes."""
+
+    def may_go(self) -> bool:
+        """Tell whether it may be removed to make room."""
+
+    def go(self) -> None:
+        """Remove it, which gives its bytes back to the room."""
+
+
+class Room:
+    """At most ``limit`` bytes. ``full`` is ``delete`` or ``refuse``: what happens beyond them."""
+
+    def __init__(self, limit: int, full: str) -> None:
+        self.limit = limit
+        self.used = 0
+        self._full = full
+        # The oldest first.
+        self._holders: dict[Holder, None] = {}
+
+    def take(self, size: int) -> None:
+        """Count bytes that are about to be used, and make room for them where that is the setting.
+
+        Raises `LogError` with KAFKA_STORAGE_ERROR if there is none.
+        """
+        if self.used + size > self.limit:
+            self._make(size)
+        self.used += size
+
+    def give(self, size: int) -> None:
+        """Count bytes that are not used any more."""
+        self.used -= size
+
+    def add(self, holder: Holder) -> None:
+        """Note who holds bytes that were taken."""
+        self._holders[holder] = None
+
+    def remove(self, holder: Holder) -> None:
+        """Forget a holder, and count all of its bytes as free."""
+        del self._holders[holder]
+        self.used -= holder.size
+
+    def _make(self, size: int) -> None:
+        if self._full == DELETE and size <= self.limit:
+            for holder in list(self._holders):
+                if holder.may_go():
+                    holder.go()
+                    if self.used + size <= self.limit:
+                        return
+        raise LogError(
+            ErrorCode.KAFKA_STORAGE_ERROR,
+            f"The records in memory take {self.used} of aclbroker.memory.max.bytes={self.limit}.",
+        )

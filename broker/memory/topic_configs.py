@@ -1,0 +1,241 @@
+"""The configuration of topics: the names that Kafka 4.3 has, their types, defaults and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from aclbroker.broker.memory.batch import Rules
+from aclbroker.broker.memory.log_settings import LogSettings
+from aclbroker.protocol.errors import shown_name
+
+_MOST_INT: Final = (1 << 31) - 1
+_MOST_LONG: Final = (1 << 63) - 1
+
+
+class ConfigType(IntEnum):
+    """The type of a value, as DescribeConfigs numbers it."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+class InvalidConfig(ValueError):
+    """A configuration that a topic cannot have, with Kafka's words for why."""
+
+
+class TopicConfig(NamedTuple):
+    """A setting of topics: its type, its default, what it may be, and the broker's setting for it.
+
+    ``least`` and ``most`` limit numbers, ``allowed`` texts.
+    """
+
+    type: ConfigType
+    default: str
+    least: float | None = None
+    most: float | None = None
+    allowed: tuple[str, ...] = ()
+    broker_name: str = ""
+
+
+def _whole(
+    default: int, least: int | None, broker_name: str, most: int | None = None
+) -> TopicConfig:
+    return TopicConfig(ConfigType.INT, str(default), least, most, (), broker_name)
+
+
+def _long(default: int, least: int | None, broker_name: str) -> TopicConfig:
+    return TopicConfig(ConfigType.LONG, str(default), least, None, (), broker_name)
+
+
+def _flag(broker_name: str = "") -> TopicConfig:
+    return TopicConfig(ConfigType.BOOLEAN, "false", broker_name=broker_name)
+
+
+def _text(default: str, allowed: tuple[str, ...], broker_name: str) -> TopicConfig:
+    return TopicConfig(ConfigType.STRING, default, None, None, allowed, broker_name)
+
+
+_WEEK_MS: Final = 604_800_000
+_POLICIES: Final = ("compact", "delete")
+_CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+
+# fmt: off
+TOPIC_CONFIGS: Final[Mapping[str, TopicConfig]] = {
+    "cleanup.policy": TopicConfig(
+        ConfigType.LIST, "delete", None, None, _POLICIES, "log.cleanup.policy"),
+    "compression.gzip.level": _whole(-1, -1, "compression.gzip.level", 9),
+    "compression.lz4.level": _whole(9, 1, "compression.lz4.level", 17),
+    "compression.type": _text("producer", _CODECS, "compression.type"),
+    "compression.zstd.level": _whole(3, -131_072, "compression.zstd.level", 22),
+    "delete.retention.ms": _long(86_400_000, 0, "log.cleaner.delete.retention.ms"),
+    "file.delete.delay.ms": _long(60_000, 0, "log.segment.delete.delay.ms"),
+    "flush.messages": _long(_MOST_LONG, 1, "log.flush.interval.messages"),
+    "flush.ms": _long(_MOST_LONG, 0, "log.flush.interval.ms"),
+    "follower.replication.throttled.replicas": TopicConfig(ConfigType.LIST, ""),
+    "index.interval.bytes": _whole(4096, 0, "log.index.interval.bytes"),
+    "leader.replication.throttled.replicas": TopicConfig(ConfigType.LIST, ""),
+    "local.retention.bytes": _long(-2, -2, "log.local.retention.bytes"),
+    "local.retention.ms": _long(-2, -2, "log.local.retention.ms"),
+    "max.compaction.lag.ms": _long(_MOST_LONG, 1, "log.cleaner.max.compaction.lag.ms"),
+    "max.message.bytes": _whole(1_048_588, 0, "message.max.bytes"),
+    "message.timestamp.after.max.ms": _long(3_600_000, 0, "log.message.timestamp.after.max.ms"),
+    "message.timestamp.before.max.ms": _long(
+        _MOST_LONG, 0, "log.message.timestamp.before.max.ms"),
+    "message.timestamp.type": _text(
+        "CreateTime", ("CreateTime", "LogAppendTime"), "log.message.timestamp.type"),
+    "min.cleanable.dirty.ratio": TopicConfig(
+        ConfigType.DOUBLE, "0.5", 0, 1, (), "log.cleaner.min.cleanable.ratio"),
+    "min.compaction.lag.ms": _long(0, 0, "log.cleaner.min.compaction.lag.ms"),
+    "min.insync.replicas": _whole(1, 1, "min.insync.replicas"),
+    "preallocate": _flag("log.preallocate"),
+    "remote.log.copy.disable": _flag(),
+    "remote.log.delete.on.disable": _flag(),
+    "remote.storage.enable": _flag(),
+    "retention.bytes": _long(-1, None, "log.retention.bytes"),
+    "retention.ms": _long(_WEEK_MS, -1, "log.retention.ms"),
+    "segment.bytes": _whole(1 << 30, 1 << 20, "log.segment.bytes"),
+    "segment.index.bytes": _whole(10 << 20, 4, "log.index.size.max.bytes"),
+    "segment.jitter.ms": _long(0, 0, "log.roll.jitter.ms"),
+    "segment.ms": _long(_WEEK_MS, 1, "log.roll.ms"),
+    "unclean.leader.election.enable": _flag("unclean.leader.election.enable"),
+}
+# fmt: on
+"""All settings of topics by name, in the order in which they are shown."""
+
+
+def validate(configs: Mapping[str, str]) -> None:
+    """Check a topic's whole configuration. Raises `InvalidConfig`."""
+    for name, value in configs.items():
+        setting = TOPIC_CONFIGS.get(name)
+        if setting is None:
+            raise InvalidConfig(f"Unknown topic config name: {shown_name(name)}")
+        _CHECKS[setting.type](name, value.strip(), setting)
+    least = _number(configs, "min.compaction.lag.ms")
+    most = _number(configs, "max.compaction.lag.ms")
+    if least > most:
+        raise InvalidConfig(
+            f"conflict topic config setting min.compaction.lag.ms ({least}) > "
+            f"max.compaction.lag.ms ({most})"
+        )
+    if _flagged(configs, "remote.storage.enable"):
+        raise InvalidConfig(
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured "
+            "with remote log storage."
+        )
+
+
+def _invalid(name: str, value: str, why: str) -> InvalidConfig:
+    return InvalidConfig(f"Invalid value {shown_name(value)} for configuration {name}: {why}")
+
+
+def _check_flag(name: str, value: str, _setting: TopicConfig) -> None:
+    if value.lower() not in ("true", "false"):
+        raise _invalid(name, value, "Expected value to be either true or false")
+
+
+def _check_text(name: str, value: str, setting: TopicConfig) -> None:
+    if value not in setting.allowed:
+        raise _invalid(name, value, f"String must be one of: {', '.join(setting.allowed)}")
+
+
+def _check_list(name: str, value: str, setting: TopicConfig) -> None:
+    parts = _parts(value)
+    for part in parts:
+        if setting.allowed and part not in setting.allowed:
+            raise _invalid(name, part, f"String must be one of: {', '.join(setting.allowed)}")
+    if setting.allowed and len(set(parts)) < len(parts):
+        raise InvalidConfig(f"Configuration '{name}' values must not be duplicated.")
+
+
+def _check_whole(name: str, value: str, setting: TopicConfig) -> None:
+    most = _MOST_INT if setting.type is ConfigType.INT else _MOST_LONG
+    digits = value[1:] if value[:1] in ("+", "-") else value
+    known = digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))
+    if not known or not -most - 1 <= int(value) <= most:
+        raise _invalid(name, value, f"Not a number of type {setting.type.name}")
+    _check_range(name, value, int(value), setting)
+    if name == "compression.gzip.level" and value == "0":
+        raise _invalid(name, value, "Value must be between 1 and 9 or equal to -1")
+
+
+def _check_real(name: str, value: str, setting: TopicConfig) -> None:
+    try:
+        number = float(value)
+    except ValueError:
+        raise _invalid(name, value, f"Not a number of type {setting.type.name}") from None
+    _check_range(name, value, number, setting)
+
+
+def _check_range(name: str, value: str, number: float, setting: TopicConfig) -> None:
+    if setting.least is not None and not number >= setting.least:
+        raise _invalid(name, value, f"Value must be at least {setting.least}")
+    if setting.most is not None and number > setting.most:
+        raise _invalid(name, value, f"Value must be no more than {setting.most}")
+
+
+_CHECKS: Final[Mapping[ConfigType, Callable[[str, str, TopicConfig], None]]] = {
+    ConfigType.BOOLEAN: _check_flag,
+    ConfigType.STRING: _check_text,
+    ConfigType.INT: _check_whole,
+    ConfigType.LONG: _check_whole,
+    ConfigType.DOUBLE: _check_real,
+    ConfigType.LIST: _check_list,
+}
+
+
+def _parts(value: str) -> list[str]:
+    return [part.strip() for part in value.split(",")] if value.strip() else []
+
+
+def _value(configs: Mapping[str, str], name: str) -> str:
+    return configs.get(name, TOPIC_CONFIGS[name].default).strip()
+
+
+def _number(configs: Mapping[str, str], name: str) -> int:
+    return int(_value(configs, name))
+
+
+def _flagged(configs: Mapping[str, str], name: str) -> bool:
+    return _value(configs, name).lower() == "true"
+
+
+def log_settings(configs: Mapping[str, str]) -> LogSettings:
+    """Return what a valid configuration means for the logs of a topic."""
+    policies = _parts(_value(configs, "cleanup.policy"))
+    rules = Rules(
+        max_bytes=_number(configs, "max.message.bytes"),
+        is_compacted="compact" in policies,
+        log_append_time=_value(configs, "message.timestamp.type") == "LogAppendTime",
+        before_max_ms=_number(configs, "message.timestamp.before.max.ms"),
+        after_max_ms=_number(configs, "message.timestamp.after.max.ms"),
+    )
+    return LogSettings(
+        rules,
+        deletes="delete" in policies,
+        compacts="compact" in policies,
+        retention_ms=_number(configs, "retention.ms"),
+        retention_bytes=_number(configs, "retention.bytes"),
+        segment_bytes=_number(configs, "segment.bytes"),
+        segment_ms=_number(configs, "segment.ms"),
+        delete_retention_ms=_number(configs, "delete.retention.ms"),
+        min_compaction_lag_ms=_number(configs, "min.compaction.lag.ms"),
+        min_cleanable_dirty_ratio=float(_value(configs, "min.cleanable.dirty.ratio")),
+    )
+
+
+def shown(name: str, value: str) -> str:
+    """Return a valid value as Kafka shows it: parsed and put into words again."""
+    kind = TOPIC_CONFIGS[name].type
+    if kind is ConfigType.LIST:
+        return ",".join(_parts(value))
+    if kind is ConfigType.BOOLEAN:
+        return value.strip().lower()
+    if kind in (ConfigType.INT, ConfigType.LONG):
+        return str(int(value))
+    return str(float(value)) if kind is ConfigType.DOUBLE else value.strip()
