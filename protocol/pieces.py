@@ -20,7 +20,7 @@ class Pieces:
 
     __slots__ = ("_parts", "_size")
 
-    def __init__(self, parts: list[bytes]) -> None:
+    def __init__(self, parts: list[bytes | memoryview]) -> None:
         self._parts = parts
         self._size = 0
         for first in range(0, len(parts), _AT_ONCE):
@@ -32,6 +32,11 @@ class Pieces:
 
     def __bytes__(self) -> bytes:
         return b"".join(self._parts)
+
+    @property
+    def parts(self) -> list[bytes | memoryview]:
+        """The parts in order; they must not change."""
+        return self._parts
 
     def headed(self, head: bytes) -> Pieces:
         """Return these bytes with others in front."""

@@ -266,7 +266,7 @@ def sync_without_protocol(request: Any, context: RequestContext, _topics: Topics
     return None
 
 
-_FULL_FETCH: Final = (0, -1)
+FULL_FETCH: Final = (0, -1)
 """The epochs of a Fetch that begins a session or ends one: both name all that they want."""
 
 
@@ -274,7 +274,7 @@ def unknown_fetch_session(
     request: Any, _context: RequestContext, topics: Topics
 ) -> FetchResponse | None:
     """Refuse a Fetch that continues a session (KIP-227) which the broker does not keep."""
-    if request.session_epoch not in _FULL_FETCH and not topics.keeps_session(request.session_id):
+    if request.session_epoch not in FULL_FETCH and not topics.keeps_session(request.session_id):
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     return None
 

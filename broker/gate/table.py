@@ -18,7 +18,7 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate import conditions as c
-from aclbroker.broker.gate import offsets, tokens, topics, transactions
+from aclbroker.broker.gate import fetching, offsets, tokens, topics, transactions
 from aclbroker.broker.gate.engine import require_enforceable
 from aclbroker.broker.gate.need import (
     Profile,
@@ -80,7 +80,9 @@ _ROWS: Final = (
         each(READ, TOPIC, "topic", when=c.is_consumer, versions=until(12), counted="partitions"),
         each_by(READ, c.topic_by_id, TOPIC, when=c.is_consumer, versions=since(13),
                 counted="partitions"),
-        resolves=("topics.topic_id",), early=c.unknown_fetch_session),
+        each(READ, TOPIC, "topic", name="session", when=c.is_consumer),
+        own=fetching.check_fetch, resolves=("topics.topic_id",), early=c.unknown_fetch_session,
+        note="READ is asked for again after each wait, and for all topics of a fetch session."),
     row(ApiKey.LIST_OFFSETS, "handleListOffsetRequest", each(DESCRIBE, TOPIC, "name")),
     # CREATE is asked only for missing topics. That a topic exists never grants anything.
     row(ApiKey.METADATA, "handleTopicMetadataRequest",

@@ -241,7 +241,8 @@ def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
             [
                 (
                     0,
-                    "Invalid timestamp type. Producer should not set timestamp type to LogAppendTime",
+                    "Invalid timestamp type. Producer should not set timestamp type to "
+                    "LogAppendTime",
                 )
             ],
         )

@@ -11,7 +11,7 @@ from aclbroker.protocol.compile import runtime
 from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.compile.source import FORMATS, Source
 from aclbroker.protocol.pieces import Pieces
-from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, WireType
+from aclbroker.protocol.primitives import Array, Bytes, Nullable, Records, String, WireType
 from aclbroker.protocol.schema import Struct
 from aclbroker.turns import in_turns
 
@@ -22,7 +22,6 @@ _PARTS: Final = 4096
 def encoder_source(struct: Struct) -> Source:
     """Generate the encoder of a message at one version."""
     source = _begun()
-    source.names["Pieces"] = Pieces
     _struct(source, struct, "message", "write")
     with source.block("if done:"):
         source.line("return Pieces([*done, b''.join(parts)])")
@@ -42,6 +41,7 @@ def _begun() -> Source:
     source = Source("def function(message):")
     source.names |= {
         "COMPACT_LENGTH": runtime.COMPACT_LENGTH,
+        "Pieces": Pieces,
         "SharedList": SharedList,
         "in_turns": in_turns,
         "missing": runtime.missing,
@@ -108,6 +108,15 @@ def _bytes(source: Source, wire_type: String | Bytes, value: str, write: str) ->
     if isinstance(wire_type, String):
         source.line(f"{value} = {value}.encode()")
     source.line(f"{write}({_length(source, wire_type, value)})")
+    if isinstance(wire_type, Records) and write == "write":
+        # Records can be more than are copied at once: then they come in pieces, and stay so.
+        with source.block(f"if {value}.__class__ is Pieces:"):
+            source.line("done.append(b''.join(parts))")
+            source.line("parts.clear()")
+            source.line(f"done += {value}.parts")
+        with source.block("else:"):
+            source.line(f"{write}({value})")
+        return
     source.line(f"{write}({value})")
 
 
