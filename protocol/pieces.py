@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, cast
 
 from aclbroker.turns import pause
 
 _AT_ONCE: Final = 4096
 """How many parts are counted before the next pause."""
+
+
+Parts = list[bytes] | list[memoryview] | list[bytes | memoryview]
 
 
 class Pieces:
@@ -20,8 +23,8 @@ class Pieces:
 
     __slots__ = ("_parts", "_size")
 
-    def __init__(self, parts: list[bytes | memoryview]) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts) -> None:
+        self._parts = cast(list[bytes | memoryview], parts)
         self._size = 0
         for first in range(0, len(parts), _AT_ONCE):
             self._size += sum(map(len, parts[first : first + _AT_ONCE]))
@@ -73,7 +76,7 @@ Encoded = bytes | Pieces
 """What an encoder makes: `Pieces` of what is large."""
 
 
-def _slices(data: bytes, size: int) -> Iterator[memoryview]:
+def _slices(data: bytes | memoryview, size: int) -> Iterator[memoryview]:
     view = memoryview(data)
     for first in range(0, len(data), size):
         yield view[first : first + size]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.room import Room
+from aclbroker.broker.memory.sessions import FetchSessions
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 
@@ -43,6 +44,8 @@ class MemoryCluster:
         self.transactions = Transactions(
             clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms
         )
+        self.fetch_sessions = FetchSessions()
+        self.topics.sessions = self.fetch_sessions
         self.on_close: set[Callable[[], None]] = set()
         self.is_closed = False
 

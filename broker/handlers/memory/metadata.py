@@ -117,6 +117,8 @@ def _described(services: Services, name: str) -> MetadataResponseTopic:
 
 def _partitions(topic: Topic) -> list[MetadataResponsePartition]:
     return [
-        MetadataResponsePartition(0, each.index, each.leader, 0, [each.leader], [each.leader])
+        MetadataResponsePartition(
+            0, each.index, each.leader, 0, list(each.replicas), list(each.replicas)
+        )
         for each in in_turns(topic.partitions)
     ]

@@ -1,0 +1,321 @@
+"""Fetch, of a cluster in memory: reads partitions, waits for records, and keeps sessions (KIP-227).
+
+The rights to read are asked for again after each wait, and for all partitions of a session, so that
+a right that was taken away holds at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final, NamedTuple
+
+from aclbroker.broker.gate.conditions import is_follower
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.memory.waiting import Reply
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.log import Read
+from aclbroker.broker.memory.sessions import FetchedPartition, FetchSession, Key
+from aclbroker.broker.memory.topics import Partition
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionData,
+)
+from aclbroker.protocol.pieces import Pieces
+from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
+
+_FIRST_VERSION_WITH_IDS: Final = 13
+_FIRST_VERSION_WITH_LEADERS: Final = 12
+_MOST_BYTES: Final = 55 << 20
+"""What ``fetch.max.bytes`` of a broker is by default."""
+
+_COPIED: Final = 16_384
+_FINAL: Final = -1
+_LONGEST_NAME: Final = 249
+_ANY_EPOCH: Final = -1
+
+
+class _Asked(NamedTuple):
+    """What a request asks for; ``session`` is None without one, and ``is_new`` if it begins it."""
+
+    partitions: Collection[FetchedPartition]
+    session: FetchSession | None
+    is_new: bool
+
+
+class _Answer:
+    """The answer as far as it was read: the data of each partition, and how many bytes it has."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[FetchedPartition, PartitionData]] = []
+        self.size = 0
+        self.has_error = False
+        self.leaders: set[int] = set()
+
+    def add(self, asked: FetchedPartition, data: PartitionData, size: int = 0) -> None:
+        """Add the data of a partition."""
+        self.entries.append((asked, data))
+        self.size += size
+        self.has_error |= bool(data.error_code)
+
+
+def fetch(services: Services, rights: RequestRights, request: FetchRequest) -> FetchResponse:
+    """Answer with records, as many as the request allows and as soon as there are enough."""
+    memory = services.memory
+    asked = _open(services, rights, request)
+    if isinstance(asked, ErrorCode):
+        return FetchResponse(error_code=asked)
+    refused = _refused_before(rights, request)
+    partitions = [each for each in in_turns(asked.partitions) if each.key[0] not in refused]
+    is_first_read = True
+    until = memory.clock.now_ms() + max(0, request.max_wait_ms)
+    while True:
+        unnamed = partitions if not is_first_read or not asked.is_new else ()
+        answer = _read_all(
+            services, rights, request, partitions, _denied(services, rights, unnamed)
+        )
+        is_first_read = False
+        left = until - memory.clock.now_ms()
+        enough = answer.size >= request.min_bytes or answer.has_error
+        if enough or left <= 0 or not partitions or memory.is_closed:
+            break
+        _wait(services, partitions, left)
+    return _response(services, rights, asked, answer)
+
+
+def _open(services: Services, rights: RequestRights, request: FetchRequest) -> _Asked | ErrorCode:
+    """Return what is asked for, after what the session of the request says."""
+    memory = services.memory
+    now = memory.clock.now_ms()
+    owner = rights.context.session.principals[0]
+    by_ids = rights.context.api_version >= _FIRST_VERSION_WITH_IDS
+    named = {each.key: each for each in in_turns(_named(rights.asked))}
+    session = memory.fetch_sessions.get(request.session_id, owner)
+    if request.session_epoch <= 0:
+        if session is not None:
+            memory.fetch_sessions.close(session)
+        opened = None
+        if request.session_epoch != _FINAL and not is_follower(request) and _is_short(named):
+            opened = memory.fetch_sessions.open(owner, named, now, by_ids=by_ids)
+        return _Asked(named.values(), opened, is_new=True)
+    if session is None:
+        return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    if session.epoch != request.session_epoch:
+        return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+    if session.by_ids != by_ids:
+        return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+    forgotten: list[Key] = [
+        (topic.topic or topic.topic_id, index)
+        for topic in in_turns(request.forgotten_topics_data)
+        for index in in_turns(topic.partitions)
+    ]
+    kept = memory.fetch_sessions.change(session, named.values(), forgotten)
+    memory.fetch_sessions.used(session, now)
+    if not kept or not _is_short(named):
+        memory.fetch_sessions.close(session)
+        return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    return _Asked(list(in_turns(session.partitions.values())), session, is_new=False)
+
+
+def _named(request: FetchRequest) -> list[FetchedPartition]:
+    named = []
+    for topic in in_turns(request.topics):
+        for entry in in_turns(topic.partitions):
+            each = FetchedPartition(topic.topic, topic.topic_id, entry.partition)
+            each.fetch_offset = entry.fetch_offset
+            each.max_bytes = entry.partition_max_bytes
+            each.current_epoch = entry.current_leader_epoch
+            named.append(each)
+    return named
+
+
+def _is_short(named: dict[Key, FetchedPartition]) -> bool:
+    """Tell whether a session may remember all names."""
+    return all(len(key[0]) <= _LONGEST_NAME for key in in_turns(named))
+
+
+def _refused_before(rights: RequestRights, request: FetchRequest) -> set[str | bytes]:
+    """Return the topics that the gate has refused, which it puts into the answer itself."""
+    allowed = {topic.topic or topic.topic_id for topic in in_turns(request.topics)}
+    return {topic.topic or topic.topic_id for topic in in_turns(rights.asked.topics)} - allowed
+
+
+def _topic(services: Services, asked: FetchedPartition) -> str | None:
+    if asked.topic_id != ZERO_UUID:
+        return services.memory.topics.name_of(asked.topic_id)
+    return asked.topic
+
+
+def _denied(
+    services: Services, rights: RequestRights, partitions: Collection[FetchedPartition]
+) -> set[str | None]:
+    """Return the topics that the session may not read now."""
+    if is_follower(rights.asked):
+        return set()
+    counts: dict[str | None, int] = {}
+    for each in in_turns(partitions):
+        name = _topic(services, each)
+        if name is not None:
+            counts[name] = counts.get(name, 0) + 1
+    return counts.keys() - rights.allowed("session", counts) if counts else set()
+
+
+def _read_all(
+    services: Services,
+    rights: RequestRights,
+    request: FetchRequest,
+    partitions: Collection[FetchedPartition],
+    denied: Collection[str | None],
+) -> _Answer:
+    answer = _Answer()
+    room = min(request.max_bytes, _MOST_BYTES)
+    for asked in in_turns(partitions):
+        name = _topic(services, asked)
+        partition = services.memory.topics.partition(name, asked.index)
+        if name in denied and name is not None:
+            answer.add(asked, _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        elif partition is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if name is None:
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID
+            answer.add(asked, _error(asked, unknown))
+        elif (code := _wrong_leader(services, rights, asked, partition)) is not None:
+            data = _error(asked, code)
+            if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                _tell_leader(rights, partition, data, answer)
+            answer.add(asked, data)
+        else:
+            _read(request, asked, partition, room - answer.size, answer)
+    return answer
+
+
+def _wrong_leader(
+    services: Services, rights: RequestRights, asked: FetchedPartition, partition: Partition
+) -> ErrorCode | None:
+    if partition.leader != services.node(rights).node_id:
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if asked.current_epoch in (_ANY_EPOCH, partition.log.leader_epoch):
+        return None
+    if asked.current_epoch < partition.log.leader_epoch:
+        return ErrorCode.FENCED_LEADER_EPOCH
+    return ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+def _tell_leader(
+    rights: RequestRights, partition: Partition, data: PartitionData, answer: _Answer
+) -> None:
+    if rights.context.api_version >= _FIRST_VERSION_WITH_LEADERS:
+        data.current_leader = LeaderIdAndEpoch(partition.leader, partition.log.leader_epoch)
+        answer.leaders.add(partition.leader)
+
+
+def _read(
+    request: FetchRequest,
+    asked: FetchedPartition,
+    partition: Partition,
+    room: int,
+    answer: _Answer,
+) -> None:
+    most = max(0, min(asked.max_bytes, room))
+    try:
+        read = partition.log.read(
+            asked.fetch_offset, most, whole=not answer.size, committed=request.isolation_level == 1
+        )
+    except LogError as why:
+        answer.add(asked, _error(asked, why.code))
+        return
+    answer.add(asked, _data(asked, read), read.size)
+
+
+def _data(asked: FetchedPartition, read: Read) -> PartitionData:
+    records: Any = Pieces(read.parts) if read.size > _COPIED else b"".join(read.parts)
+    aborted = None
+    if read.aborted is not None:
+        aborted = [
+            AbortedTransaction(each.producer_id, each.first_offset)
+            for each in in_turns(read.aborted)
+        ]
+    return PartitionData(
+        asked.index,
+        ErrorCode.NONE,
+        read.end_offset,
+        read.last_stable_offset,
+        read.start_offset,
+        aborted_transactions=aborted,
+        records=records,
+    )
+
+
+def _error(asked: FetchedPartition, code: ErrorCode) -> PartitionData:
+    return PartitionData(asked.index, code, high_watermark=-1, records=b"")
+
+
+def _wait(
+    services: Services, partitions: Collection[FetchedPartition], milliseconds: float
+) -> None:
+    """Wait for a change of any of the partitions, or until the time is up."""
+    memory = services.memory
+    reply: Reply[bool] = Reply(memory, milliseconds)
+
+    def say() -> None:
+        reply.say(True)
+
+    logs = [
+        partition.log
+        for each in in_turns(partitions)
+        if (partition := memory.topics.partition(_topic(services, each), each.index)) is not None
+    ]
+    for log in in_turns(logs):
+        log.on_change.add(say)
+    try:
+        reply.wait()
+    finally:
+        for log in logs:
+            log.on_change.discard(say)
+
+
+def _response(
+    services: Services, rights: RequestRights, asked: _Asked, answer: _Answer
+) -> FetchResponse:
+    session = asked.session
+    topics: dict[str | bytes, FetchableTopicResponse] = {}
+    for each, data in in_turns(answer.entries):
+        if session is not None and not _is_told(session, each, data, is_new=asked.is_new):
+            continue
+        topic = topics.get(each.key[0])
+        if topic is None:
+            topic = FetchableTopicResponse(each.topic, each.topic_id, [])
+            topics[each.key[0]] = topic
+        topic.partitions.append(data)  # type: ignore[attr-defined] # made as a list above
+    response = FetchResponse(responses=list(in_turns(topics.values())))
+    if session is not None and session.session_id in services.memory.fetch_sessions:
+        response.session_id = session.session_id
+    if answer.leaders:
+        response.node_endpoints = [
+            NodeEndpoint(*node) for node in services.nodes(rights) if node.node_id in answer.leaders
+        ]
+    return response
+
+
+def _is_told(
+    session: FetchSession, each: FetchedPartition, data: PartitionData, *, is_new: bool
+) -> bool:
+    """Tell whether a session is told of a partition: of errors, records and what has changed."""
+    changed = (
+        bool(data.records)
+        or each.high_watermark != data.high_watermark
+        or each.start_offset != data.log_start_offset
+    )
+    # An error is told each time, and when it is over.
+    each.high_watermark = -1 if data.error_code else data.high_watermark
+    each.start_offset = data.log_start_offset
+    if data.records:
+        session.had_records(each.key)
+    return is_new or changed or bool(data.error_code)

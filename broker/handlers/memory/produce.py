@@ -1,0 +1,136 @@
+"""Produce, of a cluster in memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.answers import topic_name
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.batch import Batch, LogError
+from aclbroker.broker.memory.topics import Partition
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from aclbroker.turns import in_turns
+
+_ACKS: Final = (-1, 0, 1)
+_FIRST_VERSION_THAT_ADDS: Final = 12
+"""From here on a batch adds its partition to the transaction (KIP-890)."""
+
+_FIRST_VERSION_WITH_LEADERS: Final = 10
+_WITHOUT_START: Final = frozenset(
+    (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
+)
+_MOST_ERRORS: Final = 1000
+"""How many wrong records an answer names in one partition."""
+
+
+def produce(services: Services, rights: RequestRights, request: ProduceRequest) -> ProduceResponse:
+    """Write one batch to each partition, and answer where it is, or why it was not written."""
+    leaders: set[int] = set()
+    response = ProduceResponse(
+        [
+            TopicProduceResponse(
+                topic.name,
+                topic.topic_id,
+                [
+                    _written(services, rights, request, topic_name(services, topic), entry, leaders)
+                    for entry in in_turns(topic.partition_data, 1)
+                ],
+            )
+            for topic in in_turns(request.topic_data)
+        ]
+    )
+    if leaders:
+        response.node_endpoints = [
+            NodeEndpoint(*node) for node in services.nodes(rights) if node.node_id in leaders
+        ]
+    return response
+
+
+def _written(
+    services: Services,
+    rights: RequestRights,
+    request: ProduceRequest,
+    name: str,
+    asked: PartitionProduceData,
+    leaders: set[int],
+) -> PartitionProduceResponse:
+    partition = services.memory.topics.partition(name, asked.index)
+    if partition is None:
+        return _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if request.acks not in _ACKS:
+        return _refused(asked, ErrorCode.INVALID_REQUIRED_ACKS)
+    version = rights.context.api_version
+    if partition.leader != services.node(rights).node_id:
+        response = _refused(asked, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if version >= _FIRST_VERSION_WITH_LEADERS:
+            leaders.add(partition.leader)
+            response.current_leader = LeaderIdAndEpoch(partition.leader, partition.log.leader_epoch)
+        return response
+
+    def verify(batch: Batch) -> None:
+        _verify(
+            partition, request.transactional_id, batch, adds=version >= _FIRST_VERSION_THAT_ADDS
+        )
+
+    try:
+        appended = partition.log.append(
+            asked.records, now_ms=services.memory.clock.now_ms(), version=version, verify=verify
+        )
+    except LogError as why:
+        return _why(asked, partition, why)
+    return PartitionProduceResponse(
+        asked.index,
+        ErrorCode.NONE,
+        appended.first_offset,
+        appended.time_ms,
+        appended.start_offset,
+    )
+
+
+def _verify(
+    partition: Partition, transactional_id: str | None, batch: Batch, *, adds: bool
+) -> None:
+    """Ask the coordinator of transactions whether a producer may begin to write here in one."""
+    if partition.transactions is None:
+        return
+    code = partition.transactions(
+        transactional_id or "",
+        batch.producer_id,
+        batch.producer_epoch,
+        partition.topic,
+        partition.index,
+        adds,
+    )
+    if code:
+        raise LogError(code)
+
+
+def _refused(asked: PartitionProduceData, code: ErrorCode) -> PartitionProduceResponse:
+    return PartitionProduceResponse(asked.index, code, base_offset=-1)
+
+
+def _why(
+    asked: PartitionProduceData, partition: Partition, why: LogError
+) -> PartitionProduceResponse:
+    response = _refused(asked, why.code)
+    if why.code not in _WITHOUT_START and why.message is not None:
+        response.log_start_offset = partition.log.start_offset
+    if why.record_errors:
+        response.record_errors = [
+            BatchIndexAndErrorMessage(*error)
+            for error in in_turns(why.record_errors[:_MOST_ERRORS])
+        ]
+    # Kafka tells why only of records that are wrong; the words are of use with all of them.
+    response.error_message = why.message
+    return response

@@ -1,0 +1,1 @@
+"""Tests of a broker with a cluster in memory, by real clients."""
