@@ -11,6 +11,7 @@ from aclbroker.broker.memory.log import PartitionLog
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.topic_configs import log_settings
 from aclbroker.protocol.errors import ErrorCode
+from aclbroker.turns import in_turns
 
 _COORDINATOR_PARTITIONS: Final = 50
 
@@ -51,7 +52,8 @@ class Topic:
 class MemoryTopics(Catalog):
     """All topics by name. Their partitions are spread over the nodes, one topic's and all topics'.
 
-    ``room`` is the memory for all records; ``transactions`` is what new partitions have.
+    ``room`` is the memory for all records; ``transactions`` is what new partitions have, and
+    ``partitions`` how many there are.
     """
 
     knows_at_once = False
@@ -62,6 +64,7 @@ class MemoryTopics(Catalog):
         self.sessions: Container[int] = ()
         self.transactions: VerifyTransaction | None = None
         self.room = room
+        self.partitions = 0
         self._node_ids = node_ids
         self._created = 0
 
@@ -72,52 +75,76 @@ class MemoryTopics(Catalog):
         configs: Mapping[str, str] | None = None,
         assignments: Sequence[Sequence[int]] = (),
         replicas: int = 1,
-    ) -> Topic:
-        """Add a topic; its name must be valid, and no topic's yet."""
+    ) -> Topic | None:
+        """Add a topic, whose name must be valid. May pause.
+
+        ``assignments`` has the node ids of each partition, its leader's first; without them they
+        are spread, each over ``replicas`` nodes. Returns None if there is such a topic.
+        """
         topic = Topic(name, new_topic_id(), dict(configs or {}))
+        self._created += 1
+        topic.partitions += self._new(topic, 0, partitions, assignments, replicas)
+        if name in self.by_name:
+            return None
         self.by_name[name] = topic
         self._ids[name] = topic.topic_id
         self._names[topic.topic_id] = name
-        self._created += 1
-        self.grow(topic, partitions, assignments, replicas)
+        self.topics[name] = partitions
+        self.partitions += partitions
         return topic
 
-    def grow(
-        self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] = (), replicas: int = 1
-    ) -> None:
-        """Give a topic as many partitions as ``count``, which is no fewer than it has.
+    def grow(self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] = ()) -> bool:
+        """Give a topic as many partitions as ``count``. May pause.
 
-        ``assignments`` has the node ids of each new one, its leader's first; without them they are
-        spread, each over ``replicas`` nodes.
+        Returns False if the topic has changed meanwhile, and so nothing was done.
         """
-        settings = log_settings(topic.configs)
-        begun = len(topic.partitions)
-        for index in range(begun, count):
-            nodes = (
-                tuple(assignments[index - begun]) if assignments else self._spread(index, replicas)
-            )
-            log = PartitionLog(f"{topic.name}-{index}", settings, self.room)
-            topic.partitions.append(
-                Partition(topic.name, index, nodes[0], log, nodes, self.transactions)
-            )
+        before = len(topic.partitions)
+        replicas = len(topic.partitions[0].replicas)
+        made = self._new(topic, before, count, assignments, replicas)
+        if len(topic.partitions) != before or self.by_name.get(topic.name) is not topic:
+            return False
+        topic.partitions += made
         self.topics[topic.name] = count
+        self.partitions += len(made)
+        return True
 
-    def _spread(self, index: int, replicas: int) -> tuple[int, ...]:
-        first = self._created - 1 + index
+    def _new(
+        self,
+        topic: Topic,
+        first: int,
+        count: int,
+        assignments: Sequence[Sequence[int]],
+        replicas: int,
+    ) -> list[Partition]:
+        settings = log_settings(topic.configs)
+        created = self._created - 1
+
+        def partition(index: int) -> Partition:
+            if assignments:
+                nodes = tuple(assignments[index - first])
+            else:
+                nodes = self._spread(created + index, replicas)
+            log = PartitionLog(f"{topic.name}-{index}", settings, self.room)
+            return Partition(topic.name, index, nodes[0], log, nodes, self.transactions)
+
+        return [partition(index) for index in in_turns(range(first, count))]
+
+    def _spread(self, first: int, replicas: int) -> tuple[int, ...]:
         return tuple(self._node_ids[(first + n) % len(self._node_ids)] for n in range(replicas))
 
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> None:
-        """Give a topic other configurations, which must be valid."""
+        """Give a topic other configurations, which must be valid. May pause."""
         topic.configs = dict(configs)
         settings = log_settings(topic.configs)
-        for partition in topic.partitions:
+        for partition in in_turns(topic.partitions):
             partition.log.settings = settings
 
     def delete(self, topic: Topic) -> None:
-        """Remove a topic with all of its records."""
+        """Remove a topic with all of its records. May pause."""
         del self.by_name[topic.name], self._ids[topic.name]
         del self._names[topic.topic_id], self.topics[topic.name]
-        for partition in topic.partitions:
+        self.partitions -= len(topic.partitions)
+        for partition in in_turns(topic.partitions):
             partition.log.clear()
 
     def partition(self, name: str | None, index: int) -> Partition | None:

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 from typing import Final
 
 from aclbroker.broker.handlers import HANDLERS
-from aclbroker.broker.handlers.memory import fetch, metadata, offsets, produce, transactions
+from aclbroker.broker.handlers.memory import (
+    configs,
+    describe,
+    fetch,
+    metadata,
+    offsets,
+    produce,
+    topics,
+    transactions,
+)
 from aclbroker.broker.handlers.services import Handler
 from aclbroker.protocol.messages import ApiKey
 
@@ -17,6 +26,16 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.LIST_OFFSETS: offsets.list_offsets,
     ApiKey.METADATA: metadata.metadata,
     ApiKey.FIND_COORDINATOR: metadata.find_coordinator,
+    ApiKey.CREATE_TOPICS: topics.create_topics,
+    ApiKey.DELETE_TOPICS: topics.delete_topics,
+    ApiKey.CREATE_PARTITIONS: topics.create_partitions,
+    ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
+    ApiKey.ALTER_CONFIGS: configs.alter_configs,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
+    ApiKey.DESCRIBE_LOG_DIRS: describe.describe_log_dirs,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: describe.alter_partition_reassignments,
+    ApiKey.DESCRIBE_PRODUCERS: describe.describe_producers,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe.describe_topic_partitions,
     ApiKey.DELETE_RECORDS: offsets.delete_records,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.offset_for_leader_epoch,
     ApiKey.DESCRIBE_CLUSTER: metadata.describe_cluster,

@@ -1,0 +1,202 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, of the topics of a cluster in memory.
+
+The other resources have the configuration of a broker without data, which cannot be altered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from aclbroker.broker.gate.conditions import TOPIC_CONFIG
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers import configs as standalone
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.topic_configs import (
+    TOPIC_CONFIGS,
+    ConfigType,
+    InvalidConfig,
+    TopicConfig,
+    shown,
+    validate,
+)
+from aclbroker.broker.memory.topics import Topic
+from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.protocol.messages import alter_configs as replaced
+from aclbroker.protocol.messages import incremental_alter_configs as altered
+from aclbroker.protocol.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from aclbroker.turns import in_turns
+
+_OF_TOPIC: Final = 1
+_BY_DEFAULT: Final = 5
+_SET: Final = 0
+_DELETE: Final = 1
+_APPEND: Final = 2
+_SUBTRACT: Final = 3
+_OPERATIONS: Final = {_SET: "SET", _DELETE: "DELETE", _APPEND: "APPEND", _SUBTRACT: "SUBTRACT"}
+_MOST_SETTINGS: Final = 100_000
+"""How many settings of topics an answer may have."""
+
+
+def setting_source(configs: Mapping[str, str], name: str) -> int:
+    """Return where the value of a setting comes from, as the protocol numbers it."""
+    return _OF_TOPIC if name in configs else _BY_DEFAULT
+
+
+def describe_configs(
+    services: Services, rights: RequestRights, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Answer with the settings of each resource, those of topics with their defaults."""
+    others = [each for each in in_turns(request.resources) if each.resource_type != TOPIC_CONFIG]
+    of_others = iter(
+        standalone.describe_configs(services, rights, DescribeConfigsRequest(others)).results
+    )
+    room = _MOST_SETTINGS
+    results = []
+    for resource in in_turns(request.resources, 1):
+        if resource.resource_type != TOPIC_CONFIG:
+            results.append(next(of_others))
+            continue
+        result = _described(services, resource, synonyms=request.include_synonyms)
+        room -= len(result.configs)
+        if room < 0:
+            result.configs = []
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = "The answer has too many settings already."
+        results.append(result)
+    return DescribeConfigsResponse(results=results)
+
+
+def _described(
+    services: Services, resource: DescribeConfigsResource, *, synonyms: bool
+) -> DescribeConfigsResult:
+    name = resource.resource_name
+    result = DescribeConfigsResult(0, None, resource.resource_type, name, [])
+    topic = services.memory.topics.by_name.get(name)
+    if topic is None:
+        result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return result
+    asked = resource.configuration_keys
+    keys = None if asked is None else set(in_turns(asked))
+    result.configs = [
+        _setting(topic, each, setting, synonyms=synonyms)
+        for each, setting in TOPIC_CONFIGS.items()
+        if keys is None or each in keys
+    ]
+    return result
+
+
+def _setting(
+    topic: Topic, name: str, setting: TopicConfig, *, synonyms: bool
+) -> DescribeConfigsResourceResult:
+    value = shown(name, topic.configs.get(name, setting.default))
+    told = []
+    if synonyms and name in topic.configs:
+        told.append(DescribeConfigsSynonym(name, value, _OF_TOPIC))
+    if synonyms and setting.broker_name:
+        default = shown(name, setting.default)
+        told.append(DescribeConfigsSynonym(setting.broker_name, default, _BY_DEFAULT))
+    return DescribeConfigsResourceResult(
+        name,
+        value,
+        is_default=name not in topic.configs,
+        config_source=setting_source(topic.configs, name),
+        synonyms=told,
+        config_type=setting.type,
+    )
+
+
+def alter_configs(
+    services: Services, _rights: RequestRights, request: replaced.AlterConfigsRequest
+) -> replaced.AlterConfigsResponse:
+    """Replace the whole configuration of each topic."""
+    return replaced.AlterConfigsResponse(
+        responses=[
+            replaced.AlterConfigsResourceResponse(
+                *_altered(services, resource, _replaced, tried=request.validate_only),
+                resource.resource_type,
+                resource.resource_name,
+            )
+            for resource in in_turns(request.resources, 1)
+        ]
+    )
+
+
+def incremental_alter_configs(
+    services: Services, _rights: RequestRights, request: altered.IncrementalAlterConfigsRequest
+) -> altered.IncrementalAlterConfigsResponse:
+    """Alter single settings of each topic (KIP-339)."""
+    return altered.IncrementalAlterConfigsResponse(
+        responses=[
+            altered.AlterConfigsResourceResponse(
+                *_altered(services, resource, _incremented, tried=request.validate_only),
+                resource.resource_type,
+                resource.resource_name,
+            )
+            for resource in in_turns(request.resources, 1)
+        ]
+    )
+
+
+def _altered(
+    services: Services, resource: Any, change: Any, *, tried: bool
+) -> tuple[int, str | None]:
+    """Alter a configuration, unless that is only ``tried``; returns a code and a message."""
+    if resource.resource_type != TOPIC_CONFIG:
+        return standalone.not_altered(services, resource), None
+    topic = services.memory.topics.by_name.get(resource.resource_name)
+    if topic is None:
+        message = f"The topic '{shown_name(resource.resource_name)}' does not exist."
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message
+    try:
+        configs = change(topic.configs, resource.configs)
+        validate(configs)
+    except (LogError, InvalidConfig) as why:
+        return getattr(why, "code", ErrorCode.INVALID_CONFIG), str(why)
+    if not tried:
+        services.memory.topics.configure(topic, configs)
+    return ErrorCode.NONE, None
+
+
+def _replaced(_configs: Mapping[str, str], entries: Any) -> dict[str, str]:
+    return {entry.name: entry.value for entry in in_turns(entries)}
+
+
+def _incremented(configs: Mapping[str, str], entries: Any) -> dict[str, str]:
+    """Return a configuration with single settings changed. Raises `LogError`."""
+    changed = dict(configs)
+    for entry in in_turns(entries):
+        operation = entry.config_operation
+        if operation not in _OPERATIONS:
+            raise LogError(ErrorCode.INVALID_REQUEST, f"Unknown operation type {operation}.")
+        if operation == _DELETE:
+            changed.pop(entry.name, None)
+        elif operation == _SET:
+            changed[entry.name] = entry.value
+        else:
+            changed[entry.name] = _listed(changed, entry)
+    return changed
+
+
+def _listed(configs: Mapping[str, str], entry: Any) -> str:
+    """Return a list with values added or removed."""
+    setting = TOPIC_CONFIGS.get(entry.name)
+    if setting is None or setting.type is not ConfigType.LIST:
+        raise LogError(
+            ErrorCode.INVALID_CONFIG,
+            f"Can't {_OPERATIONS[entry.config_operation]} to key {shown_name(entry.name)} because "
+            "its type is not LIST.",
+        )
+    now = [each for each in configs.get(entry.name, setting.default).split(",") if each]
+    given = entry.value.split(",")
+    if entry.config_operation == _APPEND:
+        return ",".join(now + [each for each in given if each not in now])
+    return ",".join(each for each in now if each not in given)

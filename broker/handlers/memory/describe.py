@@ -1,0 +1,149 @@
+"""What a cluster in memory tells of its partitions: where they are, how large, who writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers import cluster as standalone
+from aclbroker.broker.handlers.memory.offsets import of_leader
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.producers import Producer
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
+from aclbroker.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from aclbroker.protocol.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from aclbroker.protocol.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+)
+from aclbroker.turns import in_turns
+
+_LOG_DIR: Final = "memory"
+_FIXED: Final = "All partitions of a cluster in memory stay on their nodes."
+
+
+def describe_topic_partitions(
+    services: Services, rights: RequestRights, request: DescribeTopicPartitionsRequest
+) -> DescribeTopicPartitionsResponse:
+    """Answer as a broker without data does, with the nodes that the partitions are on."""
+    response = standalone.describe_topic_partitions(services, rights, request)
+    for topic in in_turns(response.topics):
+        for each in in_turns(topic.partitions):
+            partition = services.memory.topics.partition(topic.name, each.partition_index)
+            if partition is not None:
+                each.leader_id = partition.leader
+                each.replica_nodes = each.isr_nodes = list(partition.replicas)
+    return response
+
+
+def describe_log_dirs(
+    services: Services, rights: RequestRights, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    """Answer with the sizes of the partitions that are on this node, in one directory."""
+    memory, node_id = services.memory, services.node(rights).node_id
+    asked: Iterable[tuple[str, Iterable[int]]]
+    if request.topics is None:
+        asked = [(name, range(count)) for name, count in in_turns(memory.topics.topics.items())]
+    else:
+        asked = [(topic.topic, topic.partitions) for topic in in_turns(request.topics)]
+    topics = []
+    for name, indices in in_turns(asked):
+        sizes = [
+            DescribeLogDirsPartition(index, partition.log.size)
+            for index in in_turns(list(indices))
+            if (partition := memory.topics.partition(name, index)) is not None
+            and node_id in partition.replicas
+        ]
+        if sizes:
+            topics.append(DescribeLogDirsTopic(name, sizes))
+    room = memory.room
+    free = max(0, room.limit - room.used)
+    return DescribeLogDirsResponse(
+        results=[DescribeLogDirsResult(0, _LOG_DIR, topics, room.limit, free)]
+    )
+
+
+def describe_producers(
+    services: Services, rights: RequestRights, request: DescribeProducersRequest
+) -> DescribeProducersResponse:
+    """Answer with the producers that each partition knows (KIP-664)."""
+
+    def partition(name: str, index: int) -> PartitionResponse:
+        found = of_leader(services, rights, name, index)
+        if isinstance(found, ErrorCode):
+            return PartitionResponse(index, found)
+        producers = list(found.log.producers)
+        return PartitionResponse(
+            index, active_producers=[_state(producer) for producer in in_turns(producers)]
+        )
+
+    return DescribeProducersResponse(
+        topics=[
+            TopicResponse(
+                topic.name,
+                [partition(topic.name, index) for index in in_turns(topic.partition_indexes)],
+            )
+            for topic in in_turns(request.topics)
+        ]
+    )
+
+
+def _state(producer: Producer) -> ProducerState:
+    start = producer.transaction_start
+    return ProducerState(
+        producer.producer_id,
+        producer.epoch,
+        producer.last_sequence,
+        producer.batches[-1].time_ms if producer.batches else producer.used_ms,
+        producer.coordinator_epoch,
+        -1 if start is None else start,
+    )
+
+
+def alter_partition_reassignments(
+    services: Services, _rights: RequestRights, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    """Refuse to move a partition; one that is where it should be already is confirmed."""
+
+    def partition(name: str, asked: ReassignablePartition) -> ReassignablePartitionResponse:
+        found = services.memory.topics.partition(name, asked.partition_index)
+        why: Any = None
+        if found is None:
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            why = "Unable to find that partition."
+        elif asked.replicas is None:
+            code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+        elif tuple(asked.replicas) == found.replicas:
+            code = ErrorCode.NONE
+        else:
+            code, why = ErrorCode.INVALID_REPLICA_ASSIGNMENT, _FIXED
+        return ReassignablePartitionResponse(asked.partition_index, code, why)
+
+    return AlterPartitionReassignmentsResponse(
+        responses=[
+            ReassignableTopicResponse(
+                topic.name, [partition(topic.name, entry) for entry in in_turns(topic.partitions)]
+            )
+            for topic in in_turns(request.topics)
+        ]
+    )

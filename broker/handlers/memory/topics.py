@@ -1,0 +1,199 @@
+"""CreateTopics, DeleteTopics and CreatePartitions, of a cluster in memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.answers import topic_name
+from aclbroker.broker.handlers.memory.configs import setting_source
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory import placing
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.topic_configs import TOPIC_CONFIGS, InvalidConfig, shown, validate
+from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.protocol.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from aclbroker.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from aclbroker.protocol.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from aclbroker.protocol.primitives import ZERO_UUID
+from aclbroker.turns import in_turns
+
+_DEFAULT: Final = -1
+_ONE: Final = 1
+_NO_TOPIC: Final = "This server does not host this topic-partition."
+
+
+def create_topics(
+    services: Services, rights: RequestRights, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    """Create each topic or, with ``validate_only``, tell whether it could be created.
+
+    A session without DESCRIBE_CONFIGS on the topic gets TOPIC_AUTHORIZATION_FAILED in place of the
+    configuration, beside the success, as from Kafka.
+    """
+    names = rights.allowed("show configs", [topic.name for topic in in_turns(request.topics)])
+    wanted = sum(_count(services, topic) for topic in in_turns(request.topics))
+    results = []
+    for topic in in_turns(request.topics, _ONE):
+        try:
+            placing.check_count(wanted, services.memory.topics.partitions)
+            result = _created(
+                services, topic, is_shown=topic.name in names, tried=request.validate_only
+            )
+        except LogError as why:
+            result = CreatableTopicResult(
+                topic.name, error_code=why.code, error_message=why.message
+            )
+        results.append(result)
+    return CreateTopicsResponse(topics=results)
+
+
+def _count(services: Services, topic: CreatableTopic) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    if topic.num_partitions == _DEFAULT:
+        return services.memory.settings.partitions
+    return max(0, topic.num_partitions)
+
+
+def _created(
+    services: Services, topic: CreatableTopic, *, is_shown: bool, tried: bool
+) -> CreatableTopicResult:
+    """Create a topic, unless it is only ``tried``. Raises `LogError`."""
+    topics, nodes = services.memory.topics, services.memory.node_ids
+    placing.check_name(topic.name, topics.by_name)
+    configs = _configs(topic)
+    assignments: list[list[int]] = []
+    if topic.assignments:
+        placing.check_unset(topic.num_partitions, topic.replication_factor)
+        given = [(each.partition_index, each.broker_ids) for each in in_turns(topic.assignments)]
+        assignments = placing.assigned(given, nodes)
+        replicas = len(assignments[0])
+    else:
+        placing.check_numbers(topic.num_partitions, topic.replication_factor, nodes)
+        replicas = max(1, topic.replication_factor)
+    count = _count(services, topic)
+    topic_id = ZERO_UUID
+    if not tried:
+        made = topics.create(topic.name, count, configs, assignments, replicas)
+        if made is None:
+            message = f"Topic '{topic.name}' already exists."
+            raise LogError(ErrorCode.TOPIC_ALREADY_EXISTS, message)
+        topic_id = made.topic_id
+    result = CreatableTopicResult(topic.name, topic_id)
+    if not is_shown:
+        result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        result.configs = None
+        return result
+    result.num_partitions, result.replication_factor = count, replicas
+    result.configs = [
+        CreatableTopicConfigs(
+            name,
+            shown(name, configs.get(name, setting.default)),
+            config_source=setting_source(configs, name),
+        )
+        for name, setting in TOPIC_CONFIGS.items()
+    ]
+    return result
+
+
+def _configs(topic: CreatableTopic) -> dict[str, str]:
+    configs: dict[str, str] = {}
+    for each in in_turns(topic.configs):
+        if each.value is None:
+            raise LogError(
+                ErrorCode.INVALID_CONFIG,
+                f"Null value not supported for topic configs: {shown_name(each.name)}",
+            )
+        configs[each.name] = each.value
+    try:
+        validate(configs)
+    except InvalidConfig as why:
+        raise LogError(ErrorCode.INVALID_CONFIG, str(why)) from None
+    return configs
+
+
+def delete_topics(
+    services: Services, _rights: RequestRights, request: DeleteTopicsRequest
+) -> DeleteTopicsResponse:
+    """Delete each topic, by its name or its id."""
+    asked: list[str | DeleteTopicState] = [*request.topics, *request.topic_names]
+    return DeleteTopicsResponse(
+        responses=[_deleted(services, entry) for entry in in_turns(asked, _ONE)]
+    )
+
+
+def _deleted(services: Services, entry: str | DeleteTopicState) -> DeletableTopicResult:
+    topics = services.memory.topics
+    by_id = not isinstance(entry, str) and entry.topic_id != ZERO_UUID
+    name = topic_name(services, entry)
+    topic = topics.by_name.get(name)
+    if topic is None:
+        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        topic_id = entry.topic_id if isinstance(entry, DeleteTopicState) else ZERO_UUID
+        return DeletableTopicResult(name or None, topic_id, code, _NO_TOPIC)
+    topics.delete(topic)
+    return DeletableTopicResult(name, topic.topic_id)
+
+
+def create_partitions(
+    services: Services, _rights: RequestRights, request: CreatePartitionsRequest
+) -> CreatePartitionsResponse:
+    """Give each topic more partitions or, with ``validate_only``, tell whether it could have."""
+    results = []
+    for topic in in_turns(request.topics, _ONE):
+        result = CreatePartitionsTopicResult(topic.name)
+        try:
+            _grow(services, topic, tried=request.validate_only)
+        except LogError as why:
+            result.error_code, result.error_message = why.code, why.message
+        results.append(result)
+    return CreatePartitionsResponse(results=results)
+
+
+def _grow(services: Services, asked: CreatePartitionsTopic, *, tried: bool) -> None:
+    topics = services.memory.topics
+    topic = topics.by_name.get(asked.name)
+    if topic is None:
+        raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NO_TOPIC)
+    count = len(topic.partitions)
+    if asked.count == count:
+        raise LogError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
+    if asked.count < count:
+        raise LogError(
+            ErrorCode.INVALID_PARTITIONS,
+            f"The topic {asked.name} currently has {count} partition(s); {asked.count} would not "
+            "be an increase.",
+        )
+    more = asked.count - count
+    placing.check_count(more, topics.partitions)
+    assignments = [list(each.broker_ids) for each in in_turns(asked.assignments or ())]
+    if asked.assignments is not None:
+        if len(assignments) != more:
+            raise LogError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {more} additional partition(s), but only {len(assignments)} "
+                "assignment(s) were specified.",
+            )
+        replicas = len(topic.partitions[0].replicas)
+        placing.check_nodes(assignments, services.memory.node_ids, replicas)
+    if not tried and not topics.grow(topic, asked.count, assignments):
+        raise LogError(
+            ErrorCode.INVALID_PARTITIONS, f"The topic {asked.name} was changed at the same time."
+        )
