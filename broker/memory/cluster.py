@@ -11,6 +11,7 @@ from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
+from aclbroker.broker.memory.upkeep import Upkeep
 
 
 class MemorySettings(NamedTuple):
@@ -46,6 +47,7 @@ class MemoryCluster:
         )
         self.fetch_sessions = FetchSessions()
         self.topics.sessions = self.fetch_sessions
+        self._upkeep = Upkeep(clock, self.topics)
         self.on_close: set[Callable[[], None]] = set()
         self.is_closed = False
 

@@ -74,7 +74,7 @@ class PartitionLog:
 
     There is one replica, so that the end is the high watermark. ``on_change`` has the functions
     that are called when there is something new to read. ``size`` is how many bytes its batches
-    take.
+    take, and ``compacted_to`` the offset up to which keys were compacted.
     """
 
     def __init__(self, where: str, settings: LogSettings, room: Room) -> None:
@@ -84,6 +84,7 @@ class PartitionLog:
         self.end_offset = 0
         self.leader_epoch = 0
         self.size = 0
+        self.compacted_to = 0
         self.producers = Producers(where)
         self.aborted: list[Aborted] = []
         self.segments: list[Segment] = []
@@ -313,12 +314,14 @@ class PartitionLog:
         self._changed()
 
     def replace(self, old: Segment, new: Segment) -> None:
-        """Put a segment in the place of another, with the same offsets. Raises `LogError`."""
-        self._room.take(new.capacity + INDEX_ENTRY * new.count)
+        """Put a smaller segment in the place of another, if that is still there."""
+        if old not in self.segments:
+            return
         self.segments[self.segments.index(old)] = new
-        self._held[new] = _Held(self, new)
-        self._room.add(self._held[new])
         self._room.remove(self._held.pop(old))
+        self._held[new] = _Held(self, new)
+        self._room.used += self._held[new].size
+        self._room.add(self._held[new])
         self.size += new.used - old.used
 
     def _remove(self, segment: Segment) -> None:

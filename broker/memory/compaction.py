@@ -1,0 +1,173 @@
+"""Compaction (``cleanup.policy=compact``): of each key only the last record is kept.
+
+What is compressed by what Python cannot read (snappy, lz4, zstd) stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NamedTuple
+
+from aiokafka.record.util import calc_crc32c
+
+from aclbroker.broker.memory.batch import CODEC, HEADER, OVERHEAD, Batch, plain
+from aclbroker.broker.memory.log import PartitionLog
+from aclbroker.broker.memory.segment import Segment
+
+_CRC: Final = Struct(">I")
+_CRC_AT: Final = 17
+_CRC_FROM: Final = 21
+_LENGTH: Final = 1
+_ATTRIBUTES: Final = 5
+_COUNT: Final = 12
+
+_MOST_KEYS: Final = 1_000_000
+"""How many keys are looked at in one run; the rest waits for the next. Each takes memory."""
+
+
+class _Record(NamedTuple):
+    """Where a record is in its batch, with the offset that it adds to the batch's, and its key."""
+
+    begin: int
+    end: int
+    delta: int
+    key: bytes | None
+    has_value: bool
+
+
+def compact(log: PartitionLog, now_ms: int) -> Iterator[None]:
+    """Compact a log, if so much of it is new that it is worth it; yields now and then.
+
+    The last segment is never compacted, nor what is younger than ``min.compaction.lag.ms``, nor
+    what a transaction under way may still change.
+    """
+    segments = _closed(log, now_ms)
+    dirty = [segment for segment in segments if segment.end_offset > log.compacted_to]
+    size = sum(segment.used for segment in segments)
+    share = sum(segment.used for segment in dirty) / size if size else 0
+    if not dirty or share < log.settings.min_cleanable_dirty_ratio:
+        return
+    last: dict[bytes, int] = {}
+    end = segments[0].base_offset
+    for segment in dirty:
+        if len(last) >= _MOST_KEYS:
+            break
+        yield from _note(log, segment, last)
+        end = segment.end_offset
+    for segment in segments:
+        if segment.end_offset <= end:
+            yield from _rewrite(log, segment, last, now_ms)
+    log.compacted_to = end
+
+
+def _closed(log: PartitionLog, now_ms: int) -> list[Segment]:
+    found: list[Segment] = []
+    for segment in log.segments[:-1]:
+        is_young = now_ms - segment.max_timestamp < log.settings.min_compaction_lag_ms
+        if is_young or segment.end_offset > log.last_stable_offset:
+            break
+        found.append(segment)
+    return found
+
+
+def _note(log: PartitionLog, segment: Segment, last: dict[bytes, int]) -> Iterator[None]:
+    for batch in segment.batches():
+        data = None if batch.is_control or _is_aborted(log, batch) else plain(batch)
+        if data is not None:
+            for record in _records(data):
+                if record.key is not None:
+                    last[record.key] = batch.base_offset + record.delta
+        yield
+
+
+def _is_aborted(log: PartitionLog, batch: Batch) -> bool:
+    return batch.is_transactional and any(
+        each.producer_id == batch.producer_id
+        and each.first_offset <= batch.base_offset <= each.last_offset
+        for each in log.aborted
+    )
+
+
+def _rewrite(
+    log: PartitionLog, segment: Segment, last: dict[bytes, int], now_ms: int
+) -> Iterator[None]:
+    drops_tombstones = now_ms - segment.max_timestamp > log.settings.delete_retention_ms
+    kept: list[tuple[Batch, bytes]] = []
+    size = 0
+    for batch in segment.batches():
+        data: bytes | None = bytes(batch.data)
+        if not batch.is_control:
+            data = _cleaned(batch, last, drops_tombstones=drops_tombstones)
+        if data is not None:
+            kept.append((batch, data))
+            size += len(data)
+        yield
+    if size < segment.used:
+        made = Segment(segment.base_offset, size, segment.created_ms)
+        for batch, data in kept:
+            made.append(data, batch.base_offset, batch.last_offset, batch.max_timestamp)
+        made.end_offset = segment.end_offset
+        log.replace(segment, made)
+
+
+def _cleaned(batch: Batch, last: dict[bytes, int], *, drops_tombstones: bool) -> bytes | None:
+    """Return a batch without the records that later ones replace, None if there are no others."""
+    data = plain(batch)
+    if data is None:
+        return bytes(batch.data)
+    records = list(_records(data))
+    kept = [
+        record
+        for record in records
+        if record.key is not None
+        and last.get(record.key, -1) <= batch.base_offset + record.delta
+        and (record.has_value or not drops_tombstones)
+    ]
+    if len(kept) == len(records):
+        return bytes(batch.data)
+    if not kept:
+        return None
+    body = b"".join(data[record.begin : record.end] for record in kept)
+    fields = list(batch[:-1])
+    fields[_LENGTH] = HEADER.size + len(body) - OVERHEAD
+    fields[_ATTRIBUTES] = batch.attributes & ~CODEC
+    fields[_COUNT] = len(kept)
+    made = bytearray(HEADER.pack(*fields) + body)
+    _CRC.pack_into(made, _CRC_AT, calc_crc32c(memoryview(made)[_CRC_FROM:]))
+    return bytes(made)
+
+
+def _records(data: bytes) -> Iterator[_Record]:
+    """Return the records of a plain batch; what is malformed ends them."""
+    position = HEADER.size
+    try:
+        while position < len(data):
+            begin = position
+            length, position = _varint(data, position)
+            end = position + length
+            if length <= 0 or end > len(data):
+                return
+            _, position = _varint(data, position + 1)
+            delta, position = _varint(data, position)
+            key_length, position = _varint(data, position)
+            key = None
+            if key_length >= 0:
+                key = data[position : position + key_length]
+                position += key_length
+            value_length, _ = _varint(data, position)
+            yield _Record(begin, end, delta, key, value_length >= 0)
+            position = end
+    except IndexError:
+        return
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
