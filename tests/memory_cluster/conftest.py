@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.memory_cluster import raw
 from tests.support.broker import Broker
 
 TOPICS = "plain:3,single:1"
@@ -17,6 +18,13 @@ def _started(directory: Path, **overrides: str) -> Broker:
     )
     broker.start()
     return broker
+
+
+@pytest.fixture(autouse=True)
+def _connections() -> Iterator[None]:
+    yield
+    while raw.OPEN:
+        raw.OPEN.pop().close()
 
 
 @pytest.fixture(scope="session")
