@@ -37,11 +37,17 @@ def client_properties(directory: Path, user: str) -> Path:
     return path
 
 
+_ITS_CONFIG = {"leader-election": "--admin.config"}
+"""How tools call their option with the properties where it is not --command-config."""
+
+
 def run(tool: str, *arguments: str, given: str = "") -> tuple[int, str, str]:
     """Run a tool; returns its status and what it wrote to both of its outputs."""
     command = java_command(TOOLS[tool], kafka_jars(), minimum=17)
+    option = _ITS_CONFIG.get(tool, "--command-config")
+    given_arguments = [option if each == "--command-config" else each for each in arguments]
     done = subprocess.run(
-        [*command, *arguments],
+        [*command, *given_arguments],
         input=given,
         capture_output=True,
         text=True,

@@ -1,0 +1,147 @@
+"""Kafka's own command-line tools on a cluster in memory, with no more rights than they need."""
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
+from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from tests.memory_cluster import raw
+from tests.memory_cluster.commands import client_properties, run
+from tests.support.broker import Broker
+
+CLUSTER, TOPIC = 4, 2
+ALLOW = 3
+
+
+class User:
+    """Alice with the rights that are given to her here, and no others, and her tools."""
+
+    def __init__(self, broker: Broker, directory: Path) -> None:
+        self._admin = raw.admin(broker)
+        everything = DeleteAclsFilter(1, None, 1, "User:alice", None, 1, 1)
+        self._admin.ask(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([everything]))
+        properties = str(client_properties(directory, "alice"))
+        servers = broker.listeners["SASL_PLAINTEXT"]
+        self._to_broker = ("--bootstrap-server", servers, "--command-config", properties)
+
+    def may(self, topic: str, *operations: int) -> None:
+        """Allow operations on a topic."""
+        codes = self._admin.create(*[raw.acl("alice", each, topic) for each in operations])
+        assert not any(codes)
+
+    def may_on_cluster(self, operation: int) -> None:
+        """Allow an operation on the cluster."""
+        made = AclCreation(CLUSTER, "kafka-cluster", ALLOW, "User:alice", "*", operation, ALLOW)
+        assert self._admin.create(made) == [0]
+
+    def runs(self, tool: str, *arguments: Any, given: str = "") -> str:
+        """Run a tool that succeeds; returns its standard output."""
+        status, output, errors = run(tool, *self._to_broker, *map(str, arguments), given=given)
+        assert status == 0, output + errors
+        return output
+
+    def fails(self, tool: str, *arguments: Any, given: str = "") -> str:
+        """Run a tool; returns what it wrote of the error that it met."""
+        _, output, errors = run(tool, *self._to_broker, *map(str, arguments), given=given)
+        assert "Exception" in output + errors, output + errors
+        return output + errors
+
+
+def test_topics_are_created_described_changed_and_deleted(broker: Broker, tmp_path: Path):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    create = ("--create", "--topic", topic, "--partitions", 2, "--config", "retention.ms=60000")
+    assert "AuthorizationException" in alice.fails("topics", *create)
+    alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS)
+    assert f"Created topic {topic}." in alice.runs("topics", *create)
+    assert f"Topic '{topic}' already exists." in alice.fails("topics", *create)
+    described = alice.runs("topics", "--describe", "--topic", topic)
+    assert "PartitionCount: 2" in described
+    assert "retention.ms=60000" in described
+    assert "AuthorizationException" in alice.fails(
+        "topics", "--alter", "--topic", topic, "--partitions", 3
+    )
+    alice.may(topic, raw.ALTER, raw.DELETE)
+    alice.runs("topics", "--alter", "--topic", topic, "--partitions", 3)
+    assert "PartitionCount: 3" in alice.runs("topics", "--describe", "--topic", topic)
+    alice.runs("topics", "--delete", "--topic", topic)
+    assert topic not in alice.runs("topics", "--list")
+
+
+def test_records_are_written_read_looked_up_and_deleted(broker: Broker, tmp_path: Path):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.DESCRIBE)
+    alice.runs("topics", "--create", "--topic", topic)
+    # Without WRITE on any topic it does not even get a producer id.
+    assert "ClusterAuthorizationException" in alice.fails(
+        "console-producer", "--topic", topic, given="no\n"
+    )
+    alice.may(topic, raw.WRITE)
+    alice.runs("console-producer", "--topic", topic, given="one\ntwo\nthree\n")
+    read = ("--topic", topic, "--partition", 0, "--offset", "earliest", "--timeout-ms", 8000)
+    assert "TopicAuthorizationException" in alice.fails("console-consumer", *read)
+    alice.may(topic, raw.READ)
+    output = alice.runs("console-consumer", *read, "--max-messages", 3)
+    assert output.split() == ["one", "two", "three"]
+    assert alice.runs("get-offsets", "--topic", topic).strip() == f"{topic}:0:3"
+    deletions = tmp_path / "delete.json"
+    deletions.write_text(
+        json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": 2}]})
+    )
+    alice.may(topic, raw.DELETE)
+    output = alice.runs("delete-records", "--offset-json-file", deletions)
+    assert f"partition: {topic}-0\tlow_watermark: 2" in output
+    earliest = alice.runs("get-offsets", "--topic", topic, "--time", "earliest")
+    assert earliest.strip() == f"{topic}:0:2"
+
+
+def test_configurations_are_described_and_altered(broker: Broker, tmp_path: Path):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS)
+    alice.runs("topics", "--create", "--topic", topic)
+    of_topic = ("--entity-type", "topics", "--entity-name", topic)
+    assert "retention.bytes=-1" in alice.runs("configs", "--describe", "--all", *of_topic)
+    add = ("--alter", "--add-config", "cleanup.policy=[compact,delete],retention.ms=5", *of_topic)
+    assert "AuthorizationException" in alice.fails("configs", *add)
+    alice.may(topic, 11)
+    alice.runs("configs", *add)
+    described = alice.runs("configs", "--describe", *of_topic)
+    assert "cleanup.policy=compact,delete" in described
+    alice.runs("configs", "--alter", "--delete-config", "retention.ms", *of_topic)
+    assert "retention.ms" not in alice.runs("configs", "--describe", *of_topic)
+    unknown = alice.fails("configs", "--alter", "--add-config", "unknown=1", *of_topic)
+    assert "Unknown topic config name: unknown" in unknown
+
+
+def test_the_verifiable_producer_has_all_of_its_records_acknowledged(
+    broker: Broker, tmp_path: Path
+):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.WRITE)
+    output = alice.runs("verifiable-producer", "--topic", topic, "--max-messages", 200)
+    last = json.loads(output.splitlines()[-1])
+    assert (last["name"], last["sent"], last["acked"]) == ("tool_data", 200, 200)
+
+
+def test_the_cluster_tells_of_sizes_producers_and_leaders(broker: Broker, tmp_path: Path):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.WRITE, raw.READ)
+    alice.runs("console-producer", "--topic", topic, given="one\n")
+    alice.may_on_cluster(raw.DESCRIBE)
+    output = alice.runs("log-dirs", "--describe", "--topic-list", topic)
+    told = json.loads(output.splitlines()[-1])
+    sizes = [
+        partition["size"]
+        for node in told["brokers"]
+        for place in node["logDirs"]
+        for partition in place["partitions"]
+    ]
+    assert len(sizes) == 1
+    assert sizes[0] > 0
+    output = alice.runs("transactions", "describe-producers", "--topic", topic, "--partition", 0)
+    assert len(output.splitlines()) == 2
+    alice.may_on_cluster(raw.ALTER)
+    elect = ("--election-type", "preferred", "--topic", topic, "--partition", 0)
+    assert "already elected" in alice.runs("leader-election", *elect)
