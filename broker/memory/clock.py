@@ -26,6 +26,10 @@ def system_ms() -> Callable[[], int]:
     return lambda: (began + time.monotonic_ns()) // 1_000_000
 
 
+_FEW: Final = 1_000
+"""Among so many timers it does not matter how many are cancelled."""
+
+
 class Timer:
     """A function that is to be called at a time, unless it is cancelled before."""
 
@@ -56,6 +60,7 @@ class Clock:
         self._moved_ms = 0
         self._timers: list[tuple[int, int, Timer]] = []
         self._numbers: Final = count()
+        self._crowded_at = _FEW
         self._alarm: Alarm | None = None
         self._alarm_at: int | None = None
 
@@ -67,6 +72,8 @@ class Clock:
         """Have a function called after some milliseconds; it must not raise."""
         timer = Timer(self.now_ms() + max(0, round(delay_ms)), function)
         heapq.heappush(self._timers, (timer.due_ms, next(self._numbers), timer))
+        if len(self._timers) >= self._crowded_at:
+            self._forget_cancelled()
         self._arm()
         return timer
 
@@ -83,6 +90,12 @@ class Clock:
         """Call nothing any more."""
         self._timers.clear()
         self._disarm()
+
+    def _forget_cancelled(self) -> None:
+        """Keep no timers that nobody needs: clients can have many set and cancelled."""
+        self._timers = [each for each in self._timers if each[2].function is not None]
+        heapq.heapify(self._timers)
+        self._crowded_at = max(_FEW, 2 * len(self._timers))
 
     def _call_next(self) -> None:
         _, _, timer = heapq.heappop(self._timers)

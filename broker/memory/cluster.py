@@ -9,6 +9,7 @@ from typing import NamedTuple
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
+from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 from aclbroker.broker.memory.upkeep import Upkeep
@@ -25,6 +26,7 @@ class MemorySettings(NamedTuple):
     max_bytes: int = 256 << 20
     full: str = "delete"
     longest_transaction_ms: int = 900_000
+    groups: GroupSettings = GroupSettings()
 
 
 class MemoryCluster:
@@ -41,6 +43,7 @@ class MemoryCluster:
         self.topics = MemoryTopics(
             self.node_ids, self.room, auto_creates=settings.auto_create_topics
         )
+        self.groups = Groups(clock, settings.groups)
         self.producer_ids = count()
         self.transactions = Transactions(
             clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms

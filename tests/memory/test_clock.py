@@ -1,9 +1,11 @@
 """The clock of the cluster in memory, which a test can move."""
 
 import asyncio
+import gc
 from functools import partial
 
 from aclbroker.broker.memory import Clock
+from aclbroker.broker.memory.clock import Timer
 
 
 def stopped() -> Clock:
@@ -75,3 +77,15 @@ async def test_a_closed_clock_calls_nothing():
     clock.close()
     clock.advance(10)
     assert called == []
+
+
+def test_timers_that_were_cancelled_take_no_room():
+    clock = Clock(source=lambda: 0)
+    rang: list[str] = []
+    clock.call_later(50, lambda: rang.append("kept"))
+    for _ in range(10_000):
+        clock.call_later(1_000_000, lambda: rang.append("cancelled")).cancel()
+    gc.collect()
+    assert sum(isinstance(each, Timer) for each in gc.get_objects()) < 2_000
+    clock.advance(2_000_000)
+    assert rang == ["kept"]
