@@ -43,7 +43,7 @@ class MemoryCluster:
         self.topics = MemoryTopics(
             self.node_ids, self.room, auto_creates=settings.auto_create_topics
         )
-        self.groups = Groups(clock, settings.groups)
+        self.groups = Groups(clock, settings.groups, self.topics)
         self.producer_ids = count()
         self.transactions = Transactions(
             clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms

@@ -65,6 +65,8 @@ class MemoryTopics(Catalog):
         self.transactions: VerifyTransaction | None = None
         self.room = room
         self.partitions = 0
+        self.version = 0
+        """How often topics or their partitions have changed."""
         self._node_ids = node_ids
         self._created = 0
 
@@ -91,6 +93,7 @@ class MemoryTopics(Catalog):
         self._names[topic.topic_id] = name
         self.topics[name] = partitions
         self.partitions += partitions
+        self.version += 1
         return topic
 
     def grow(self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] = ()) -> bool:
@@ -106,6 +109,7 @@ class MemoryTopics(Catalog):
         topic.partitions += made
         self.topics[topic.name] = count
         self.partitions += len(made)
+        self.version += 1
         return True
 
     def _new(
@@ -143,6 +147,7 @@ class MemoryTopics(Catalog):
         """Remove a topic with all of its records. May pause."""
         del self.by_name[topic.name], self._ids[topic.name]
         del self._names[topic.topic_id], self.topics[topic.name]
+        self.version += 1
         self.partitions -= len(topic.partitions)
         for partition in in_turns(topic.partitions):
             partition.log.clear()

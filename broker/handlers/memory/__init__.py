@@ -7,9 +7,13 @@ from typing import Final
 
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.memory import (
+    classic_groups,
     configs,
+    consumer_groups,
     describe,
     fetch,
+    group_admin,
+    group_offsets,
     metadata,
     offsets,
     produce,
@@ -45,5 +49,17 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.END_TXN: transactions.end_txn,
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.describe_transactions,
     ApiKey.LIST_TRANSACTIONS: transactions.list_transactions,
+    ApiKey.JOIN_GROUP: classic_groups.join_group,
+    ApiKey.SYNC_GROUP: classic_groups.sync_group,
+    ApiKey.HEARTBEAT: classic_groups.heartbeat,
+    ApiKey.LEAVE_GROUP: classic_groups.leave_group,
+    ApiKey.OFFSET_COMMIT: group_offsets.offset_commit,
+    ApiKey.OFFSET_FETCH: group_offsets.offset_fetch,
+    ApiKey.OFFSET_DELETE: group_offsets.offset_delete,
+    ApiKey.LIST_GROUPS: group_admin.list_groups,
+    ApiKey.DESCRIBE_GROUPS: group_admin.describe_groups,
+    ApiKey.CONSUMER_GROUP_DESCRIBE: group_admin.consumer_group_describe,
+    ApiKey.DELETE_GROUPS: group_admin.delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.consumer_group_heartbeat,
 }
 """The handler of each API key."""

@@ -45,7 +45,9 @@ def read_topics(metadata: bytes) -> tuple[str, ...]:
 def read_subscription(metadata: bytes) -> Subscription:
     """Return a subscription; raises Malformed."""
     reader = _Reader(metadata)
-    version = min(reader.int16(), NEWEST_VERSION)
+    version = reader.int16()
+    if version < 0:
+        raise Malformed("the embedded consumer protocol is malformed")
     topics = reader.topics()
     reader.skip_bytes()
     owned: dict[str, Sequence[int]] = {}
@@ -56,7 +58,21 @@ def read_subscription(metadata: bytes) -> Subscription:
         generation = reader.int32()
     if version >= _FIRST_WITH_RACK:
         rack = reader.nullable_text()
-    return Subscription(version, topics, owned, generation, rack)
+    return Subscription(min(version, NEWEST_VERSION), topics, owned, generation, rack)
+
+
+def read_assignment(assignment: bytes) -> Mapping[str, Sequence[int]]:
+    """Return the partitions of an assignment by topic.
+
+    Raises Malformed, also if there is anything else in it that only some assignor understands.
+    """
+    reader = _Reader(assignment)
+    if reader.int16() < 0:
+        raise Malformed("the embedded consumer protocol is malformed")
+    partitions = reader.partitions()
+    if reader.int32() > 0:
+        raise Malformed("an unsupported custom assignor is in use")
+    return partitions
 
 
 def version_of(metadata: bytes) -> int:

@@ -15,11 +15,19 @@ from aclbroker.broker.memory.groups.classic_group import (
     State,
     SyncAnswer,
 )
-from aclbroker.broker.memory.groups.group import Account, Full, Group, GroupError
+from aclbroker.broker.memory.groups.consumer import HeartbeatAnswer, HeartbeatRequest, Visible
+from aclbroker.broker.memory.groups.consumer_group import (
+    LEAVES,
+    LEAVES_FOR_A_WHILE,
+    ConsumerGroup,
+)
+from aclbroker.broker.memory.groups.conversion import Conversion
+from aclbroker.broker.memory.groups.group import Account, Group, GroupError
 from aclbroker.broker.memory.groups.offsets import GroupOffsets
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.table import GroupTable
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.broker.memory.topics import MemoryTopics
+from aclbroker.protocol.errors import ErrorCode, shown_name
 
 _NEXT_STEP_MS: Final = 1
 
@@ -30,12 +38,14 @@ class Groups:
     Functions that are called ``say`` take the answer to a request, maybe much later.
     """
 
-    def __init__(self, clock: Clock, settings: GroupSettings) -> None:
+    def __init__(self, clock: Clock, settings: GroupSettings, topics: MemoryTopics) -> None:
+        self.topics = topics
         self._clock = clock
         self.settings = settings
         self.account = Account(settings.max_bytes)
         self.table = GroupTable(self.account, self._new_group)
         self._classic = ClassicProtocol(clock, settings)
+        self._mixed = Conversion(clock, settings, topics, self.table, self._classic)
         self.offsets = GroupOffsets(clock, self.table, settings, self._heard_of)
         self._sweep_later()
 
@@ -49,16 +59,14 @@ class Groups:
         if not least <= request.session_timeout_ms <= most:
             say(JoinAnswer(ErrorCode.INVALID_SESSION_TIMEOUT, member_id))
             return
-        if member_id and request.group_id not in self.table.groups:
-            say(JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, member_id))
-            return
         try:
-            group = self.table.find_or_make(request.group_id)
-        except Full as full:
-            say(JoinAnswer(full.code, member_id))
-            return
-        if isinstance(group, ClassicGroup):
-            self._classic.join(group, request, say)
+            group = self._group_to_join(request.group_id, member_id)
+            if isinstance(group, ConsumerGroup):
+                say(self._mixed.join(group, request))
+            elif isinstance(group, ClassicGroup):
+                self._classic.join(group, request, say)
+        except GroupError as error:
+            say(JoinAnswer(error.code, member_id))
 
     def sync(self, request: SyncRequest, say: SaySync) -> None:
         """Tell a member of the classic protocol its assignment."""
@@ -68,6 +76,11 @@ class Groups:
         group = self.table.groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             self._classic.sync(group, request, say)
+        elif isinstance(group, ConsumerGroup):
+            try:
+                say(self._mixed.sync(group, request))
+            except GroupError as error:
+                say(SyncAnswer(error.code))
         else:
             say(SyncAnswer(ErrorCode.UNKNOWN_MEMBER_ID))
 
@@ -80,6 +93,11 @@ class Groups:
         group = self.table.groups.get(group_id)
         if isinstance(group, ClassicGroup):
             return self._classic.heartbeat(group, member_id, instance_id, generation)
+        if isinstance(group, ConsumerGroup):
+            try:
+                return self._mixed.heartbeat(group, member_id, instance_id, generation)
+            except GroupError as error:
+                return error.code
         return ErrorCode.UNKNOWN_MEMBER_ID
 
     def leave(self, group_id: str, members: Sequence[tuple[str, str | None]]) -> list[ErrorCode]:
@@ -95,18 +113,83 @@ class Groups:
             if ErrorCode.NONE in codes:
                 self._classic.after_leaving(group)
             return codes
+        if isinstance(group, ConsumerGroup):
+            return self._mixed.leave(group, members)
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
+
+    def consumer_heartbeat(self, request: HeartbeatRequest, visible: Visible) -> HeartbeatAnswer:
+        """Take the heartbeat of a member of the newer protocol; raises GroupError.
+
+        ``visible`` is asked which topics its client may know of that regular expressions match.
+        """
+        consumer = self._mixed.consumer
+        if request.epoch in (LEAVES, LEAVES_FOR_A_WHILE):
+            return consumer.leave(self.consumer_group(request.group_id), request)
+        former = self.table.groups.get(request.group_id)
+        known = former if isinstance(former, ConsumerGroup) else None
+        resolved = None
+        if known is not None or request.epoch == 0:
+            consumer.check(known, request)
+            resolved = consumer.resolve(known, request, visible)
+        # Others may have changed the group meanwhile.
+        group = self._consumer_group_for(request)
+        consumer.check(group, request)
+        return consumer.heartbeat(group, request, resolved)
+
+    def consumer_group(self, group_id: str) -> ConsumerGroup:
+        """Return a group of the newer protocol; raises GroupError with GROUP_ID_NOT_FOUND."""
+        group = self.table.find(group_id)
+        if not isinstance(group, ConsumerGroup):
+            raise GroupError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Group {shown_name(group_id)} is not a consumer group.",
+            )
+        return group
+
+    def classic_group(self, group_id: str) -> ClassicGroup:
+        """Return a group of the classic protocol; raises GroupError with GROUP_ID_NOT_FOUND."""
+        group = self.table.find(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise GroupError(
+                ErrorCode.GROUP_ID_NOT_FOUND,
+                f"Group {shown_name(group_id)} is not a classic group.",
+            )
+        return group
 
     def delete(self, group_id: str) -> ErrorCode:
         """Delete a group without members, and its offsets; returns the error code."""
-        if not group_id:
-            return ErrorCode.INVALID_GROUP_ID
         try:
             self.table.find(group_id).check_delete()
         except GroupError as error:
             return error.code
         self.table.remove(group_id)
         return ErrorCode.NONE
+
+    def _group_to_join(self, group_id: str, member_id: str) -> Group:
+        """Return the group that a member of the classic protocol joins; raises GroupError."""
+        group = self.table.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and group.is_empty:
+            self.table.replace(self._new_group(group_id))
+        if member_id and group_id not in self.table.groups:
+            raise GroupError(ErrorCode.UNKNOWN_MEMBER_ID)
+        return self.table.find_or_make(group_id)
+
+    def _consumer_group_for(self, request: HeartbeatRequest) -> ConsumerGroup:
+        """Return the group of a heartbeat, made or made one of the newer protocol if it joins."""
+        group_id = request.group_id
+        if request.epoch != 0:
+            return self.consumer_group(group_id)
+        group = self.table.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if isinstance(group, ClassicGroup) and not group.is_empty:
+            return self._mixed.upgraded(group)
+        new = ConsumerGroup(group_id, self.account, self.topics)
+        if group is None:
+            self.table.put(new)
+        else:
+            self.table.replace(new)
+        return new
 
     def _new_group(self, group_id: str) -> Group:
         return ClassicGroup(group_id, self.account, self._clock.now_ms())

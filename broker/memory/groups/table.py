@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from aclbroker.broker.memory.groups.group import Account, Group, GroupError
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode, shown_name
 
 _GROUP_BYTES: Final = 1_000
 """What a group takes without its members and offsets, about."""
@@ -28,7 +28,9 @@ class GroupTable:
         """Return a group; raises GroupError with GROUP_ID_NOT_FOUND if there is none."""
         group = self.groups.get(group_id)
         if group is None:
-            raise GroupError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+            raise GroupError(
+                ErrorCode.GROUP_ID_NOT_FOUND, f"Group {shown_name(group_id)} not found."
+            )
         return group
 
     def find_or_make(self, group_id: str) -> Group:
@@ -39,11 +41,15 @@ class GroupTable:
         return group
 
     def put(self, group: Group) -> Group:
-        """Add a group or replace the one of its id; raises Full if there is no room."""
-        if group.group_id not in self.groups:
-            self.account.take(_group_bytes(group.group_id))
+        """Add a group, of which there must be none of its id; raises Full if there is no room."""
+        self.account.take(_group_bytes(group.group_id))
         self.groups[group.group_id] = group
         return group
+
+    def replace(self, group: Group) -> None:
+        """Put a group in the place of the one of its id, whose members are gone; offsets stay."""
+        self.find(group.group_id).close()
+        self.groups[group.group_id] = group
 
     def remove(self, group_id: str) -> None:
         """Remove a group with all that is known of it."""

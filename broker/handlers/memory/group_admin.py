@@ -1,0 +1,193 @@
+"""What groups there are: ListGroups, DescribeGroups, ConsumerGroupDescribe and DeleteGroups."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.memory.classic_groups import is_elsewhere
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.groups import GroupError
+from aclbroker.broker.memory.groups.classic_group import ClassicGroup, State
+from aclbroker.broker.memory.groups.consumer_group import ConsumerGroup, ConsumerMember
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import consumer_group_describe as by_consumers
+from aclbroker.protocol.messages.consumer_group_describe import (
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+)
+from aclbroker.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from aclbroker.protocol.messages.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+from aclbroker.protocol.messages.list_groups import (
+    ListedGroup,
+    ListGroupsRequest,
+    ListGroupsResponse,
+)
+from aclbroker.turns import in_turns
+
+_FIRST_THAT_TELLS_OF_NO_GROUP: Final = 6
+_OF_CLASSIC: Final = 0
+_OF_CONSUMER: Final = 1
+
+
+def list_groups(
+    services: Services, rights: RequestRights, request: ListGroupsRequest
+) -> ListGroupsResponse:
+    """List the groups of this node, of the states and types that are asked for."""
+    states = {state.lower() for state in in_turns(request.states_filter)}
+    types = {each.lower() for each in in_turns(request.types_filter)}
+    return ListGroupsResponse(
+        groups=[
+            ListedGroup(group.group_id, group.protocol_type, group.state_name, group.kind)
+            for group in in_turns(list(services.memory.groups.table.groups.values()))
+            if not is_elsewhere(services, rights, group.group_id)
+            and (not states or group.is_in(states))
+            and (not types or group.kind in types)
+        ]
+    )
+
+
+def describe_groups(
+    services: Services, rights: RequestRights, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
+    """Describe groups of the classic protocol; any other is dead."""
+    groups = []
+    for group_id in in_turns(request.groups):
+        if is_elsewhere(services, rights, group_id):
+            group = DescribedGroup(ErrorCode.NOT_COORDINATOR, group_id=group_id)
+        else:
+            group = _described(services, rights, group_id)
+        if request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
+        groups.append(group)
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _described(services: Services, rights: RequestRights, group_id: str) -> DescribedGroup:
+    try:
+        group = services.memory.groups.classic_group(group_id)
+    except GroupError as error:
+        dead = State.DEAD.value
+        if rights.context.api_version < _FIRST_THAT_TELLS_OF_NO_GROUP:
+            return DescribedGroup(group_id=group_id, group_state=dead)
+        return DescribedGroup(error.code, error.message, group_id, dead)
+    is_stable = group.state is State.STABLE
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        protocol_type=group.protocol_type,
+        protocol_data=(group.protocol_name or "") if is_stable else "",
+        members=_described_members(group, with_metadata=is_stable),
+    )
+
+
+def _described_members(group: ClassicGroup, *, with_metadata: bool) -> list[DescribedGroupMember]:
+    return [
+        DescribedGroupMember(
+            each.member_id,
+            each.instance_id,
+            each.client_id,
+            each.client_host,
+            each.metadata(group.protocol_name) if with_metadata else b"",
+            each.assignment,
+        )
+        for each in in_turns(list(group.members.values()))
+    ]
+
+
+def consumer_group_describe(
+    services: Services, rights: RequestRights, request: ConsumerGroupDescribeRequest
+) -> ConsumerGroupDescribeResponse:
+    """Describe groups of the newer protocol, with members of both; any other is not found."""
+    groups = []
+    for group_id in in_turns(request.group_ids):
+        described = _described_by_consumers(services, rights, group_id)
+        if request.include_authorized_operations and not described.error_code:
+            described.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
+        groups.append(described)
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+def _described_by_consumers(
+    services: Services, rights: RequestRights, group_id: str
+) -> by_consumers.DescribedGroup:
+    if not group_id:
+        return by_consumers.DescribedGroup(ErrorCode.INVALID_GROUP_ID, group_id=group_id)
+    if is_elsewhere(services, rights, group_id):
+        return by_consumers.DescribedGroup(ErrorCode.NOT_COORDINATOR, group_id=group_id)
+    groups = services.memory.groups
+    try:
+        group = groups.consumer_group(group_id)
+    except GroupError as error:
+        return by_consumers.DescribedGroup(error.code, error.message, group_id)
+    return by_consumers.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=group.preferred_assignor(groups.settings.consumer_assignors[0]),
+        members=[
+            _described_consumer(group, each) for each in in_turns(list(group.members.values()))
+        ],
+    )
+
+
+def _described_consumer(group: ConsumerGroup, member: ConsumerMember) -> by_consumers.Member:
+    # A member still has what it is about to give up.
+    has: dict[bytes, list[int]] = {}
+    for topic, some in (*member.assigned.items(), *member.revoking.items()):
+        has.setdefault(topic, []).extend(some)
+    return by_consumers.Member(
+        member.member_id,
+        member.instance_id,
+        member.rack_id,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        sorted(member.names),
+        member.regex,
+        _assignment(group, has),
+        _assignment(group, group.target.get(member.member_id, {})),
+        _OF_CONSUMER if member.classic is None else _OF_CLASSIC,
+    )
+
+
+def _assignment(
+    group: ConsumerGroup, partitions: Mapping[bytes, Collection[int]]
+) -> by_consumers.Assignment:
+    return by_consumers.Assignment(
+        [
+            by_consumers.TopicPartitions(topic, name, sorted(some))
+            for topic, some in partitions.items()
+            if (name := group.topics.name_of(topic)) is not None
+        ]
+    )
+
+
+def delete_groups(
+    services: Services, rights: RequestRights, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
+    """Delete groups without members, and their offsets."""
+
+    def deleted(group_id: str) -> ErrorCode:
+        if is_elsewhere(services, rights, group_id):
+            return ErrorCode.NOT_COORDINATOR
+        return services.memory.groups.delete(group_id)
+
+    return DeleteGroupsResponse(
+        results=[
+            DeletableGroupResult(group_id, deleted(group_id))
+            for group_id in in_turns(request.groups_names)
+        ]
+    )
