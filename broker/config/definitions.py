@@ -6,6 +6,7 @@ StandardAuthorizer of 4.3.0) except those that start with `aclbroker.`.
 
 from aclbroker.broker.config import login_definitions, values
 from aclbroker.broker.config.definition import Definition, Scope
+from aclbroker.broker.config.group_definitions import GROUPS
 from aclbroker.broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
 from aclbroker.broker.config.values import INT_MAX, LONG_MAX, choice, integer
 
@@ -288,6 +289,7 @@ SECTIONS = {
     "GSSAPI (Kerberos)": login_definitions.KERBEROS,
     "Connections": _CONNECTIONS,
     "Config providers": _PROVIDERS,
+    "Groups of a cluster in memory": GROUPS,
     "Settings of aclbroker": _OWN,
 }
 DEFINITIONS = {row.name: row for rows in SECTIONS.values() for row in rows}

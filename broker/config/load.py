@@ -59,6 +59,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     _check_failure_delay(reader)
     _check_audit_files(reader)
     _check_cluster(reader)
+    _check_groups(reader)
     listeners = read_listeners(reader)
     if path is None:
         _check_without_file(reader, listeners)
@@ -128,6 +129,12 @@ def _check_cluster(reader: Reader) -> None:
             )
     elif reader.value("aclbroker.nodes") > 1:
         reader.refuse("aclbroker.nodes", "there is one node", "1 without aclbroker.cluster=memory")
+
+
+def _check_groups(reader: Reader) -> None:
+    least, most = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
+    if reader.value(least) > reader.value(most):
+        reader.refuse(least, f"above {most}", f"at most {reader.value(most)}")
 
 
 def _check_audit_files(reader: Reader) -> None:

@@ -107,6 +107,20 @@ class Config:
     nodes: int
     memory_max_bytes: int
     memory_full: str
+    group_initial_rebalance_delay_ms: int
+    group_min_session_timeout_ms: int
+    group_max_session_timeout_ms: int
+    group_max_size: int
+    group_consumer_session_timeout_ms: int
+    group_consumer_heartbeat_interval_ms: int
+    group_consumer_max_size: int
+    group_consumer_assignors: tuple[str, ...]
+    group_consumer_migration_policy: str
+    group_consumer_regex_refresh_interval_ms: int
+    offsets_retention_minutes: int
+    offsets_retention_check_interval_ms: int
+    offset_metadata_max_bytes: int
+    memory_groups_max_bytes: int
     log_format: str | None
     log_level: str
     audit_format: str

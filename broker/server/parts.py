@@ -23,6 +23,7 @@ from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput, get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
+from aclbroker.broker.server.group_settings import group_settings
 from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.server import Server
 from aclbroker.broker.server.topic_ids import load_topic_ids
@@ -122,6 +123,7 @@ def _cluster(config: Config) -> MemoryCluster | None:
         auto_create_topics=config.auto_create_topics_enable,
         max_bytes=config.memory_max_bytes,
         full=config.memory_full,
+        groups=group_settings(config),
     )
     cluster = MemoryCluster(Clock(asyncio.get_running_loop().call_later), nodes, settings)
     for name, partitions in config.catalog_topics.items():

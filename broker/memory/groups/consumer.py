@@ -311,7 +311,8 @@ def compiled(regex: str) -> TopicRegex:
     except RegexError as error:
         raise GroupError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{shown_name(regex)}` is not a valid regular expression: {error}.",
+            f"SubscribedTopicRegex `{shown_name(regex)}` is not a valid regular expression: "
+            f"{error}.",
         ) from error
 
 
@@ -325,7 +326,8 @@ def find_static(group: ConsumerGroup, instance_id: str, member_id: str) -> Consu
     if member.member_id != member_id:
         raise GroupError(
             ErrorCode.FENCED_INSTANCE_ID,
-            f"Static member {shown_name(member_id)} with instance id {shown_name(instance_id)} was fenced by member "
+            f"Static member {shown_name(member_id)} with instance id "
+            f"{shown_name(instance_id)} was fenced by member "
             f"{member.member_id}.",
         )
     return member
@@ -343,7 +345,8 @@ def _check_member(group: ConsumerGroup, request: HeartbeatRequest) -> None:
     elif member is not None and member.classic is None and member.epoch != LEAVES_FOR_A_WHILE:
         raise GroupError(
             ErrorCode.UNRELEASED_INSTANCE_ID,
-            f"Static member {shown_name(request.member_id)} with instance id {shown_name(request.instance_id)} cannot "
+            f"Static member {shown_name(request.member_id)} with instance id "
+            f"{shown_name(request.instance_id)} cannot "
             f"join the group because the instance id is owned by {member.member_id} member.",
         )
 

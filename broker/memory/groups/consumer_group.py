@@ -284,7 +284,8 @@ class ConsumerGroup(Group):
         if member is None:
             raise GroupError(
                 ErrorCode.UNKNOWN_MEMBER_ID,
-                f"Member {shown_name(member_id)} is not a member of group {shown_name(self.group_id)}.",
+                f"Member {shown_name(member_id)} is not a member of group "
+                f"{shown_name(self.group_id)}.",
             )
         return member
 

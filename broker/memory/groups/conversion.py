@@ -389,5 +389,6 @@ def _named(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Con
 def _not_upgraded(group: ClassicGroup, why: str) -> GroupError:
     return GroupError(
         ErrorCode.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group {shown_name(group.group_id)} to consumer group because {why}.",
+        f"Cannot upgrade classic group {shown_name(group.group_id)} to consumer group because "
+        f"{why}.",
     )
