@@ -7,9 +7,9 @@ from itertools import count
 from typing import NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
+from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
-from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 from aclbroker.broker.memory.upkeep import Upkeep

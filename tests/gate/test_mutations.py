@@ -46,7 +46,10 @@ AUDIT = Audit(load(), "cluster", configure(stream=io.StringIO()))
 RIGHTS: list[Rights] = [everything, nothing, names_that_begin_with("may")]
 
 # Whoever coordinates groups asks for these: a standalone broker does not, nor does it make topics.
-ASKED_BY_A_COORDINATOR = {(ApiKey.STREAMS_GROUP_HEARTBEAT, "create internal topics")}
+ASKED_BY_A_COORDINATOR = {
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, "match"),
+    (ApiKey.STREAMS_GROUP_HEARTBEAT, "create internal topics"),
+}
 
 # A record batch that is transactional, and one that is idempotent alone: what the gate looks at.
 TRANSACTIONAL = bytes(16) + b"\2" + bytes(4) + b"\0\x10" + bytes(20) + bytes(8) + bytes(10)

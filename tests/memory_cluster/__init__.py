@@ -1,1 +1,1 @@
-"""Tests of a broker with a cluster in memory, by real clients."""
+"""Tests of a running broker with a cluster in memory, with real clients and beside a real Kafka."""

@@ -66,6 +66,7 @@ OF_PEERS = (
     "tests/fuzz/test_broker.py",
     "tests/fuzz/test_unkind.py",
     "tests/logins",
+    "tests/memory_cluster",
     "tests/packaging",
     "tests/pipeline/ingest/test_dialects.py",
     "tests/pipeline/replay/test_oracles.py",

@@ -105,7 +105,7 @@ class ConsumerGroup(Group):
         super().__init__(group_id)
         self.account = account
         self.topics = topics
-        self.epoch = 0
+        self.epoch = 1
         self.target_epoch = 0
         self.target: dict[str, Assignment] = {}
         self.members: dict[str, ConsumerMember] = {}
