@@ -89,8 +89,9 @@ def test_consumers_share_out_what_an_expression_matches(address: str, protocol: 
     mine = [TopicPartition(each.topic, each.partition, 7) for each in consumers[0].assignment()]
     consumers[0].commit(offsets=mine, asynchronous=False)
     assert [each.offset for each in consumers[0].committed(mine)] == [7, 7, 7]
-    described = AdminClient({"bootstrap.servers": address}).describe_consumer_groups(["group"])
-    group = described["group"].result()
+    # Nothing is answered to a client that nobody refers to any more.
+    admin = AdminClient({"bootstrap.servers": address})
+    group = admin.describe_consumer_groups(["group"])["group"].result(_PATIENCE_SECONDS)
     assert (group.state.name, len(group.members)) == ("STABLE", 2)
     consumers.pop().close()
     until(lambda: shares() == [6])
