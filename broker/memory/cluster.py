@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
 
+from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.room import Room
@@ -13,6 +15,7 @@ from aclbroker.broker.memory.sessions import FetchSessions
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 from aclbroker.broker.memory.upkeep import Upkeep
+from aclbroker.protocol.errors import ErrorCode
 
 
 class MemorySettings(NamedTuple):
@@ -48,6 +51,7 @@ class MemoryCluster:
         self.transactions = Transactions(
             clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms
         )
+        self.topics.transactions = self._may_write
         self.fetch_sessions = FetchSessions()
         self.topics.sessions = self.fetch_sessions
         self._upkeep = Upkeep(clock, self.topics)
@@ -57,6 +61,26 @@ class MemoryCluster:
     def coordinator(self, key: str) -> int:
         """Return the id of the node that coordinates a group or a transactional id."""
         return coordinator_of(key, self.node_ids)
+
+    def _may_write(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        topic: str,
+        index: int,
+        adds: bool,
+    ) -> ErrorCode:
+        """Tell whether a producer may begin to write to a partition (see `VerifyTransaction`)."""
+        producer, place = Producer(producer_id, epoch), (topic, index)
+        if adds:
+            code = self.transactions.add(
+                transactional_id, producer, [place], by_second_version=True
+            )
+        else:
+            code = self.transactions.verify(transactional_id, producer, place)
+        # Who writes is told so by the partition, as in Kafka.
+        return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED else code
 
     def close(self) -> None:
         """Let nobody wait any more; what comes later waits for nothing."""
@@ -74,6 +98,17 @@ class _Markers:
 
     def end_partition(self, topic: str, index: int, producer: Producer, *, commits: bool) -> None:
         """End the transaction of a producer in a partition, if that still exists."""
+        partition = self._cluster.topics.partition(topic, index)
+        if partition is not None:
+            # A newer epoch there means that it has been ended before, as by an administrator.
+            with suppress(LogError):
+                partition.log.append_marker(
+                    producer.producer_id,
+                    producer.epoch,
+                    commits=commits,
+                    now_ms=self._cluster.clock.now_ms(),
+                )
 
     def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> None:
         """Let the offsets that a transaction committed count, or forget them."""
+        self._cluster.groups.offsets.complete(producer.producer_id, group_id, commits=commits)

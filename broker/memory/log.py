@@ -152,25 +152,28 @@ class PartitionLog:
     ) -> None:
         """Write the marker that ends a producer's transaction here.
 
-        Raises `LogError`: INVALID_PRODUCER_EPOCH if its epoch is over, KAFKA_STORAGE_ERROR.
+        Raises `LogError` with INVALID_PRODUCER_EPOCH if its epoch is over.
         """
         offset = self.end_offset
         producer = self.producers.by_id.get(producer_id)
         if producer is not None:
             self.producers.check_epoch(producer, epoch, offset)
         data = marker(offset, self.leader_epoch, producer_id, epoch, commits=commits, now_ms=now_ms)
-        self._write(data, offset, now_ms, now_ms)
+        # A transaction that could not end here would keep its readers waiting for ever.
+        self._write(data, offset, now_ms, now_ms, must=True)
         first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
         if first is not None and not commits:
             self._room.used += _ABORTED_BYTES
             self.aborted.append(Aborted(producer_id, first, offset))
         self._changed()
 
-    def _write(self, data: bytes, last_offset: int, max_timestamp: int, now_ms: int) -> None:
+    def _write(
+        self, data: bytes, last_offset: int, max_timestamp: int, now_ms: int, *, must: bool = False
+    ) -> None:
         segment = self.segments[-1] if self.segments else None
         if segment is None or self._is_full(segment, len(data), now_ms):
             capacity = capacity_for(len(data), self.size)
-            self._room.take(capacity + INDEX_ENTRY)
+            self._room.take(capacity + INDEX_ENTRY, must=must)
             segment = Segment(self.end_offset, capacity, now_ms)
             self.segments.append(segment)
             self._held[segment] = _Held(self, segment)
@@ -178,7 +181,7 @@ class PartitionLog:
         else:
             self._writes_to = segment
             try:
-                self._room.take(INDEX_ENTRY)
+                self._room.take(INDEX_ENTRY, must=must)
             finally:
                 self._writes_to = None
         segment.append(data, self.end_offset, last_offset, max_timestamp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext, suppress
 from typing import Final, Protocol
 
 from aclbroker.broker.memory.batch import LogError
@@ -35,13 +36,14 @@ class Room:
         # The oldest first.
         self._holders: dict[Holder, None] = {}
 
-    def take(self, size: int) -> None:
+    def take(self, size: int, *, must: bool = False) -> None:
         """Count bytes that are about to be used, and make room for them where that is the setting.
 
-        Raises `LogError` with KAFKA_STORAGE_ERROR if there is none.
+        Raises `LogError` with KAFKA_STORAGE_ERROR if there is none, unless it ``must`` be.
         """
         if self.used + size > self.limit:
-            self._make(size)
+            with suppress(LogError) if must else nullcontext():
+                self._make(size)
         self.used += size
 
     def give(self, size: int) -> None:

@@ -49,6 +49,8 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.END_TXN: transactions.end_txn,
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.describe_transactions,
     ApiKey.LIST_TRANSACTIONS: transactions.list_transactions,
+    ApiKey.TXN_OFFSET_COMMIT: transactions.txn_offset_commit,
+    ApiKey.WRITE_TXN_MARKERS: transactions.write_txn_markers,
     ApiKey.JOIN_GROUP: classic_groups.join_group,
     ApiKey.SYNC_GROUP: classic_groups.sync_group,
     ApiKey.HEARTBEAT: classic_groups.heartbeat,

@@ -26,6 +26,9 @@ _ACKS: Final = (-1, 0, 1)
 _FIRST_VERSION_THAT_ADDS: Final = 12
 """From here on a batch adds its partition to the transaction (KIP-890)."""
 
+_FIRST_VERSION_THAT_ABORTS: Final = 11
+"""From here on a client knows TRANSACTION_ABORTABLE."""
+
 _FIRST_VERSION_WITH_LEADERS: Final = 10
 _WITHOUT_START: Final = frozenset(
     (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
@@ -79,9 +82,7 @@ def _written(
         return response
 
     def verify(batch: Batch) -> None:
-        _verify(
-            partition, request.transactional_id, batch, adds=version >= _FIRST_VERSION_THAT_ADDS
-        )
+        _verify(partition, request.transactional_id, batch, version)
 
     try:
         appended = partition.log.append(
@@ -98,9 +99,7 @@ def _written(
     )
 
 
-def _verify(
-    partition: Partition, transactional_id: str | None, batch: Batch, *, adds: bool
-) -> None:
+def _verify(partition: Partition, transactional_id: str | None, batch: Batch, version: int) -> None:
     """Ask the coordinator of transactions whether a producer may begin to write here in one."""
     if partition.transactions is None:
         return
@@ -110,8 +109,10 @@ def _verify(
         batch.producer_epoch,
         partition.topic,
         partition.index,
-        adds,
+        version >= _FIRST_VERSION_THAT_ADDS,
     )
+    if code is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_VERSION_THAT_ABORTS:
+        code = ErrorCode.INVALID_TXN_STATE
     if code:
         raise LogError(code)
 

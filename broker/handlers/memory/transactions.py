@@ -1,4 +1,4 @@
-"""The keys of transactions, but for the commit of offsets: from requests to `memory.transactions`.
+"""The keys of transactions: from requests to `memory.transactions`.
 
 Below some version a client does not know PRODUCER_FENCED, and is told INVALID_PRODUCER_EPOCH.
 """
@@ -10,6 +10,8 @@ from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.broker.memory.transactions import (
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -46,12 +48,28 @@ from aclbroker.protocol.messages.list_transactions import (
     ListTransactionsResponse,
 )
 from aclbroker.protocol.messages.list_transactions import TransactionState as ListedState
+from aclbroker.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+from aclbroker.protocol.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequest,
+    WriteTxnMarkersResponse,
+)
 from aclbroker.turns import in_turns
 
 _FENCED_IN_INIT: Final = 4
 _FENCED: Final = 2
 _LAST_OF_CLIENTS: Final = 3
 _SECOND_VERSION_IN_END: Final = 5
+_SECOND_VERSION_IN_COMMIT: Final = 5
+_ABORTABLE_IN_COMMIT: Final = 4
 
 _STATES: Final = frozenset(
     (
@@ -200,6 +218,122 @@ def end_txn(services: Services, rights: RequestRights, request: EndTxnRequest) -
         by_second_version=rights.context.api_version >= _SECOND_VERSION_IN_END,
     )
     return EndTxnResponse(0, _told(outcome.code, rights, _FENCED), *outcome.producer)
+
+
+def txn_offset_commit(
+    services: Services, rights: RequestRights, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse:
+    """Keep offsets of topics and partitions that exist until a transaction ends."""
+    new = [
+        NewOffset(
+            topic.name,
+            each.partition_index,
+            each.committed_offset,
+            each.committed_leader_epoch,
+            each.committed_metadata or "",
+            services.memory.topics.id_of(topic.name),
+        )
+        for topic in in_turns(request.topics)
+        for each in in_turns(topic.partitions)
+        if services.memory.topics.has_partition(topic.name, each.partition_index)
+    ]
+    codes = iter(_pended(services, rights, request, new) if new else ())
+
+    def code(topic: str, partition: int) -> ErrorCode:
+        if services.memory.topics.has_partition(topic, partition):
+            return next(codes)
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                topic.name,
+                [
+                    TxnOffsetCommitResponsePartition(
+                        each.partition_index, code(topic.name, each.partition_index)
+                    )
+                    for each in in_turns(topic.partitions)
+                ],
+            )
+            for topic in in_turns(request.topics)
+        ]
+    )
+
+
+def _pended(
+    services: Services,
+    rights: RequestRights,
+    request: TxnOffsetCommitRequest,
+    new: Sequence[NewOffset],
+) -> list[ErrorCode]:
+    """Return the code of each offset; all have the same one unless each is looked at."""
+    version, group_id = rights.context.api_version, request.group_id
+    offsets, transactions = services.memory.groups.offsets, services.memory.transactions
+    producer = Producer(request.producer_id, request.producer_epoch)
+    if is_elsewhere(services, rights, group_id):
+        return [ErrorCode.NOT_COORDINATOR] * len(new)
+    if version >= _SECOND_VERSION_IN_COMMIT:
+        code = transactions.add(
+            request.transactional_id, producer, groups=[group_id], by_second_version=True
+        )
+    else:
+        code = transactions.verify(request.transactional_id, producer, group_id=group_id)
+    if code is ErrorCode.PRODUCER_FENCED:
+        code = ErrorCode.INVALID_PRODUCER_EPOCH
+    elif code is ErrorCode.TRANSACTION_ABORTABLE and version < _ABORTABLE_IN_COMMIT:
+        code = ErrorCode.INVALID_TXN_STATE
+    if not code:
+        code = offsets.check_txn_commit(
+            group_id,
+            request.member_id,
+            request.generation_id,
+            request.group_instance_id,
+            [(each.topic, each.partition) for each in in_turns(new)],
+        )
+    return [code] * len(new) if code else offsets.pend(producer.producer_id, group_id, new)
+
+
+def write_txn_markers(
+    services: Services, _rights: RequestRights, request: WriteTxnMarkersRequest
+) -> WriteTxnMarkersResponse:
+    """End transactions in partitions, as `kafka-transactions.sh abort` does with one that hangs."""
+    return WriteTxnMarkersResponse(
+        [
+            WritableTxnMarkerResult(
+                marker.producer_id,
+                [
+                    WritableTxnMarkerTopicResult(
+                        topic.name,
+                        [
+                            WritableTxnMarkerPartitionResult(
+                                index, _marked(services, marker, topic.name, index)
+                            )
+                            for index in in_turns(topic.partition_indexes)
+                        ],
+                    )
+                    for topic in in_turns(marker.topics)
+                ],
+            )
+            for marker in in_turns(request.markers)
+        ]
+    )
+
+
+def _marked(services: Services, marker: WritableTxnMarker, topic: str, index: int) -> ErrorCode:
+    partition = services.memory.topics.partition(topic, index)
+    if partition is None:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        partition.log.append_marker(
+            marker.producer_id,
+            marker.producer_epoch,
+            commits=marker.transaction_result,
+            now_ms=services.memory.clock.now_ms(),
+            coordinator_epoch=marker.coordinator_epoch,
+        )
+    except LogError as why:
+        return why.code
+    return ErrorCode.NONE
 
 
 def describe_transactions(
