@@ -10,6 +10,7 @@ from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.groups.classic import JoinRequest, SyncRequest
 from aclbroker.broker.memory.groups.classic_group import JoinAnswer, SyncAnswer
+from aclbroker.broker.memory.room import DELETE, Room
 from aclbroker.broker.memory.topics import MemoryTopics
 
 GROUP = "g"
@@ -25,7 +26,7 @@ def still_clock() -> Clock:
 
 def groups_at(clock: Clock, **settings: Any) -> Groups:
     """Return a coordinator with settings other than the defaults, and a topic t of 4 partitions."""
-    topics = MemoryTopics([1], auto_creates=True)
+    topics = MemoryTopics([1], Room(1 << 20, DELETE), auto_creates=True)
     topics.create("t", 4)
     return Groups(clock, GroupSettings(**settings), topics)
 
