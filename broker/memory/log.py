@@ -23,6 +23,9 @@ from aclbroker.broker.memory.segment import INDEX_ENTRY, Segment, capacity_for
 from aclbroker.protocol.errors import ErrorCode
 
 _NEWEST_PRODUCE: Final = 13
+_FIRST_WITH_NEW_EPOCHS: Final = 12
+"""From this version of Produce on each transaction has an epoch of its own (KIP-890)."""
+
 _ABORTED_BYTES: Final = 200
 """About how much memory an aborted transaction takes that is remembered."""
 
@@ -120,6 +123,8 @@ class PartitionLog:
             and not self.producers.in_transaction(batch.producer_id)
         ):
             verify(batch)
+            if version >= _FIRST_WITH_NEW_EPOCHS:
+                self.producers.check_first(batch, self.end_offset)
         return self._append(batch, now_ms)
 
     def _append(self, batch: Batch, now_ms: int) -> Appended:
@@ -152,15 +157,14 @@ class PartitionLog:
     ) -> None:
         """Write the marker that ends a producer's transaction here.
 
-        Raises `LogError` with INVALID_PRODUCER_EPOCH if its epoch is over.
+        Raises `LogError`: INVALID_PRODUCER_EPOCH if its epoch is over, KAFKA_STORAGE_ERROR.
         """
         offset = self.end_offset
         producer = self.producers.by_id.get(producer_id)
         if producer is not None:
             self.producers.check_epoch(producer, epoch, offset)
         data = marker(offset, self.leader_epoch, producer_id, epoch, commits=commits, now_ms=now_ms)
-        # A transaction that could not end here would keep its readers waiting for ever.
-        self._write(data, offset, now_ms, now_ms, must=True)
+        self._write(data, offset, now_ms, now_ms, reserve=True)
         first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
         if first is not None and not commits:
             self._room.used += _ABORTED_BYTES
@@ -168,12 +172,18 @@ class PartitionLog:
         self._changed()
 
     def _write(
-        self, data: bytes, last_offset: int, max_timestamp: int, now_ms: int, *, must: bool = False
+        self,
+        data: bytes,
+        last_offset: int,
+        max_timestamp: int,
+        now_ms: int,
+        *,
+        reserve: bool = False,
     ) -> None:
         segment = self.segments[-1] if self.segments else None
         if segment is None or self._is_full(segment, len(data), now_ms):
             capacity = capacity_for(len(data), self.size)
-            self._room.take(capacity + INDEX_ENTRY, must=must)
+            self._room.take(capacity + INDEX_ENTRY, reserve=reserve)
             segment = Segment(self.end_offset, capacity, now_ms)
             self.segments.append(segment)
             self._held[segment] = _Held(self, segment)
@@ -181,7 +191,7 @@ class PartitionLog:
         else:
             self._writes_to = segment
             try:
-                self._room.take(INDEX_ENTRY, must=must)
+                self._room.take(INDEX_ENTRY, reserve=reserve)
             finally:
                 self._writes_to = None
         segment.append(data, self.end_offset, last_offset, max_timestamp)

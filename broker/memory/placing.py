@@ -67,6 +67,16 @@ def check_count(wanted: int, existing: int) -> None:
         )
 
 
+def creates_itself(name: str, partitions: int, topics: Mapping[str, object], existing: int) -> bool:
+    """Tell whether a topic that a Metadata asks for can be created."""
+    try:
+        check_name(name, topics)
+        check_count(partitions, existing)
+    except LogError:
+        return False
+    return True
+
+
 def check_numbers(partitions: int, replicas: int, nodes: Collection[int]) -> None:
     """Refuse numbers of partitions and replicas; -1 stands for the default. Raises `LogError`."""
     if replicas < _DEFAULT or replicas == 0:

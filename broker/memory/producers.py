@@ -114,6 +114,20 @@ class Producers:
                 f"{offset} in partition {self._where}",
             )
 
+    def check_first(self, batch: Batch, offset: int) -> None:
+        """Refuse a transaction that does not begin with 0, of a producer that is not known.
+
+        Raises `LogError` with OUT_OF_ORDER_SEQUENCE_NUMBER.
+        """
+        producer = self.by_id.get(batch.producer_id)
+        if batch.base_sequence and (producer is None or not producer.batches):
+            raise LogError(
+                ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+                f"Invalid sequence number for producer {batch.producer_id} at offset {offset} in "
+                f"partition {self._where}: {batch.base_sequence} (incoming seq. number). Expected "
+                "sequence 0 for transactions v2 idempotent producer with no existing state.",
+            )
+
     def check_epoch(self, producer: Producer, epoch: int, offset: int) -> None:
         """Refuse an epoch that is over. Raises `LogError` with INVALID_PRODUCER_EPOCH."""
         if epoch < producer.epoch:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
 from typing import Final, Protocol
 
 from aclbroker.broker.memory.batch import LogError
@@ -10,6 +9,9 @@ from aclbroker.protocol.errors import ErrorCode
 
 DELETE: Final = "delete"
 """The value of ``aclbroker.memory.full`` with which the oldest records go."""
+
+_RESERVE: Final = 8
+"""One part in so many is kept for markers: a transaction must come to its end."""
 
 
 class Holder(Protocol):
@@ -36,14 +38,15 @@ class Room:
         # The oldest first.
         self._holders: dict[Holder, None] = {}
 
-    def take(self, size: int, *, must: bool = False) -> None:
+    def take(self, size: int, *, reserve: bool = False) -> None:
         """Count bytes that are about to be used, and make room for them where that is the setting.
 
-        Raises `LogError` with KAFKA_STORAGE_ERROR if there is none, unless it ``must`` be.
+        With ``reserve`` there may be more than the limit, by the part that is kept for what must be
+        written. Raises `LogError` with KAFKA_STORAGE_ERROR if there is no room.
         """
-        if self.used + size > self.limit:
-            with suppress(LogError) if must else nullcontext():
-                self._make(size)
+        limit = self.limit + (self.limit // _RESERVE if reserve else 0)
+        if self.used + size > limit:
+            self._make(size, limit)
         self.used += size
 
     def give(self, size: int) -> None:
@@ -59,12 +62,12 @@ class Room:
         del self._holders[holder]
         self.used -= holder.size
 
-    def _make(self, size: int) -> None:
-        if self._full == DELETE and size <= self.limit:
+    def _make(self, size: int, limit: int) -> None:
+        if self._full == DELETE and size <= limit:
             for holder in list(self._holders):
                 if holder.may_go():
                     holder.go()
-                    if self.used + size <= self.limit:
+                    if self.used + size <= limit:
                         return
         raise LogError(
             ErrorCode.KAFKA_STORAGE_ERROR,

@@ -121,13 +121,15 @@ class MemoryTopics(Catalog):
         replicas: int,
     ) -> list[Partition]:
         settings = log_settings(topic.configs)
-        created = self._created - 1
+        begun = self._created - 1
+        if topic.partitions:
+            begun = self._node_ids.index(topic.partitions[0].leader)
 
         def partition(index: int) -> Partition:
             if assignments:
                 nodes = tuple(assignments[index - first])
             else:
-                nodes = self._spread(created + index, replicas)
+                nodes = self._spread(begun + index, replicas)
             log = PartitionLog(f"{topic.name}-{index}", settings, self.room)
             return Partition(topic.name, index, nodes[0], log, nodes, self.transactions)
 

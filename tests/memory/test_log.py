@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
-from aclbroker.broker.memory.batch import LogError, Rules
+from aclbroker.broker.memory.batch import Batch, LogError, Rules
 from aclbroker.broker.memory.log import Aborted, Found, PartitionLog
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.broker.memory.room import Room
@@ -297,3 +297,25 @@ def test_the_only_leader_epoch_ends_at_the_end():
     log = new_log()
     log.append(batch(b"a"), now_ms=NOW)
     assert [log.epoch_end(epoch) for epoch in (-1, 0, 1)] == [(-1, -1), (0, 1), (-1, -1)]
+
+
+def test_a_transaction_can_end_when_memory_is_full():
+    log = new_log(10_000, "refuse")
+    log.append(batch(b"a", producer=(7, 0, 0), transactional=True), now_ms=NOW)
+    while log._room.used + 1100 < log._room.limit:
+        append_times(log, 1)
+    assert refused(log, batch(b"x" * 9000)).code is ErrorCode.KAFKA_STORAGE_ERROR
+    log.append_marker(7, 0, commits=True, now_ms=NOW)
+    assert log.last_stable_offset == log.end_offset
+
+
+def test_a_transaction_of_an_unknown_producer_begins_with_zero_from_version_12_on():
+    data = batch(b"a", producer=(7, 0, 3), transactional=True)
+    assert new_log().append(data, now_ms=NOW, version=11, verify=_allow).first_offset == 0
+    with pytest.raises(LogError) as why:
+        new_log().append(data, now_ms=NOW, version=12, verify=_allow)
+    assert why.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def _allow(_batch: Batch) -> None:
+    """Let a producer begin a transaction."""

@@ -9,6 +9,7 @@ from aclbroker.broker.catalog import INTERNAL_TOPICS, is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import cluster as standalone
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
+from aclbroker.broker.memory.placing import creates_itself
 from aclbroker.broker.memory.topics import Topic
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_cluster import (
@@ -49,8 +50,9 @@ def metadata(
         topics=[_described(services, name) for name in in_turns(_names(services, request))],
     )
     for name in in_turns(rights.creatable):
-        if name is not None and is_topic_name(name) and not services.memory.topics.exists(name):
-            services.memory.topics.create(name, services.memory.settings.partitions)
+        topics, count = services.memory.topics, services.memory.settings.partitions
+        if name is not None and creates_itself(name, count, topics.by_name, topics.partitions):
+            topics.create(name, count)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(rights)
     if request.include_topic_authorized_operations:
