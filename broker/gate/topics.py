@@ -217,9 +217,31 @@ def check_delete_topics(request: Any, rights: RequestRights, topics: Topics) -> 
     verdict = part(form, request, rights, denials)
     if verdict.request is None:
         return refused(_name_topics(named, verdict.response))
+    allowed = getattr(verdict.request, echo.asked) if echo is not None else ()
     return verdict._replace(
-        complete=lambda response: _name_topics(named, verdict.complete(response))
+        complete=lambda response: _name_topics(named, _completed(verdict, allowed, response))
     )
+
+
+def _completed(verdict: Verdict, allowed: Sequence[Any], response: Any) -> Any:
+    """Complete an answer that names topics more fully than the request, by name and by id.
+
+    It has an entry for each that was ``allowed``, in order.
+    """
+    answered = list(response.responses)
+    if len(answered) != len(allowed) or not all(map(_has_id, allowed)):
+        return verdict.complete(response)
+    told = [(entry.name, entry.topic_id) for entry in in_turns(answered)]
+    for entry, asked in zip(in_turns(answered), in_turns(allowed), strict=True):
+        entry.name, entry.topic_id = asked.name, asked.topic_id
+    response = verdict.complete(response)
+    for entry, (name, topic_id) in zip(in_turns(answered), in_turns(told), strict=True):
+        entry.name, entry.topic_id = name, topic_id
+    return response
+
+
+def _has_id(entry: Any) -> bool:
+    return not isinstance(entry, str)
 
 
 def _delete_denial(rights: RequestRights, name: str, shown: str) -> Denial:

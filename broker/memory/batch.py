@@ -63,7 +63,10 @@ class LogError(Exception):
     """A reason not to keep, to read or to delete records: an error code of Kafka.
 
     ``record_errors`` has the indices of the records that are wrong, each with what is wrong.
+    ``is_checked`` is False if it was found before the log was asked.
     """
+
+    is_checked = True
 
     def __init__(
         self,
@@ -75,6 +78,12 @@ class LogError(Exception):
         self.code = code
         self.message = message
         self.record_errors = record_errors
+
+
+class NoBatch(LogError):
+    """A reason why bytes are not the one batch that they should be."""
+
+    is_checked = False
 
 
 class Batch(NamedTuple):
@@ -153,16 +162,16 @@ def single_batch(records: bytes | memoryview | None, version: int) -> Batch:
     data = memoryview(records or b"").cast("B")
     magic = _magic_at(data, 0)
     if magic is None:
-        raise LogError(ErrorCode.INVALID_RECORD)
+        raise NoBatch(ErrorCode.INVALID_RECORD)
     if magic != _MAGIC:
-        raise LogError(ErrorCode.INVALID_RECORD)
+        raise NoBatch(ErrorCode.INVALID_RECORD)
     if len(data) < HEADER.size:
-        raise LogError(ErrorCode.CORRUPT_MESSAGE)
+        raise NoBatch(ErrorCode.CORRUPT_MESSAGE)
     batch = read_batch(data)
     if batch.attributes & CODEC == _ZSTD and version < _FIRST_VERSION_WITH_ZSTD:
-        raise LogError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
+        raise NoBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if _magic_at(data, batch.size) is not None:
-        raise LogError(ErrorCode.INVALID_RECORD)
+        raise NoBatch(ErrorCode.INVALID_RECORD)
     return batch
 
 
@@ -172,10 +181,13 @@ def _magic_at(data: memoryview, at: int) -> int | None:
         return None
     length = int.from_bytes(data[at + 8 : at + OVERHEAD], "big", signed=True)
     if length < _LEAST_LENGTH:
-        raise LogError(ErrorCode.CORRUPT_MESSAGE)
+        raise NoBatch(
+            ErrorCode.CORRUPT_MESSAGE,
+            f"Record size {length} is less than the minimum record overhead ({_LEAST_LENGTH})",
+        )
     magic = data[at + _MAGIC_AT]
     if magic > _MAGIC:
-        raise LogError(ErrorCode.CORRUPT_MESSAGE)
+        raise NoBatch(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     return magic if len(data) - at >= length + OVERHEAD else None
 
 
@@ -208,6 +220,8 @@ def check(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
             f"partition {where}.",
         )
     _check_counts(batch, where)
+    if batch.attributes & CODEC > _ZSTD:
+        raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, "The compression is unknown.")
     _check_times(batch, rules, now_ms, where)
 
 
@@ -235,17 +249,6 @@ def _check_counts(batch: Batch, where: str) -> None:
 
 def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
     """Check timestamps and keys: records that are not at hand count as the header has them."""
-    if batch.attributes & LOG_APPEND_TIME:
-        raise _wrong(
-            ErrorCode.INVALID_TIMESTAMP,
-            [
-                (
-                    0,
-                    "Invalid timestamp type. Producer should not set timestamp type to "
-                    "LogAppendTime",
-                )
-            ],
-        )
     created = not rules.log_append_time
     if not rules.wants_records():
         late = batch.max_timestamp - now_ms > rules.after_max_ms
@@ -257,7 +260,7 @@ def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
     for index, record in enumerate(records_of(batch) or ()):
         if rules.is_compacted and record.key is None:
             message = "Compacted topic cannot accept message without key in topic partition"
-            errors.append((index, f"{message} {where}."))
+            errors.append((index, f"{message} {where}"))
         elif created and not _in_range(record.timestamp, rules, now_ms):
             code = ErrorCode.INVALID_TIMESTAMP
             errors.append((index, _range_message(record.timestamp, index, rules, now_ms)))
@@ -293,23 +296,33 @@ def _wrong(code: ErrorCode, errors: list[tuple[int, str]]) -> LogError:
     if code is ErrorCode.INVALID_TIMESTAMP:
         message = "One or more records have been rejected due to invalid timestamp"
     else:
+        shown = ", ".join(
+            f"RecordError(batchIndex={index}, message='{text}')"
+            for index, text in errors[:_ERRORS_SHOWN]
+        )
         message = (
             f"One or more records have been rejected due to {len(errors)} record errors in total, "
-            f"and only showing the first {_ERRORS_SHOWN} errors at most: "
-            f"{[text for _, text in errors[:_ERRORS_SHOWN]]}"
+            f"and only showing the first three errors at most: [{shown}]"
         )
     return LogError(code, message, tuple(errors))
 
 
 def kept(batch: Batch, base_offset: int, leader_epoch: int, append_time_ms: int | None) -> bytes:
-    """Return a batch as it is kept; ``append_time_ms``, if given, is the time of its records."""
+    """Return a batch as it is kept; ``append_time_ms``, if given, is the time of its records.
+
+    Without it they have the times that they came with, whatever the batch says.
+    """
     start = _START.pack(base_offset, batch.length, leader_epoch)
-    if append_time_ms is None:
+    says = batch.attributes & LOG_APPEND_TIME
+    if append_time_ms is None and not says:
         return b"".join((start, batch.data[_START.size :]))
     data = bytearray(start)
     data += batch.data[_START.size :]
-    _SHORT.pack_into(data, _ATTRIBUTES_AT, batch.attributes | LOG_APPEND_TIME)
-    _LONG.pack_into(data, _MAX_TIMESTAMP_AT, append_time_ms)
+    if append_time_ms is None:
+        _SHORT.pack_into(data, _ATTRIBUTES_AT, batch.attributes & ~LOG_APPEND_TIME)
+    else:
+        _SHORT.pack_into(data, _ATTRIBUTES_AT, batch.attributes | LOG_APPEND_TIME)
+        _LONG.pack_into(data, _MAX_TIMESTAMP_AT, append_time_ms)
     _CRC.pack_into(data, _CRC_AT, calc_crc32c(memoryview(data)[_CRC_FROM:]))
     return bytes(data)
 
@@ -392,7 +405,7 @@ def _records(data: bytes) -> Iterator[Any]:
         except StopIteration:
             return
         except Exception as error:
-            raise LogError(ErrorCode.CORRUPT_MESSAGE, "The records cannot be read.") from error
+            raise LogError(ErrorCode.INVALID_RECORD, "The records cannot be read.") from error
         yield record
         number += 1
         if not number % _RECORDS_AT_ONCE:

@@ -132,8 +132,8 @@ class PartitionLog:
         if is_idempotent(batch):
             before = self.producers.duplicate(batch)
             if before is not None:
-                time = before.time_ms if self.settings.rules.log_append_time else -1
-                return Appended(before.first_offset, before.last_offset, time, self.start_offset)
+                # As in Kafka its time is told in any case.
+                return Appended(*before[2:], self.start_offset)
             self.producers.check(batch, first)
         append_time = now_ms if self.settings.rules.log_append_time else None
         data = kept(batch, first, self.leader_epoch, append_time)

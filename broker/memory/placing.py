@@ -25,10 +25,8 @@ def check_name(name: str, existing: Mapping[str, object]) -> None:
 
     Raises `LogError`.
     """
-    if not is_topic_name(name):
-        raise LogError(
-            ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {_why_invalid(name)}"
-        )
+    if (why := why_invalid(name)) is not None:
+        raise LogError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
     if name in existing:
         raise LogError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     if "." in name or "_" in name:
@@ -41,7 +39,12 @@ def check_name(name: str, existing: Mapping[str, object]) -> None:
                 )
 
 
-def _why_invalid(name: str) -> str:
+def why_invalid(name: str) -> str | None:
+    """Return why no topic can have a name, None if one can."""
+    return None if is_topic_name(name) else f"Topic name is invalid: {_what_is_wrong(name)}"
+
+
+def _what_is_wrong(name: str) -> str:
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):
@@ -93,7 +96,8 @@ def check_numbers(partitions: int, replicas: int, nodes: Collection[int]) -> Non
         raise LogError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             f"Unable to replicate the partition {replicas} time(s): The target replication factor "
-            f"of {replicas} cannot be reached because only {len(nodes)} broker(s) are registered.",
+            f"of {replicas} cannot be reached because only {len(nodes)} broker(s) are registered "
+            "or some brokers have all their log directories cordoned.",
         )
 
 
@@ -141,16 +145,16 @@ def check_nodes(
         message = None
         if not ids:
             message = "includes an empty replica list."
-        elif len(ids) != (size := size or len(ids)):
-            message = (
-                f"includes a partition with {len(ids)} replica(s), but this is not consistent with "
-                f"previous partitions, which have {size} replica(s)."
-            )
         elif unknown := [node for node in ids if node not in nodes]:
             message = f"includes broker {unknown[0]}, but no such broker is registered."
         elif len(set(ids)) < len(ids):
             twice = next(node for node in ids if list(ids).count(node) > 1)
             message = f"includes the broker {twice} more than once."
+        elif len(ids) != (size := size or len(ids)):
+            message = (
+                f"includes a partition with {len(ids)} replica(s), but this is not consistent with "
+                f"previous partitions, which have {size} replica(s)."
+            )
         if message is not None:
             message = f"The manual partition assignment {message}"
             raise LogError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
@@ -10,6 +11,7 @@ from aclbroker.broker.memory.batch import Rules
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.protocol.errors import shown_name
 
+_REPLICA: Final = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 _MOST_INT: Final = (1 << 31) - 1
 _MOST_LONG: Final = (1 << 63) - 1
 
@@ -149,8 +151,13 @@ def _check_list(name: str, value: str, setting: TopicConfig) -> None:
     for part in parts:
         if setting.allowed and part not in setting.allowed:
             raise _invalid(name, part, f"String must be one of: {', '.join(setting.allowed)}")
-    if setting.allowed and len(set(parts)) < len(parts):
-        raise InvalidConfig(f"Configuration '{name}' values must not be duplicated.")
+    if not setting.allowed and parts != ["*"] and not all(map(_REPLICA.fullmatch, parts)):
+        raise _invalid(
+            name,
+            f"[{', '.join(parts)}]",
+            f"{name} must be the literal '*' or a list of replicas in the following format: "
+            "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+        )
 
 
 def _check_whole(name: str, value: str, setting: TopicConfig) -> None:
@@ -159,7 +166,7 @@ def _check_whole(name: str, value: str, setting: TopicConfig) -> None:
     known = digits.isascii() and digits.isdigit() and len(digits) <= len(str(most))
     if not known or not -most - 1 <= int(value) <= most:
         raise _invalid(name, value, f"Not a number of type {setting.type.name}")
-    _check_range(name, value, int(value), setting)
+    _check_range(name, int(value), setting)
     if name == "compression.gzip.level" and value == "0":
         raise _invalid(name, value, "Value must be between 1 and 9 or equal to -1")
 
@@ -169,14 +176,14 @@ def _check_real(name: str, value: str, setting: TopicConfig) -> None:
         number = float(value)
     except ValueError:
         raise _invalid(name, value, f"Not a number of type {setting.type.name}") from None
-    _check_range(name, value, number, setting)
+    _check_range(name, number, setting)
 
 
-def _check_range(name: str, value: str, number: float, setting: TopicConfig) -> None:
+def _check_range(name: str, number: float, setting: TopicConfig) -> None:
     if setting.least is not None and not number >= setting.least:
-        raise _invalid(name, value, f"Value must be at least {setting.least}")
+        raise _invalid(name, str(number), f"Value must be at least {setting.least}")
     if setting.most is not None and number > setting.most:
-        raise _invalid(name, value, f"Value must be no more than {setting.most}")
+        raise _invalid(name, str(number), f"Value must be no more than {setting.most}")
 
 
 _CHECKS: Final[Mapping[ConfigType, Callable[[str, str, TopicConfig], None]]] = {

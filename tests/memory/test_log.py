@@ -97,7 +97,7 @@ def test_many_records_take_little_more_memory_than_their_bytes():
         (changed(batch(b"a"), 57, (2).to_bytes(4)), ErrorCode.INVALID_RECORD),
         (changed(batch(b"a"), 21, (0x20).to_bytes(2)), ErrorCode.INVALID_RECORD),
         (batch(b"a", producer=(1, 0, -1)), ErrorCode.INVALID_RECORD),
-        (changed(batch(b"a"), 21, (0x08).to_bytes(2)), ErrorCode.INVALID_TIMESTAMP),
+        (changed(batch(b"a"), 21, (0x05).to_bytes(2)), ErrorCode.UNKNOWN_SERVER_ERROR),
         (batch(b"a", time_ms=NOW + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
     ],
@@ -139,6 +139,13 @@ def test_records_that_are_too_old_are_refused_where_the_topic_says_so():
 def test_log_append_time_replaces_the_times_of_records():
     log = new_log(rules=Rules(log_append_time=True))
     assert log.append(batch(b"a", b"b", time_ms=5), now_ms=NOW).time_ms == NOW
+    assert read(log) == [(0, b"a"), (1, b"b")]
+    assert log.find_time(NOW) == Found(NOW, 0)
+
+
+def test_records_have_their_own_times_whatever_their_batch_says():
+    log = new_log()
+    log.append(changed(batch(b"a", b"b"), 21, (0x08).to_bytes(2)), now_ms=NOW)
     assert read(log) == [(0, b"a"), (1, b"b")]
     assert log.find_time(NOW) == Found(NOW, 0)
 

@@ -144,7 +144,7 @@ def test_numbers_beside_an_assignment_and_too_many_partitions_are_refused():
         ("compression.gzip.level", "0", "between 1 and 9"),
         ("compression.gzip.level", "10", "no more than 9"),
         ("cleanup.policy", "delete,shred", "String must be one of: compact, delete"),
-        ("cleanup.policy", "delete,delete", "must not be duplicated"),
+        ("leader.replication.throttled.replicas", "x", "must be the literal"),
         ("message.timestamp.type", "Never", "String must be one of: CreateTime, LogAppendTime"),
         ("preallocate", "yes", "Expected value to be either true or false"),
         ("min.cleanable.dirty.ratio", "x", "Not a number of type DOUBLE"),
@@ -157,6 +157,11 @@ def test_numbers_beside_an_assignment_and_too_many_partitions_are_refused():
 def test_configurations_that_a_topic_cannot_have_are_refused(name: str, value: str, words: str):
     with pytest.raises(InvalidConfig, match=words):
         validate({name: value})
+
+
+def test_replicas_are_throttled_by_name_or_all():
+    for value in ("*", "", "0:1,1:2"):
+        validate({"leader.replication.throttled.replicas": value})
 
 
 def test_the_lags_of_compaction_must_fit_together():

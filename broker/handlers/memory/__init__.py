@@ -38,6 +38,7 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
     ApiKey.DESCRIBE_LOG_DIRS: describe.describe_log_dirs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: describe.alter_partition_reassignments,
+    ApiKey.ELECT_LEADERS: describe.elect_leaders,
     ApiKey.DESCRIBE_PRODUCERS: describe.describe_producers,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe.describe_topic_partitions,
     ApiKey.DELETE_RECORDS: offsets.delete_records,

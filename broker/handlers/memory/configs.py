@@ -13,6 +13,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import configs as standalone
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.placing import why_invalid
 from aclbroker.broker.memory.topic_configs import (
     TOPIC_CONFIGS,
     ConfigType,
@@ -82,7 +83,10 @@ def _described(
     result = DescribeConfigsResult(0, None, resource.resource_type, name, [])
     topic = services.memory.topics.by_name.get(name)
     if topic is None:
-        result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        result.error_code, result.error_message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ""
+        if (why := why_invalid(name)) is not None:
+            result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+            result.error_message = why
         return result
     asked = resource.configuration_keys
     keys = None if asked is None else set(in_turns(asked))
@@ -111,6 +115,7 @@ def _setting(
         config_source=setting_source(topic.configs, name),
         synonyms=told,
         config_type=setting.type,
+        documentation=None,
     )
 
 

@@ -9,8 +9,10 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import cluster as standalone
 from aclbroker.broker.handlers.memory.offsets import of_leader
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.placing import check_nodes
 from aclbroker.broker.memory.producers import Producer
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -36,9 +38,17 @@ from aclbroker.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+from aclbroker.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
 from aclbroker.turns import in_turns
 
 _LOG_DIR: Final = "memory"
+_NO_TOPIC: Final = "This server does not host this topic-partition."
+_NOT_NEEDED: Final = "Leader election not needed for topic partition."
 _FIXED: Final = "All partitions of a cluster in memory stay on their nodes."
 
 
@@ -91,7 +101,8 @@ def describe_producers(
     def partition(name: str, index: int) -> PartitionResponse:
         found = of_leader(services, rights, name, index)
         if isinstance(found, ErrorCode):
-            return PartitionResponse(index, found)
+            is_known = services.memory.topics.exists(name)
+            return PartitionResponse(index, found, None if is_known else _NO_TOPIC)
         producers = list(found.log.producers)
         return PartitionResponse(
             index, active_producers=[_state(producer) for producer in in_turns(producers)]
@@ -130,20 +141,55 @@ def alter_partition_reassignments(
         why: Any = None
         if found is None:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            why = "Unable to find that partition."
+            why = f"Unable to find a topic named {shown_name(name)}."
+            if services.memory.topics.exists(name):
+                why = f"Unable to find partition {name}:{asked.partition_index}."
         elif asked.replicas is None:
             code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         elif tuple(asked.replicas) == found.replicas:
             code = ErrorCode.NONE
         else:
             code, why = ErrorCode.INVALID_REPLICA_ASSIGNMENT, _FIXED
+            try:
+                check_nodes([asked.replicas], services.memory.node_ids)
+            except LogError as wrong:
+                why = wrong.message
         return ReassignablePartitionResponse(asked.partition_index, code, why)
 
     return AlterPartitionReassignmentsResponse(
+        error_message=None,
         responses=[
             ReassignableTopicResponse(
                 topic.name, [partition(topic.name, entry) for entry in in_turns(topic.partitions)]
             )
             for topic in in_turns(request.topics)
+        ],
+    )
+
+
+def elect_leaders(
+    services: Services, _rights: RequestRights, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
+    """Answer that each partition has its preferred leader; of all, that is not said of any."""
+    if request.topic_partitions is None:
+        names = list(services.memory.topics.topics)
+        return ElectLeadersResponse(
+            replica_election_results=[ReplicaElectionResult(name) for name in in_turns(names)]
+        )
+
+    def partition(name: str, index: int) -> PartitionResult:
+        if services.memory.topics.partition(name, index) is not None:
+            return PartitionResult(index, ErrorCode.ELECTION_NOT_NEEDED, _NOT_NEEDED)
+        why = f"No such topic as {shown_name(name)}"
+        if services.memory.topics.exists(name):
+            why = f"No such partition as {name}-{index}"
+        return PartitionResult(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
+
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic.topic, [partition(topic.topic, index) for index in in_turns(topic.partitions)]
+            )
+            for topic in in_turns(request.topic_partitions)
         ]
     )

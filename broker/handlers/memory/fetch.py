@@ -254,7 +254,9 @@ def _data(asked: FetchedPartition, read: Read) -> PartitionData:
 
 
 def _error(asked: FetchedPartition, code: ErrorCode) -> PartitionData:
-    return PartitionData(asked.index, code, high_watermark=-1, records=b"")
+    return PartitionData(
+        asked.index, code, high_watermark=-1, aborted_transactions=None, records=b""
+    )
 
 
 def _wait(

@@ -87,7 +87,15 @@ def list_offsets(
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                topic.name, [partition(topic.name, entry) for entry in in_turns(topic.partitions)]
+                topic.name,
+                [
+                    partition(topic.name, entry)
+                    for entry in in_turns(
+                        {
+                            entry.partition_index: entry for entry in in_turns(topic.partitions)
+                        }.values()
+                    )
+                ],
             )
             for topic in in_turns(request.topics)
         ]

@@ -33,6 +33,7 @@ _FIRST_VERSION_WITH_LEADERS: Final = 10
 _WITHOUT_START: Final = frozenset(
     (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
 )
+_TOLD: Final = frozenset((ErrorCode.KAFKA_STORAGE_ERROR,))
 _MOST_ERRORS: Final = 1000
 """How many wrong records an answer names in one partition."""
 
@@ -125,13 +126,14 @@ def _why(
     asked: PartitionProduceData, partition: Partition, why: LogError
 ) -> PartitionProduceResponse:
     response = _refused(asked, why.code)
-    if why.code not in _WITHOUT_START and why.message is not None:
+    if why.code not in _WITHOUT_START and why.is_checked:
         response.log_start_offset = partition.log.start_offset
     if why.record_errors:
         response.record_errors = [
             BatchIndexAndErrorMessage(*error)
             for error in in_turns(why.record_errors[:_MOST_ERRORS])
         ]
-    # Kafka tells why only of records that are wrong; the words are of use with all of them.
-    response.error_message = why.message
+    # Kafka tells why only of single records and of what is no batch; an exception has words then.
+    if why.record_errors or why.code in _TOLD or not why.is_checked:
+        response.error_message = why.message
     return response

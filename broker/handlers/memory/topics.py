@@ -96,7 +96,7 @@ def _created(
             message = f"Topic '{topic.name}' already exists."
             raise LogError(ErrorCode.TOPIC_ALREADY_EXISTS, message)
         topic_id = made.topic_id
-    result = CreatableTopicResult(topic.name, topic_id)
+    result = CreatableTopicResult(topic.name, topic_id, error_message=None)
     if not is_shown:
         result.topic_config_error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         result.configs = None
@@ -171,7 +171,7 @@ def _grow(services: Services, asked: CreatePartitionsTopic, *, tried: bool) -> N
     topics = services.memory.topics
     topic = topics.by_name.get(asked.name)
     if topic is None:
-        raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NO_TOPIC)
+        raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     count = len(topic.partitions)
     if asked.count == count:
         raise LogError(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
