@@ -248,39 +248,31 @@ def _check_counts(batch: Batch, where: str) -> None:
 
 
 def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
-    """Check timestamps and keys: records that are not at hand count as the header has them."""
+    """Check all records: their form, their keys and their times.
+
+    Of compressed ones that need not or cannot be read the times count that the header has.
+    """
+    first, last = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
     created = not rules.log_append_time
-    if not rules.wants_records():
-        late = batch.max_timestamp - now_ms > rules.after_max_ms
-        if created and batch.max_timestamp != NO_TIMESTAMP and late:
-            raise _wrong(ErrorCode.INVALID_TIMESTAMP, _out_of_range(batch, rules, now_ms))
-        return
+    records = None
+    if rules.wants_records() or not batch.attributes & CODEC:
+        records = records_of(batch)
     errors: list[tuple[int, str]] = []
-    code = ErrorCode.INVALID_RECORD
-    for index, record in enumerate(records_of(batch) or ()):
-        if rules.is_compacted and record.key is None:
-            message = "Compacted topic cannot accept message without key in topic partition"
-            errors.append((index, f"{message} {where}"))
-        elif created and not _in_range(record.timestamp, rules, now_ms):
-            code = ErrorCode.INVALID_TIMESTAMP
-            errors.append((index, _range_message(record.timestamp, index, rules, now_ms)))
+    late: list[tuple[int, str]] = []
+    if records is not None:
+        for index, record in enumerate(records):
+            time = record.timestamp
+            if rules.is_compacted and record.key is None:
+                message = "Compacted topic cannot accept message without key in topic partition"
+                errors.append((index, f"{message} {where}"))
+            elif created and not first <= time <= last and time != NO_TIMESTAMP:
+                late.append((index, _range_message(time, index, rules, now_ms)))
+    elif created and batch.max_timestamp > last:
+        late.append((0, _range_message(batch.max_timestamp, 0, rules, now_ms)))
+    if late:
+        raise _wrong(ErrorCode.INVALID_TIMESTAMP, sorted(errors + late))
     if errors:
-        raise _wrong(code, errors)
-
-
-def _out_of_range(batch: Batch, rules: Rules, now_ms: int) -> list[tuple[int, str]]:
-    errors = [
-        (index, _range_message(record.timestamp, index, rules, now_ms))
-        for index, record in enumerate(records_of(batch) or ())
-        if not _in_range(record.timestamp, rules, now_ms)
-    ]
-    return errors or [(0, _range_message(batch.max_timestamp, 0, rules, now_ms))]
-
-
-def _in_range(timestamp: int, rules: Rules, now_ms: int) -> bool:
-    return timestamp == NO_TIMESTAMP or (
-        now_ms - timestamp <= rules.before_max_ms and timestamp - now_ms <= rules.after_max_ms
-    )
+        raise _wrong(ErrorCode.INVALID_RECORD, errors)
 
 
 def _range_message(timestamp: int, offset: int, rules: Rules, now_ms: int) -> str:
@@ -355,7 +347,7 @@ def records_of(batch: Batch) -> Iterator[Any] | None:
     Returns None for those compressed by what Python cannot read, or that are too many bytes
     without compression. The iterator may pause, and raises `LogError` for what is malformed.
     """
-    data = plain(batch)
+    data = plain(batch) if batch.attributes & CODEC else batch.data
     return None if data is None else _records(data)
 
 
@@ -396,7 +388,7 @@ def _inflated(data: memoryview) -> bytes | None:
     return b"".join(parts)
 
 
-def _records(data: bytes) -> Iterator[Any]:
+def _records(data: bytes | memoryview) -> Iterator[Any]:
     records = iter(DefaultRecordBatch(data))
     number = 0
     while True:

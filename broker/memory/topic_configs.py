@@ -34,7 +34,8 @@ class InvalidConfig(ValueError):
 class TopicConfig(NamedTuple):
     """A setting of topics: its type, its default, what it may be, and the broker's setting for it.
 
-    ``least`` and ``most`` limit numbers, ``allowed`` texts.
+    ``least`` and ``most`` limit numbers, ``allowed`` texts. ``broker_name`` is empty where a broker
+    has no such setting by default.
     """
 
     type: ConfigType
@@ -78,7 +79,7 @@ TOPIC_CONFIGS: Final[Mapping[str, TopicConfig]] = {
     "delete.retention.ms": _long(86_400_000, 0, "log.cleaner.delete.retention.ms"),
     "file.delete.delay.ms": _long(60_000, 0, "log.segment.delete.delay.ms"),
     "flush.messages": _long(_MOST_LONG, 1, "log.flush.interval.messages"),
-    "flush.ms": _long(_MOST_LONG, 0, "log.flush.interval.ms"),
+    "flush.ms": _long(_MOST_LONG, 0, ""),
     "follower.replication.throttled.replicas": TopicConfig(ConfigType.LIST, ""),
     "index.interval.bytes": _whole(4096, 0, "log.index.interval.bytes"),
     "leader.replication.throttled.replicas": TopicConfig(ConfigType.LIST, ""),
@@ -100,11 +101,11 @@ TOPIC_CONFIGS: Final[Mapping[str, TopicConfig]] = {
     "remote.log.delete.on.disable": _flag(),
     "remote.storage.enable": _flag(),
     "retention.bytes": _long(-1, None, "log.retention.bytes"),
-    "retention.ms": _long(_WEEK_MS, -1, "log.retention.ms"),
+    "retention.ms": _long(_WEEK_MS, -1, ""),
     "segment.bytes": _whole(1 << 30, 1 << 20, "log.segment.bytes"),
     "segment.index.bytes": _whole(10 << 20, 4, "log.index.size.max.bytes"),
-    "segment.jitter.ms": _long(0, 0, "log.roll.jitter.ms"),
-    "segment.ms": _long(_WEEK_MS, 1, "log.roll.ms"),
+    "segment.jitter.ms": _long(0, 0, ""),
+    "segment.ms": _long(_WEEK_MS, 1, ""),
     "unclean.leader.election.enable": _flag("unclean.leader.election.enable"),
 }
 # fmt: on

@@ -98,6 +98,8 @@ def test_many_records_take_little_more_memory_than_their_bytes():
         (changed(batch(b"a"), 21, (0x20).to_bytes(2)), ErrorCode.INVALID_RECORD),
         (batch(b"a", producer=(1, 0, -1)), ErrorCode.INVALID_RECORD),
         (changed(batch(b"a"), 21, (0x05).to_bytes(2)), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (changed(batch(b"abc"), 61, b"\x7f\x7f"), ErrorCode.INVALID_RECORD),
+        (changed(batch(b"abc"), 61, b"\x10"), ErrorCode.INVALID_RECORD),
         (batch(b"a", time_ms=NOW + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
     ],
@@ -172,12 +174,18 @@ def test_a_bomb_is_not_inflated():
     assert log.find_time(NOW) == Found(NOW, 0)
 
 
-def test_what_cannot_be_read_is_found_as_its_batch():
-    broken = changed(batch(b"abc"), 61, b"\x7f\x7f")
+def test_compressed_records_that_cannot_be_read_are_found_as_their_batch():
     log = new_log()
-    log.append(broken, now_ms=NOW)
     log.append(changed(batch(b"abc", codec=1), 61, b"\x7f\x7f"), now_ms=NOW)
     assert log.find_time(NOW) == Found(NOW, 0)
+    broken = gzip.compress(b"\x7f\x7f")
+    header = bytearray(batch(b"a", time_ms=NOW + 9)[:61])
+    header[8:12] = (49 + len(broken)).to_bytes(4)
+    header[21:23] = (1).to_bytes(2)
+    log.append(changed(bytes(header) + broken, 57, (1).to_bytes(4)), now_ms=NOW)
+    assert log.find_time(NOW + 9) == Found(NOW + 9, 1)
+    late = batch(b"abc", time_ms=NOW + 3_600_001, codec=1)
+    assert refused(log, late).code is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_records_are_deleted_up_to_an_offset():

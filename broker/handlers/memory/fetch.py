@@ -185,7 +185,9 @@ def _read_all(
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if name is None:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
-            answer.add(asked, _error(asked, unknown))
+            data = _error(asked, unknown)
+            data.aborted_transactions = []
+            answer.add(asked, data)
         elif (code := _wrong_leader(services, rights, asked, partition)) is not None:
             data = _error(asked, code)
             if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
