@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from aiokafka.record.default_records import DefaultRecordBatch
 from aiokafka.record.util import calc_crc32c
 
+from aclbroker.broker.memory.checksum import crc32c
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.turns import pause
 
@@ -33,8 +34,8 @@ NO_PRODUCER: Final = -1
 NO_TIMESTAMP: Final = -1
 
 LARGEST_BATCH: Final = 16 << 20
-"""In bytes. Its checksum is worked out at once, which keeps others waiting; Kafka has no such
-limit but ``max.message.bytes``.
+"""In bytes. It is copied at once, which keeps others waiting; Kafka has no such limit but
+``max.message.bytes``.
 """
 
 _MAGIC: Final = 2
@@ -212,7 +213,7 @@ def check(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
     if batch.length < HEADER.size - OVERHEAD:
         raise LogError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt in topic partition {where}.")
     pause()
-    computed = calc_crc32c(batch.data[_CRC_FROM:])
+    computed = crc32c(batch.data[_CRC_FROM:])
     if computed != batch.crc:
         raise LogError(
             ErrorCode.CORRUPT_MESSAGE,
