@@ -27,7 +27,7 @@ from aclbroker.broker.memory.groups.topic_regex import TopicRegex
 from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
-from aclbroker.turns import in_turns
+from aclbroker.turns import in_turns, pause
 
 _RESOLVED_AGAIN_AFTER_MS: Final = 10_000
 
@@ -116,11 +116,11 @@ class ConsumerProtocol:
             regexes.add(request.regex)
         if not regexes or (group is not None and not self._resolves(group, regexes)):
             return None
-        patterns = {each: compiled(each) for each in regexes}
-        found = {
-            regex: [name for name in in_turns(list(self._topics.topics)) if pattern.matches(name)]
-            for regex, pattern in patterns.items()
-        }
+        names, found = list(self._topics.topics), {}
+        for regex in regexes:
+            pattern = compiled(regex)
+            pause()
+            found[regex] = [name for name in in_turns(names) if pattern.matches(name)]
         all_found = {name for some in found.values() for name in some}
         seen = set(visible(all_found)) if all_found else set()
         return {regex: frozenset(seen.intersection(some)) for regex, some in found.items()}
@@ -137,6 +137,8 @@ class ConsumerProtocol:
         changes = self._note_resolved(group, resolved)
         self.note_changes(group, has_changed=has_other_topics or changes)
         self.assign(group)
+        if group.members.get(member.member_id) is not member:
+            raise gone_meanwhile()
         was_assigned = without_epochs(member.assigned)
         self.reconcile(group, member, request.owned, has_other_topics=has_other_topics)
         self.expect(group, member, self._settings.consumer_session_timeout_ms)
@@ -173,8 +175,12 @@ class ConsumerProtocol:
             group.subscribed_as_of = seen
 
     def assign(self, group: ConsumerGroup) -> None:
-        """Say anew what each member is to have, if that is as of a former epoch."""
-        if group.target_epoch == group.epoch:
+        """Say anew what each member is to have, if that is as of a former epoch.
+
+        This may pause. If the group changes meanwhile, the next heartbeat begins anew.
+        """
+        epoch, changes = group.epoch, group.changes
+        if group.target_epoch == epoch:
             return
         subscribers = [
             Subscriber(
@@ -183,15 +189,16 @@ class ConsumerProtocol:
                 group.subscribed(each),
                 group.target.get(each.member_id, {}),
             )
-            for each in group.members.values()
+            for each in in_turns(list(group.members.values()))
         ]
-        counts = {
-            topic: self._topics.topics[self._topics.name_of(topic) or ""]
-            for topic in frozenset[bytes]().union(*(each.topics for each in subscribers))
-        }
+        counts: dict[bytes, int] = {}
+        for each in in_turns(subscribers):
+            for topic in in_turns(each.topics - counts.keys()):
+                counts[topic] = self._topics.topics.get(self._topics.name_of(topic) or "", 0)
         assignor = group.preferred_assignor(self._settings.consumer_assignors[0])
-        group.target = ASSIGNORS[assignor](subscribers, counts)
-        group.target_epoch = group.epoch
+        target = ASSIGNORS[assignor](subscribers, counts)
+        if (epoch, changes) == (group.epoch, group.changes):
+            group.target, group.target_epoch = target, epoch
 
     def reconcile(
         self, group: ConsumerGroup, member: ConsumerMember, owned: Owned, *, has_other_topics: bool
@@ -302,6 +309,14 @@ class ConsumerProtocol:
         member.timers.pop("rebalance", None)
         if member.epoch == epoch:
             self._fence(group, [member])
+
+
+def gone_meanwhile() -> GroupError:
+    """Return the error of a request whose group has changed while others had their turn.
+
+    Its client finds the coordinator again, and asks again.
+    """
+    return GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group has changed meanwhile.")
 
 
 def compiled(regex: str) -> TopicRegex:

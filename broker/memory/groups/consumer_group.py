@@ -17,6 +17,7 @@ from aclbroker.broker.memory.groups.consumer_protocol import PROTOCOL_TYPE
 from aclbroker.broker.memory.groups.group import Account, CheckPartition, Group, GroupError
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.turns import in_turns
 
 LEAVES: Final = -1
 """The epoch with which a member leaves."""
@@ -96,7 +97,7 @@ class ConsumerGroup(Group):
     ``epoch`` grows when members, subscriptions or topics change; ``target`` is what each member is
     to have as of ``target_epoch``. ``owners`` tells which member has a partition. ``resolved`` has
     the topics that regular expressions of members stand for; ``resolved_at`` is when, and as of
-    which version of the topics.
+    which version of the topics. ``changes`` counts changes of who is in the group.
     """
 
     kind: ClassVar = "consumer"
@@ -109,6 +110,7 @@ class ConsumerGroup(Group):
         self.target_epoch = 0
         self.target: dict[str, Assignment] = {}
         self.members: dict[str, ConsumerMember] = {}
+        self.changes = 0
         self.static_members: dict[str, str] = {}
         self.owners: dict[bytes, dict[int, str]] = {}
         self.resolved: dict[str, frozenset[str]] = {}
@@ -140,23 +142,27 @@ class ConsumerGroup(Group):
         return not self.members
 
     def subscribed(self, member: ConsumerMember) -> frozenset[bytes]:
-        """Return the ids of the topics that a member reads, of those that exist."""
+        """Return the ids of the topics that a member reads, of those that exist; may pause."""
         names = member.names | self.resolved.get(member.regex, frozenset())
-        return frozenset([self.topics.id_of(each) for each in names if self.topics.exists(each)])
+        return frozenset(
+            [self.topics.id_of(each) for each in in_turns(names) if self.topics.exists(each)]
+        )
 
     def subscribed_names(self) -> set[str]:
-        """Return the names of all topics that members read, whether they exist or not."""
-        names: set[str] = set().union(*(each.names for each in self.members.values()))
-        for member in self.members.values():
-            names |= self.resolved.get(member.regex, frozenset())
+        """Return the names of all topics that members read, if they exist or not; may pause."""
+        names: set[str] = set().union(*self.resolved.values())
+        for member in in_turns(list(self.members.values())):
+            names |= member.names
         return names
 
     def topics_seen(self) -> frozenset[tuple[bytes, int]]:
-        """Return the ids and numbers of partitions of all topics that members read."""
+        """Return the ids and numbers of partitions of all topics that members read; may pause."""
         return frozenset(
-            (self.topics.id_of(each), self.topics.topics[each])
-            for each in self.subscribed_names()
-            if self.topics.exists(each)
+            [
+                (self.topics.id_of(each), self.topics.topics[each])
+                for each in in_turns(self.subscribed_names())
+                if self.topics.exists(each)
+            ]
         )
 
     def regexes(self) -> set[str]:
@@ -178,6 +184,7 @@ class ConsumerGroup(Group):
     def add(self, member: ConsumerMember) -> None:
         """Add a member; raises Full if there is no room."""
         self.account.take(member.takes)
+        self.changes += 1
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
@@ -185,6 +192,7 @@ class ConsumerGroup(Group):
     def rename(self, member: ConsumerMember, new_id: str) -> None:
         """Give a static member another id, with all that it has."""
         old_id = member.member_id
+        self.changes += 1
         member.cancel()
         member.member_id = new_id
         self.members = {each.member_id: each for each in self.members.values()}
@@ -202,6 +210,7 @@ class ConsumerGroup(Group):
         member.cancel()
         self.set_partitions(member, {}, {})
         del self.members[member.member_id]
+        self.changes += 1
         self.account.give(member.takes)
         self.target.pop(member.member_id, None)
         if member.instance_id is not None:
@@ -210,7 +219,9 @@ class ConsumerGroup(Group):
             del self.resolved[regex]
 
     def set_partitions(self, member: ConsumerMember, assigned: Epochs, revoking: Epochs) -> None:
-        """Let a member have partitions, and others that it has to give up."""
+        """Let a member have partitions, and others that it has to give up, if it is still there."""
+        if self.members.get(member.member_id) is not member:
+            return
         for topic, some in (*member.assigned.items(), *member.revoking.items()):
             owned = self.owners.get(topic, {})
             for index in some:

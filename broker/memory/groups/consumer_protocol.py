@@ -2,7 +2,7 @@
 
 The broker has to read them to know which topics a group reads, and where consumers of both
 protocols are in one group. The formats are Kafka's ConsumerProtocolSubscription and
-ConsumerProtocolAssignment, of which each version only adds to the end.
+ConsumerProtocolAssignment, of which each version only adds to the end. Reading may pause.
 """
 
 from __future__ import annotations
@@ -86,8 +86,7 @@ def version_of(metadata: bytes) -> int:
 def assignment_bytes(partitions: Mapping[str, Sequence[int]], version: int) -> bytes:
     """Return the assignment of partitions, by topic, as bytes."""
     parts = [struct.pack(">hi", version, len(partitions))]
-    for topic in in_turns(partitions):
-        indexes = partitions[topic]
+    for topic, indexes in partitions.items():
         name = topic.encode()
         parts.append(struct.pack(f">h{len(name)}si", len(name), name, len(indexes)))
         parts.append(struct.pack(f">{len(indexes)}i", *indexes))

@@ -20,7 +20,7 @@ from aclbroker.broker.memory.groups.classic_group import (
     State,
     SyncAnswer,
 )
-from aclbroker.broker.memory.groups.consumer import ConsumerProtocol, find_static
+from aclbroker.broker.memory.groups.consumer import ConsumerProtocol, find_static, gone_meanwhile
 from aclbroker.broker.memory.groups.consumer_group import (
     ClassicPart,
     ConsumerGroup,
@@ -39,11 +39,12 @@ from aclbroker.broker.memory.groups.consumer_protocol import (
     read_subscription,
     version_of,
 )
-from aclbroker.broker.memory.groups.group import GroupError
+from aclbroker.broker.memory.groups.group import Group, GroupError
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.table import GroupTable
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.turns import in_turns
 
 
 class Conversion:
@@ -79,10 +80,7 @@ class Conversion:
             why = "the group size exceeds the consumer group maximum size"
         if why:
             raise _not_upgraded(group, why)
-        try:
-            members = [self._upgraded_member(group, each) for each in group.members.values()]
-        except Malformed as error:
-            raise _not_upgraded(group, str(error)) from error
+        members = self._upgraded_members(group)
         upgraded = ConsumerGroup(group.group_id, group.account, self._topics)
         upgraded.epoch = upgraded.target_epoch = group.generation
         more = sum(each.takes for each, _ in members)
@@ -125,6 +123,8 @@ class Conversion:
         if is_full and member_id not in group.members:
             raise GroupError(ErrorCode.GROUP_MAX_SIZE_REACHED)
         subscription = self._supported(group, request)
+        if not self._is_still(group):
+            raise gone_meanwhile()
         if not request.member_id and request.instance_id is None and request.needs_id:
             return JoinAnswer(ErrorCode.MEMBER_ID_REQUIRED, member_id)
         member, is_new = self._joining(group, request, member_id)
@@ -137,6 +137,8 @@ class Conversion:
         if downgrades:
             return self._downgrade_with(group, member, request)
         self.consumer.assign(group)
+        if group.members.get(member.member_id) is not member:
+            raise gone_meanwhile()
         self._reconcile(group, member, subscription)
         member.cancel("join")
         self.consumer.expect(group, member, request.session_timeout_ms)
@@ -185,7 +187,7 @@ class Conversion:
         """Remove members; returns the error code of each."""
         codes: list[ErrorCode] = []
         leaving: dict[str, ConsumerMember] = {}
-        for member_id, instance_id in members:
+        for member_id, instance_id in in_turns(members):
             try:
                 member = _named(group, member_id, instance_id)
             except GroupError as error:
@@ -193,9 +195,14 @@ class Conversion:
             else:
                 codes.append(ErrorCode.NONE)
                 leaving[member.member_id] = member
-        if leaving:
-            self.fence(group, list(leaving.values()))
+        there = [each for each in leaving.values() if group.members.get(each.member_id) is each]
+        if there:
+            self.fence(group, there)
         return codes
+
+    def _is_still(self, group: Group) -> bool:
+        """Tell whether a group is the one of its id, after others had their turn."""
+        return self._table.groups.get(group.group_id) is group
 
     def _may_downgrade(self, staying: Collection[ConsumerMember], joining: int = 0) -> bool:
         count = len(staying) + joining
@@ -203,6 +210,21 @@ class Conversion:
             return False
         all_classic = all(each.classic is not None for each in staying)
         return all_classic and 0 < count <= self._settings.max_size
+
+    def _upgraded_members(self, group: ClassicGroup) -> list[tuple[ConsumerMember, Epochs]]:
+        """Return the members of a classic group as the newer protocol has them, and what they have.
+
+        Raises GroupError if that cannot be read, or the group changes meanwhile.
+        """
+        generation, olds = group.generation, list(group.members.values())
+        try:
+            members = [self._upgraded_member(group, each) for each in in_turns(olds)]
+        except Malformed as error:
+            raise _not_upgraded(group, str(error)) from error
+        is_same = generation == group.generation and olds == list(group.members.values())
+        if not is_same or not self._is_still(group):
+            raise gone_meanwhile()
+        return members
 
     def _upgraded_member(
         self, group: ClassicGroup, old: ClassicMember

@@ -28,6 +28,7 @@ from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.table import GroupTable
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.turns import in_turns
 
 _NEXT_STEP_MS: Final = 1
 
@@ -109,7 +110,7 @@ class Groups:
             raise GroupError(ErrorCode.INVALID_GROUP_ID)
         group = self.table.groups.get(group_id)
         if isinstance(group, ClassicGroup):
-            codes = [self._classic.leave(group, *member) for member in members]
+            codes = [self._classic.leave(group, *member) for member in in_turns(members)]
             if ErrorCode.NONE in codes:
                 self._classic.after_leaving(group)
             return codes

@@ -159,15 +159,17 @@ class GroupOffsets:
 
         Of two offsets of a partition the later one holds, whether of a transaction or not.
         """
-        for topic, partitions in self._pending.pop((producer_id, group_id), {}).items():
-            for partition, pending in partitions.items():
-                self._close(group_id, (topic, partition), producer_id)
-                former = self.get(group_id, topic, partition)
-                if commits and (former is None or former.number < pending.number):
-                    self._put(group_id, topic, partition, pending)
-                    self._account.give(_bytes_of(topic, former))
-                else:
-                    self._account.give(_bytes_of(topic, pending))
+        ended = self._pending.pop((producer_id, group_id), {})
+        for topic, partition in in_turns(_places(ended)):
+            pending = ended[topic][partition]
+            self._close(group_id, (topic, partition), producer_id)
+            former = self.get(group_id, topic, partition)
+            is_later = former is None or former.number < pending.number
+            if commits and is_later and group_id in self._table.groups:
+                self._put(group_id, topic, partition, pending)
+                self._account.give(_bytes_of(topic, former))
+            else:
+                self._account.give(_bytes_of(topic, pending))
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """Return an offset that holds, None if there is none."""
@@ -195,8 +197,12 @@ class GroupOffsets:
 
     def forget(self, group_id: str) -> None:
         """Forget all offsets of a group, in transactions as well."""
-        for topic, partition in in_turns([*self._places(group_id), *self._open.get(group_id, ())]):
-            self.delete(group_id, topic, partition)
+        producer_ids = set[int]().union(*self._open.pop(group_id, {}).values())
+        forgotten = [self._offsets.pop(group_id, {})]
+        forgotten += [self._pending.pop((each, group_id), {}) for each in producer_ids]
+        for offsets in forgotten:
+            for topic, partition in in_turns(_places(offsets)):
+                self._account.give(_bytes_of(topic, offsets[topic][partition]))
 
     def forget_topic(self, topic: str) -> None:
         """Forget the offsets of a topic that is deleted."""
@@ -213,17 +219,22 @@ class GroupOffsets:
         """
         steps = 0
         for group_id in list(self._table.groups):
-            for topic, partition in self._places(group_id):
-                if self._is_expired(group_id, topic, partition):
-                    self.delete(group_id, topic, partition)
-                steps += 1
-                if steps % _SWEPT_AT_ONCE == 0:
-                    yield
+            for topic, partitions in list(self.of_group(group_id).items()):
+                if self._is_read(group_id, topic):
+                    yield  # Whether it is read, members tell: that can be many.
+                    continue
+                for partition in list(partitions):
+                    if self._is_expired(group_id, topic, partition):
+                        self.delete(group_id, topic, partition)
+                    steps += 1
+                    if steps % _SWEPT_AT_ONCE == 0:
+                        yield
             self._remove_unused(group_id)
             steps += 1
 
-    def _places(self, group_id: str) -> list[Place]:
-        return [(topic, each) for topic, some in self.of_group(group_id).items() for each in some]
+    def _is_read(self, group_id: str, topic: str) -> bool:
+        group = self._table.groups.get(group_id)
+        return group is not None and group.is_subscribed(topic)
 
     def _remove_unused(self, group_id: str) -> None:
         group = self._table.groups.get(group_id)
@@ -235,7 +246,7 @@ class GroupOffsets:
     def _is_expired(self, group_id: str, topic: str, partition: int) -> bool:
         group = self._table.groups.get(group_id)
         kept = self.get(group_id, topic, partition)
-        if group is None or kept is None or group.is_subscribed(topic):
+        if group is None or kept is None:
             return False
         since = group.retention_from(kept.committed_ms)
         if since is None or self.is_unstable(group_id, topic, partition):
@@ -268,6 +279,8 @@ class GroupOffsets:
     def _keep(self, group_id: str, new: NewOffset, expires_ms: int | None) -> ErrorCode:
         if self._is_too_large(new):
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if group_id not in self._table.groups:
+            return ErrorCode.GROUP_ID_NOT_FOUND  # It was deleted while others had their turn.
         kept = self._committed(new, expires_ms)
         former = self.get(group_id, new.topic, new.partition)
         try:
@@ -280,6 +293,8 @@ class GroupOffsets:
     def _pend_one(self, producer_id: int, group_id: str, new: NewOffset) -> ErrorCode:
         if self._is_too_large(new):
             return ErrorCode.OFFSET_METADATA_TOO_LARGE
+        if group_id not in self._table.groups:
+            return ErrorCode.GROUP_ID_NOT_FOUND  # It was deleted while others had their turn.
         kept = self._committed(new, None)
         by_topic = self._pending.get((producer_id, group_id), {})
         former = by_topic.get(new.topic, {}).get(new.partition)
@@ -319,12 +334,17 @@ class GroupOffsets:
             del self._offsets[group_id]
 
     def _close(self, group_id: str, place: Place, producer_id: int) -> None:
-        places = self._open[group_id]
-        places[place].discard(producer_id)
-        if not places[place]:
-            del places[place]
+        places = self._open.get(group_id, {})
+        producers = places.get(place, set())
+        producers.discard(producer_id)
+        if not producers:
+            places.pop(place, None)
         if not places:
-            del self._open[group_id]
+            self._open.pop(group_id, None)
+
+
+def _places(offsets: Offsets) -> list[Place]:
+    return [(topic, partition) for topic, some in offsets.items() for partition in some]
 
 
 def _bytes_of(topic: str, kept: CommittedOffset | None) -> int:

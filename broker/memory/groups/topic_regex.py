@@ -20,12 +20,16 @@ from aclbroker.broker.memory.groups.topic_regex_syntax import (
     Sequence,
     parse,
 )
+from aclbroker.turns import pause
 
 _MOST_STATES: Final = 5_000
 """Of how many states an expression may consist: x{1000} has a thousand."""
 
-_MOST_KEPT: Final = 2_000
-"""How many sets of states are kept, so that names that are alike are matched by a look-up."""
+_MOST_STEPS: Final = 4 * _MOST_STATES
+"""How many nodes an expression may have with its repetitions: (){1000} has a thousand."""
+
+_MOST_KEPT: Final = 100_000
+"""How many states are kept in sets, so that names that are alike are matched by a look-up."""
 
 
 class _State(NamedTuple):
@@ -44,14 +48,16 @@ class TopicRegex:
 
     def __init__(self, pattern: str) -> None:
         self._states: list[_State] = []
+        self._steps = 0
         node = parse(pattern)
         self._end = self._state(0, [])
         self._start = self._compile(node, self._end)
         self._has_edges = any(each.edge for each in self._states)
         self._after: dict[tuple[frozenset[int], str], frozenset[int]] = {}
+        self._kept = 0
 
     def matches(self, name: str) -> bool:
-        """Tell whether the whole of a name matches."""
+        """Tell whether the whole of a name matches; this may pause."""
         current = self._closed([self._start], "", name[:1])
         for at, char in enumerate(name):
             following = name[at + 1 : at + 2]
@@ -59,8 +65,10 @@ class TopicRegex:
             key = (current, char + following if self._has_edges else char)
             reached = self._after.get(key)
             if reached is None:
+                pause()
                 reached = self._step(current, char, following)
-                if len(self._after) < _MOST_KEPT:
+                if self._kept < _MOST_KEPT:
+                    self._kept += 1 + len(reached)
                     self._after[key] = reached
             current = reached
             if not current:
@@ -98,6 +106,9 @@ class TopicRegex:
 
     def _compile(self, node: Node, then: int) -> int:
         """Return the state at which a node begins that goes on with another state."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            raise RegexError("expression too large")
         if isinstance(node, Chars):
             # What matches nothing must not look like what goes on without a character.
             return self._state(node.mask or 1 << 128, [then])

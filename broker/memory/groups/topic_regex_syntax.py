@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 _ALL: Final = (1 << 128) - 1
 _MOST_REPEATED: Final = 1_000
-_DEEPEST: Final = 200
+_DEEPEST: Final = 100
 
 
 class RegexError(ValueError):

@@ -93,7 +93,8 @@ def test_a_pattern_matches(pattern: str, matching: list[str], others: list[str])
         "(", ")", "a)", "[", "[a", "[z-a]", "*", "a**", "a+*", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)",
         r"(a)\1", r"\8", "a{1001}", "a{2,1}", "a\\", "[\\", "[[:nothing:]]", "(?P<a>x)(?P<a>y)",
         "(?P<>x)", "(?P<a", "(?z)", "(?", "(?i", "(?i-)", r"\xzz", r"\x{110000}", r"\p{",
-        r"\y", "(" * 300 + ")" * 300, "((a{100}){100}){100}", "[a-", r"\x{", r"\p1", "(?-)",
+        r"\y", "(" * 300 + ")" * 300, "((a{100}){100}){100}", "(((){1000}){1000}){1000}",
+        "[a-", r"\x{", r"\p1", "(?-)",
     ],
 )  # fmt: skip
 def test_what_is_no_expression_is_refused(pattern: str):
