@@ -161,7 +161,7 @@ class GroupOffsets:
         """
         ended = self._pending.pop((producer_id, group_id), {})
         for topic, partition in in_turns(_places(ended)):
-            pending = ended[topic][partition]
+            pending = ended[topic].pop(partition)
             self._close(group_id, (topic, partition), producer_id)
             former = self.get(group_id, topic, partition)
             is_later = former is None or former.number < pending.number
@@ -202,7 +202,7 @@ class GroupOffsets:
         forgotten += [self._pending.pop((each, group_id), {}) for each in producer_ids]
         for offsets in forgotten:
             for topic, partition in in_turns(_places(offsets)):
-                self._account.give(_bytes_of(topic, offsets[topic][partition]))
+                self._account.give(_bytes_of(topic, offsets[topic].pop(partition)))
 
     def forget_topic(self, topic: str) -> None:
         """Forget the offsets of a topic that is deleted."""

@@ -22,7 +22,7 @@ from aclbroker.broker.memory.groups.topic_regex_syntax import (
 )
 from aclbroker.turns import pause
 
-_MOST_STATES: Final = 5_000
+_MOST_STATES: Final = 3_000
 """Of how many states an expression may consist: x{1000} has a thousand."""
 
 _MOST_STEPS: Final = 4 * _MOST_STATES
