@@ -67,6 +67,8 @@ class MemoryTopics(Catalog):
         self.partitions = 0
         self.version = 0
         """How often topics or their partitions have changed."""
+        self.on_delete: list[Callable[[str], None]] = []
+        """What is called with the name of a topic that is gone."""
         self._node_ids = node_ids
         self._created = 0
 
@@ -153,6 +155,8 @@ class MemoryTopics(Catalog):
         self.partitions -= len(topic.partitions)
         for partition in in_turns(topic.partitions):
             partition.log.clear()
+        for forget in self.on_delete:
+            forget(topic.name)
 
     def partition(self, name: str | None, index: int) -> Partition | None:
         """Return a partition, None if there is none."""

@@ -48,6 +48,7 @@ class Groups:
         self._classic = ClassicProtocol(clock, settings)
         self._mixed = Conversion(clock, settings, topics, self.table, self._classic)
         self.offsets = GroupOffsets(clock, self.table, settings, self._heard_of)
+        topics.on_delete.append(self.offsets.forget_topic)
         self._sweep_later()
 
     def join(self, request: JoinRequest, say: SayJoin) -> None:

@@ -207,7 +207,8 @@ def test_a_deleted_offset_does_not_come_back_with_a_transaction(groups: Groups):
 def test_the_offsets_of_a_deleted_topic_are_forgotten(groups: Groups):
     groups.offsets.commit(GROUP, [NewOffset("t", 0, 5), NewOffset("u", 0, 5)])
     pend(groups, 9, partition=3)
-    groups.offsets.forget_topic("t")
+    groups.topics.delete(groups.topics.by_name["t"])
+    groups.topics.create("t", 4)
     groups.offsets.complete(PRODUCER, GROUP, commits=True)
     assert {topic: list(some) for topic, some in groups.offsets.of_group(GROUP).items()} == {
         "u": [0]
