@@ -105,7 +105,8 @@ class ClassicMember:
     @property
     def takes(self) -> int:
         """How many bytes the member takes, about."""
-        return _MEMBER_BYTES + len(self.assignment) + protocols_bytes(self.protocols)
+        texts = 2 * len(self.member_id) + len(self.client_id) + len(self.instance_id or "")
+        return _MEMBER_BYTES + texts + len(self.assignment) + protocols_bytes(self.protocols)
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return what the member said with a protocol."""
@@ -253,11 +254,12 @@ class ClassicGroup(Group):
 
     def rename_static(self, member: ClassicMember, new_id: str) -> None:
         """Give a static member another id; who has the former one is fenced."""
-        old_id = member.member_id
+        old_id, took = member.member_id, member.takes
         member.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old_id))
         member.answer_sync(SyncAnswer(ErrorCode.FENCED_INSTANCE_ID))
         member.cancel_timer()
         member.member_id = new_id
+        self.account.give(took - member.takes)
         # Members stay in order, so that the first of them does.
         self.members = {each.member_id: each for each in self.members.values()}
         if member.instance_id is not None:
@@ -284,7 +286,7 @@ class ClassicGroup(Group):
     def add_pending(self, member_id: str, timer: Timer) -> None:
         """Note that an id was given away, with which somebody may join; raises Full."""
         try:
-            self.account.take(_MEMBER_BYTES)
+            self.account.take(_MEMBER_BYTES + len(member_id))
         except Full:
             timer.cancel()
             raise
@@ -295,7 +297,7 @@ class ClassicGroup(Group):
         timer = self.pending.pop(member_id, None)
         if timer is not None:
             timer.cancel()
-            self.account.give(_MEMBER_BYTES)
+            self.account.give(_MEMBER_BYTES + len(member_id))
 
     def may_elect(self) -> bool:
         """Let a member that waits be the leader, if the leader does not; tell whether one is."""

@@ -18,6 +18,7 @@ from aclbroker.broker.memory.groups.consumer_group import (
     ConsumerGroup,
     ConsumerMember,
     MemberState,
+    Told,
     without_epochs,
 )
 from aclbroker.broker.memory.groups.group import GroupError
@@ -270,31 +271,25 @@ class ConsumerProtocol:
         self, group: ConsumerGroup, member: ConsumerMember, request: HeartbeatRequest
     ) -> bool:
         """Note what a member tells of itself; tell whether it reads other topics than before."""
-        before, took = (member.names, member.regex), member.takes
-        former_classic = member.classic
-        if request.names is not None:
-            member.names = frozenset(request.names)
-        if request.regex is not None:
-            member.regex = request.regex
-        member.classic = None
-        try:
-            group.account.take(member.takes - took)
-        except GroupError:
-            member.names, member.regex = before
-            member.classic = former_classic
-            if not member.client_id:
-                group.remove(member)  # It has just come.
-            raise
-        if request.rack_id is not None:
-            member.rack_id = request.rack_id
+        names, regex, rack_id = request.names, request.regex, request.rack_id
+        has_other_topics = group.tell(
+            member,
+            Told(
+                member.names if names is None else frozenset(names),
+                member.regex if regex is None else regex,
+                member.rack_id if rack_id is None else rack_id,
+                request.client_id,
+                request.client_host,
+                None,
+            ),
+        )
         if request.rebalance_timeout_ms != -1:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         if request.assignor is not None:
             member.assignor = request.assignor
-        member.client_id, member.client_host = request.client_id, request.client_host
-        for regex in set(group.resolved) - group.regexes():
-            del group.resolved[regex]
-        return before != (member.names, member.regex)
+        for unused in set(group.resolved) - group.regexes():
+            del group.resolved[unused]
+        return has_other_topics
 
     def _set_timer(
         self, member: ConsumerMember, name: str, within_ms: int, ring: Callable[[], None]

@@ -14,7 +14,7 @@ from aclbroker.broker.memory.clock import Timer
 from aclbroker.broker.memory.groups.assignors import Assignment
 from aclbroker.broker.memory.groups.classic_group import Protocols, protocols_bytes
 from aclbroker.broker.memory.groups.consumer_protocol import PROTOCOL_TYPE
-from aclbroker.broker.memory.groups.group import Account, CheckPartition, Group, GroupError
+from aclbroker.broker.memory.groups.group import Account, CheckPartition, Full, Group, GroupError
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.turns import in_turns
@@ -47,6 +47,17 @@ class ClassicPart(NamedTuple):
     protocols: Protocols
 
 
+class Told(NamedTuple):
+    """What a member tells of itself that takes room."""
+
+    names: frozenset[str]
+    regex: str
+    rack_id: str | None
+    client_id: str
+    client_host: str
+    classic: ClassicPart | None
+
+
 class ConsumerMember:
     """A member; ``assigned`` is what it has, ``revoking`` what it has to give up first.
 
@@ -76,8 +87,23 @@ class ConsumerMember:
     def takes(self) -> int:
         """How many bytes the member takes, about."""
         texts = sum(len(each) + 80 for each in self.names) + len(self.regex)
+        texts += 2 * len(self.member_id) + len(self.client_id)
+        texts += len(self.instance_id or "") + len(self.rack_id or "")
         classic = 0 if self.classic is None else protocols_bytes(self.classic.protocols)
         return _MEMBER_BYTES + texts + classic
+
+    @property
+    def told(self) -> Told:
+        """What the member has told of itself."""
+        return Told(
+            self.names, self.regex, self.rack_id, self.client_id, self.client_host, self.classic
+        )
+
+    @told.setter
+    def told(self, told: Told) -> None:
+        self.names, self.regex, self.rack_id = told.names, told.regex, told.rack_id
+        self.client_id, self.client_host = told.client_id, told.client_host
+        self.classic = told.classic
 
     def become(self, epoch: int) -> None:
         """Go over into an epoch."""
@@ -189,12 +215,29 @@ class ConsumerGroup(Group):
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.member_id
 
+    def tell(self, member: ConsumerMember, told: Told) -> bool:
+        """Note what a member tells of itself; tell whether it reads other topics than before.
+
+        Raises Full if there is no room; a member that has told nothing before is removed then.
+        """
+        before, took = member.told, member.takes
+        member.told = told
+        try:
+            self.account.take(member.takes - took)
+        except Full:
+            member.told = before
+            if not before.client_host:
+                self.remove(member)
+            raise
+        return (before.names, before.regex) != (told.names, told.regex)
+
     def rename(self, member: ConsumerMember, new_id: str) -> None:
         """Give a static member another id, with all that it has."""
-        old_id = member.member_id
+        old_id, took = member.member_id, member.takes
         self.changes += 1
         member.cancel()
         member.member_id = new_id
+        self.account.give(took - member.takes)
         self.members = {each.member_id: each for each in self.members.values()}
         if member.instance_id is not None:
             self.static_members[member.instance_id] = new_id

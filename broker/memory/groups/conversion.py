@@ -27,6 +27,7 @@ from aclbroker.broker.memory.groups.consumer_group import (
     ConsumerMember,
     Epochs,
     MemberState,
+    Told,
     with_epoch,
     without_epochs,
 )
@@ -331,19 +332,17 @@ class Conversion:
         elif is_new:
             group.rename(member, member_id)
             member.epoch = member.former_epoch = 0
-        before, took = (member.names, member.regex), member.takes
-        former = member.classic
-        member.names, member.regex = frozenset(subscription.topics), ""
-        member.classic = ClassicPart(request.session_timeout_ms, request.protocols)
-        try:
-            group.account.take(member.takes - took)
-        except GroupError:
-            (member.names, member.regex), member.classic = before, former
-            raise
-        member.rack_id = subscription.rack or member.rack_id
+        told = Told(
+            frozenset(subscription.topics),
+            "",
+            subscription.rack or member.rack_id,
+            request.client_id,
+            request.client_host,
+            ClassicPart(request.session_timeout_ms, request.protocols),
+        )
+        has_other_topics = group.tell(member, told)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        member.client_id, member.client_host = request.client_id, request.client_host
-        self.consumer.note_changes(group, has_changed=before != (member.names, member.regex))
+        self.consumer.note_changes(group, has_changed=has_other_topics)
         return member
 
     def _reconcile(

@@ -355,6 +355,20 @@ def test_members_are_refused_when_there_is_no_more_room(clock: Clock):
     assert groups.account.taken <= 20_000
 
 
+def test_long_names_take_room(clock: Clock):
+    groups = groups_at(clock, max_bytes=100_000)
+    codes = []
+    for _ in range(5):
+        answer = Member(groups, client_id="x" * 30_000).join()
+        codes.append(None if answer is None else answer.code)
+    assert codes == [*[ErrorCode.MEMBER_ID_REQUIRED] * 3, *[ErrorCode.GROUP_MAX_SIZE_REACHED] * 2]
+    static = Member(groups, client_id="x" * 30_000, instance_id="i").join()
+    assert static is not None
+    assert static.code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert groups.delete(GROUP) == 0
+    assert groups.account.taken == 0
+
+
 def test_an_assignment_that_there_is_no_room_for_is_refused(clock: Clock):
     groups = groups_at(clock, max_bytes=20_000)
     member = Member(groups)

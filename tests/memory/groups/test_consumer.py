@@ -57,7 +57,8 @@ class Consumer:
 
     def send(self, **changes: Any) -> HeartbeatAnswer:
         """Send a heartbeat, and take what is given."""
-        request = HeartbeatRequest(GROUP, self.member_id, self.epoch, client_id="c", **self.more)
+        request = HeartbeatRequest(GROUP, self.member_id, self.epoch, **self.more)
+        request = request._replace(client_id="c", client_host="/127.0.0.1")
         answer = self.groups.consumer_heartbeat(request._replace(**changes), self._visible)
         self.epoch = answer.epoch
         self.has = self.has if answer.assignment is None else answer.assignment

@@ -64,7 +64,7 @@ def assigned_to(groups: Groups, clock: Clock, *members: Member) -> None:
 
 
 def heartbeat(groups: Groups, epoch: int = 0, **changes: Any) -> HeartbeatAnswer:
-    request = HeartbeatRequest(GROUP, "new", epoch)
+    request = HeartbeatRequest(GROUP, "new", epoch, client_host="/127.0.0.1")
     if epoch == 0:
         request = request._replace(rebalance_timeout_ms=REBALANCE_MS, names=("t",), owned={})
     return groups.consumer_heartbeat(request._replace(**changes), lambda found: found)
