@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import GroupError, Groups
+from aclbroker.broker.memory.groups.classic import SyncRequest
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest
 from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.protocol.errors import ErrorCode
@@ -158,6 +159,53 @@ def test_a_group_that_changes_while_it_is_made_one_of_the_newer_protocol_stays(
         )
     assert refused.value.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert groups.table.find(GROUP).kind == "classic"
+
+
+def test_a_member_that_syncs_for_another_protocol_is_refused(groups: Groups, clock: Clock):
+    member = Member(groups)
+    stable(groups, clock, member)
+    wrongs: list[dict[str, Any]] = [{"protocol_type": "connect"}, {"protocol_name": "other"}]
+    for wrong in wrongs:
+        request = SyncRequest(GROUP, member.member_id, None, 1, {})._replace(**wrong)
+        groups.sync(request, member.synced.append)
+        assert member.synced[-1].code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_a_static_member_is_removed_by_its_instance_alone(groups: Groups, clock: Clock):
+    first, second = Member(groups, instance_id="i"), Member(groups)
+    stable(groups, clock, first, second)
+    codes = groups.leave(GROUP, [("", "j"), ("", None), ("", "i"), (second.member_id, "i")])
+    assert codes == [
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        0,
+        ErrorCode.UNKNOWN_MEMBER_ID,
+    ]
+    assert list(groups.classic_group(GROUP).members) == [second.member_id]
+
+
+def test_what_a_group_took_is_free_when_it_is_deleted(groups: Groups, clock: Clock):
+    for kind in ("classic", "mixed"):
+        member = Member(groups, instance_id="i", protocols=_reads_t())
+        stable(groups, clock, member)
+        groups.offsets.pend(7, GROUP, [NewOffset("t", 0, 5)])
+        if kind == "mixed":
+            member.join()
+            clock.advance(0)
+            member.sync({})
+            groups.consumer_heartbeat(_heartbeat(groups, "m", "t"), lambda found: found)
+            assert groups.table.find(GROUP).kind == "consumer"
+            groups.consumer_heartbeat(HeartbeatRequest(GROUP, "m", -1), lambda found: found)
+        returned = Member(groups, instance_id="i", protocols=_reads_t(), client_id="longer" * 9)
+        returned.join()
+        clock.advance(120_000)
+        assert groups.table.find(GROUP).is_empty
+        assert groups.delete(GROUP) == 0
+        assert groups.account.taken == 0
+
+
+def _reads_t() -> dict[str, bytes]:
+    return {"range": subscription("t", version=1) + bytes(4)}
 
 
 def _paused(others: Callable[[], object], work: Callable[[], T]) -> T:
