@@ -102,15 +102,18 @@ class Conversion:
         return upgraded
 
     def fence(self, group: ConsumerGroup, members: Sequence[ConsumerMember]) -> None:
-        """Remove members; if all that stay are of the classic protocol, the group is, too."""
-        gone = {each.member_id for each in members}
-        staying = [each for each in group.members.values() if each.member_id not in gone]
-        for member in members:
+        """Remove members that are still there.
+
+        If all that stay are of the classic protocol, the group is, too.
+        """
+        gone = [each for each in members if group.members.get(each.member_id) is each]
+        staying = [each for each in group.members.values() if each not in gone]
+        for member in gone:
             group.remove(member)
-        if self._may_downgrade(staying):
+        if gone and self._may_downgrade(staying):
             downgraded = self._downgraded(group, staying)
             self._classic.rebalance(downgraded)
-        elif members:
+        elif gone:
             group.epoch += 1
             group.subscribed_as_of = group.topics_seen()
 
@@ -196,9 +199,7 @@ class Conversion:
             else:
                 codes.append(ErrorCode.NONE)
                 leaving[member.member_id] = member
-        there = [each for each in leaving.values() if group.members.get(each.member_id) is each]
-        if there:
-            self.fence(group, there)
+        self.fence(group, list(leaving.values()))
         return codes
 
     def _is_still(self, group: Group) -> bool:

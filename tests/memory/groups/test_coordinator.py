@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import pytest
@@ -11,6 +12,7 @@ from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import GroupError, Groups
 from aclbroker.broker.memory.groups.classic import SyncRequest
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest
+from aclbroker.broker.memory.groups.consumer_group import ConsumerGroup
 from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.protocol.errors import ErrorCode
 from tests.memory.groups.support import (
@@ -136,6 +138,32 @@ def test_a_member_that_is_removed_while_partitions_are_assigned_has_none(groups:
     group = groups.consumer_group(GROUP)
     assert list(group.members) == ["m1"]
     assert {owner for some in group.owners.values() for owner in some.values()} == {"m1"}
+
+
+@pytest.mark.parametrize("place", range(10))
+def test_a_member_may_leave_at_any_time_while_it_is_served(
+    groups: Groups, clock: Clock, place: int
+):
+    names = [f"t{n}" for n in range(20)]
+    for name in names:
+        groups.topics.create(name, 1)
+    turns = iter(range(1_000))
+
+    def leave() -> None:
+        group = groups.table.groups.get(GROUP)
+        if next(turns) == place and isinstance(group, ConsumerGroup) and group.members:
+            groups.consumer_heartbeat(HeartbeatRequest(GROUP, "m", -1), lambda found: found)
+
+    with suppress(GroupError):
+        _paused(
+            leave,
+            lambda: groups.consumer_heartbeat(_heartbeat(groups, "m", *names), lambda found: found),
+        )
+    assert next(turns) > place, "it left at that place"
+    clock.advance(120_000)
+    assert not groups.consumer_group(GROUP).owners
+    assert groups.delete(GROUP) == 0
+    assert groups.account.taken == 0
 
 
 def test_a_group_that_changes_while_it_is_made_one_of_the_newer_protocol_stays(
