@@ -76,11 +76,11 @@ def read_assignment(assignment: bytes) -> Mapping[str, Sequence[int]]:
 
 
 def version_of(metadata: bytes) -> int:
-    """Return the version of a subscription; raises Malformed."""
-    version = _Reader(metadata).int16()
-    if version < 0:
-        raise Malformed(f"version {version}")
-    return min(version, NEWEST_VERSION)
+    """Return the version of a subscription, the oldest if that cannot be read."""
+    try:
+        return max(0, min(_Reader(metadata).int16(), NEWEST_VERSION))
+    except Malformed:
+        return 0
 
 
 def assignment_bytes(partitions: Mapping[str, Sequence[int]], version: int) -> bytes:

@@ -401,6 +401,18 @@ def test_what_is_no_subscription_is_refused(metadata: bytes):
         read_subscription(metadata)
 
 
-def test_a_negative_version_is_refused():
-    with pytest.raises(Malformed):
-        version_of(b"\xff\xff")
+def test_an_assignment_is_of_the_oldest_version_for_who_tells_none():
+    assert version_of(b"\xff\xff") == version_of(b"\0") == 0
+
+
+def test_a_group_changes_back_with_a_member_that_offers_what_cannot_be_read(
+    groups: Groups, clock: Clock
+):
+    old = classic(groups)
+    old.protocols = {"mine": b"\0", **owning()}
+    other = classic(groups)
+    assigned_to(groups, clock, old, other)
+    heartbeat(groups)
+    heartbeat(groups, -1)
+    assert kind_of(groups) == ("classic", "PreparingRebalance")
+    assert old.heartbeat() == ErrorCode.ILLEGAL_GENERATION, "it was never told of the last one"
