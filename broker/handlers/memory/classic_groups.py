@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.memory.waiting import Reply
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
@@ -38,11 +39,6 @@ _FIRST_WITH_REQUIRED_ID: Final = 4
 _FIRST_WITHOUT_NAME: Final = 7
 _FIRST_THAT_SKIPS: Final = 9
 _FIRST_OF_SEVERAL: Final = 3
-
-
-def is_elsewhere(services: Services, rights: RequestRights, group_id: str) -> bool:
-    """Tell whether another node coordinates a group."""
-    return services.memory.coordinator(group_id) != services.node(rights).node_id
 
 
 def host_of(rights: RequestRights) -> str:

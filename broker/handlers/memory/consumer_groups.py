@@ -7,7 +7,8 @@ from typing import Final
 from uuid import uuid4
 
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.memory.classic_groups import host_of, is_elsewhere
+from aclbroker.broker.handlers.memory.classic_groups import host_of
+from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest

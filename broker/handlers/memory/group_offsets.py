@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.memory.classic_groups import is_elsewhere
+from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.offsets import CommittedOffset, NewOffset

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.groups.offsets import NewOffset
@@ -78,11 +79,6 @@ _STATES: Final = frozenset(
     )
 )
 """The names of states that Kafka knows; a cluster in memory never shows those between."""
-
-
-def is_elsewhere(services: Services, rights: RequestRights, key: str) -> bool:
-    """Tell whether another node coordinates a transactional id or a group."""
-    return services.memory.coordinator(key) != services.node(rights).node_id
 
 
 def init_producer_id(

@@ -121,7 +121,9 @@ def _heartbeat(groups: Groups, member_id: str, *names: str) -> HeartbeatRequest:
 
 
 def test_a_member_that_is_removed_while_partitions_are_assigned_has_none(groups: Groups):
-    names = [groups.topics.create(f"t{n}", 1).name for n in range(20)]
+    names = [f"t{n}" for n in range(20)]
+    for name in names:
+        groups.topics.create(name, 1)
     groups.consumer_heartbeat(_heartbeat(groups, "m1", *names), lambda found: found)
     leaving = HeartbeatRequest(GROUP, "m2", -1)
 
