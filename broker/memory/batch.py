@@ -33,7 +33,7 @@ CONTROL: Final = 0x20
 NO_PRODUCER: Final = -1
 NO_TIMESTAMP: Final = -1
 
-LARGEST_BATCH: Final = 16 << 20
+LARGEST_BATCH: Final = 12 << 20
 """In bytes. It is copied at once, which keeps others waiting; Kafka has no such limit but
 ``max.message.bytes``.
 """

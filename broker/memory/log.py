@@ -80,6 +80,11 @@ class PartitionLog:
     take, and ``compacted_to`` the offset up to which keys were compacted.
     """
 
+    __slots__ = (
+        *("_held", "_room", "_writes_to", "aborted", "compacted_to", "end_offset", "leader_epoch"),
+        *("on_change", "producers", "segments", "settings", "size", "start_offset", "where"),
+    )
+
     def __init__(self, where: str, settings: LogSettings, room: Room) -> None:
         self.where = where
         self.settings = settings

@@ -72,6 +72,8 @@ class Producer:
 class Producers:
     """The producers of one partition by id, in the order in which they last wrote."""
 
+    __slots__ = ("_transactions", "_where", "by_id")
+
     def __init__(self, where: str) -> None:
         self.by_id: dict[int, Producer] = {}
         self._where = where

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
-from aclbroker.broker.memory.batch import Batch, LogError, Rules
+from aclbroker.broker.memory.batch import LARGEST_BATCH, Batch, LogError, Rules
 from aclbroker.broker.memory.log import Aborted, Found, PartitionLog
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.broker.memory.room import Room
@@ -102,6 +102,8 @@ def test_many_records_take_little_more_memory_than_their_bytes():
         (changed(batch(b"abc"), 61, b"\x10"), ErrorCode.INVALID_RECORD),
         (batch(b"a", time_ms=NOW + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
         (batch(b"a" * 1_048_600), ErrorCode.MESSAGE_TOO_LARGE),
+        (changed(batch(b"a"), 8, (20).to_bytes(4))[:32], ErrorCode.CORRUPT_MESSAGE),
+        (changed(batch(b"a"), 8, (20).to_bytes(4)) + bytes(9), ErrorCode.CORRUPT_MESSAGE),
     ],
 )
 def test_batches_that_a_broker_refuses_are_refused(data: bytes, code: ErrorCode):
@@ -204,6 +206,12 @@ def test_records_are_deleted_up_to_an_offset():
     assert (log.start_offset, log.end_offset, log.size, log.segments) == (8, 8, 0, [])
     log.append(batch(b"c"), now_ms=NOW)
     assert read(log, 8) == [(8, b"c")]
+
+
+def test_no_batch_is_larger_than_is_copied_at_once():
+    log = new_log(rules=Rules(max_bytes=1 << 30))
+    assert refused(log, batch(b"x" * LARGEST_BATCH)).code is ErrorCode.MESSAGE_TOO_LARGE
+    assert log.append(batch(b"x" * (LARGEST_BATCH - 100)), now_ms=NOW).first_offset == 0
 
 
 def test_old_segments_go_by_time_and_by_size():
