@@ -46,8 +46,9 @@ def test_a_fetch_waits_until_a_record_comes(node: Broker):
     reader, writer = raw.admin(node), raw.admin(node)
     topic = new_topic(writer)
     data = batch_now(b"late")
-    meanwhile(lambda: write(writer, topic, data))
+    timer = meanwhile(lambda: write(writer, topic, data))
     answer = fetched(reader, 12, request({topic: [partition(0)]}, max_wait_ms=LONG_MS))
+    timer.join()
     assert told(answer) == [(topic, 0, 0, len(data))]
 
 
@@ -56,9 +57,10 @@ def test_a_fetch_waits_for_as_many_bytes_as_it_wants_or_for_its_time(node: Broke
     topic = new_topic(writer)
     data = batch_now(b"x")
     write(writer, topic, data)
-    meanwhile(lambda: write(writer, topic, data))
+    timer = meanwhile(lambda: write(writer, topic, data))
     wanted = request({topic: [partition(0)]}, max_wait_ms=LONG_MS, min_bytes=len(data) + 1)
     assert told(fetched(reader, 12, wanted)) == [(topic, 0, 0, 2 * len(data))]
+    timer.join()
     wanted = request({topic: [partition(0)]}, max_wait_ms=50, min_bytes=1 << 30)
     assert told(fetched(reader, 12, wanted)) == [(topic, 0, 0, 2 * len(data))]
 
@@ -66,12 +68,13 @@ def test_a_fetch_waits_for_as_many_bytes_as_it_wants_or_for_its_time(node: Broke
 def test_a_waiting_fetch_is_told_that_its_topic_is_deleted(node: Broker):
     reader, writer = raw.admin(node), raw.admin(node)
     topic = new_topic(writer)
-    meanwhile(
+    timer = meanwhile(
         lambda: writer.ask(
             ApiKey.DELETE_TOPICS, 3, DeleteTopicsRequest(topic_names=[topic], timeout_ms=1000)
         )
     )
     answer = fetched(reader, 12, request({topic: [partition(0)]}, max_wait_ms=LONG_MS))
+    timer.join()
     assert told(answer) == [(topic, 0, UNKNOWN, 0)]
 
 

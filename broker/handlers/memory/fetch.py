@@ -14,7 +14,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.waiting import Reply
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
-from aclbroker.broker.memory.log import Read
+from aclbroker.broker.memory.log import PartitionLog, Read
 from aclbroker.broker.memory.sessions import FetchedPartition, FetchSession, Key
 from aclbroker.broker.memory.topics import Partition
 from aclbroker.protocol.errors import ErrorCode
@@ -51,12 +51,16 @@ class _Asked(NamedTuple):
 
 
 class _Answer:
-    """The answer as far as it was read: the data of each partition, and how many bytes it has."""
+    """The answer as far as it was read: the data of each partition, and how many bytes it has.
+
+    ``logs`` are those that were read, each with where it ended then.
+    """
 
     def __init__(self) -> None:
         self.entries: list[tuple[FetchedPartition, PartitionData]] = []
         self.size = 0
         self.has_error = False
+        self.logs: list[tuple[PartitionLog, int]] = []
         self.leaders: set[int] = set()
 
     def add(self, asked: FetchedPartition, data: PartitionData, size: int = 0) -> None:
@@ -86,7 +90,7 @@ def fetch(services: Services, rights: RequestRights, request: FetchRequest) -> F
         enough = answer.size >= request.min_bytes or answer.has_error
         if enough or left <= 0 or not partitions or memory.is_closed:
             break
-        _wait(services, partitions, left)
+        _wait(services, answer, left)
     return _response(services, rights, asked, answer)
 
 
@@ -233,6 +237,7 @@ def _read(
     except LogError as why:
         answer.add(asked, _error(asked, why.code))
         return
+    answer.logs.append((partition.log, read.end_offset))
     answer.add(asked, _data(asked, read), read.size)
 
 
@@ -261,27 +266,21 @@ def _error(asked: FetchedPartition, code: ErrorCode) -> PartitionData:
     )
 
 
-def _wait(
-    services: Services, partitions: Collection[FetchedPartition], milliseconds: float
-) -> None:
-    """Wait for a change of any of the partitions, or until the time is up."""
-    memory = services.memory
-    reply: Reply[bool] = Reply(memory, milliseconds)
+def _wait(services: Services, answer: _Answer, milliseconds: float) -> None:
+    """Wait for a change of any of the logs since they were read, or until the time is up."""
+    reply: Reply[bool] = Reply(services.memory, milliseconds)
 
     def say() -> None:
         reply.say(True)
 
-    logs = [
-        partition.log
-        for each in in_turns(partitions)
-        if (partition := memory.topics.partition(_topic(services, each), each.index)) is not None
-    ]
-    for log in in_turns(logs):
-        log.on_change.add(say)
     try:
+        for log, _ in in_turns(answer.logs):
+            log.on_change.add(say)
+        if any(log.end_offset != end for log, end in in_turns(answer.logs)):
+            say()
         reply.wait()
     finally:
-        for log in logs:
+        for log, _ in answer.logs:
             log.on_change.discard(say)
 
 
