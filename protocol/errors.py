@@ -1,4 +1,4 @@
-"""The error codes that this program answers with, by Kafka's names, and names in messages."""
+"""The error codes that this program answers with, also as faults that tests ask for; names in messages."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.names import is_known
 from aclbroker.cli.arguments import command_parser, options_of
 from aclbroker.pipeline.jobs import JOBS
+from aclbroker.testing import plugin
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -76,6 +77,13 @@ def spans() -> Iterator[Spot]:
                 yield document.name, " ".join(span.split())
 
 
+def options_of_the_plugin() -> set[str]:
+    """Return the options that pytest has with our plugin."""
+    parser = pytest.Parser(_ispytest=True)
+    plugin.pytest_addoption(parser)
+    return {name for option in parser.getgroup("aclbroker").options for name in option.names()}
+
+
 COMMANDS = list(dict.fromkeys(commands()))
 SPANS = list(dict.fromkeys(spans()))
 
@@ -108,7 +116,7 @@ def test_every_command_named_in_a_paragraph_exists(document: str, span: str):
     ("document", "span"), [each for each in SPANS if OPTION.search(each[1])], ids=str
 )
 def test_every_documented_option_exists(document: str, span: str):
-    known = options_of(command_parser(["audit"]))
+    known = options_of(command_parser(["audit"])) | options_of_the_plugin()
     assert set(OPTION.findall(span)) <= known
 
 
