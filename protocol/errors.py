@@ -1,4 +1,4 @@
-"""The error codes that this program answers with, also as faults that tests ask for; names in messages."""
+"""The error codes that this program answers with, or is asked for as faults; names in messages."""
 
 from __future__ import annotations
 
