@@ -26,6 +26,9 @@ from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.protocol.errors import ErrorCode
 
 _NEW_MEMBER_JOINS_WITHIN_MS: Final = 5 * 60 * 1000
+_NEXT_LOOK_MS: Final = 1_000
+"""After which time at least a rebalance that nobody has joined is looked at again."""
+
 _REBALANCES: Final = (State.STABLE, State.COMPLETING_REBALANCE, State.EMPTY)
 
 
@@ -79,7 +82,7 @@ class ClassicProtocol:
                 say(JoinAnswer(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))
             elif not member_id:
                 self._join_new(group, request, say)
-            elif member_id in group.pending:
+            elif member_id in group.pending and request.instance_id is None:
                 self._add(group, request, member_id, say)
             elif code := group.check_member(member_id, request.instance_id):
                 say(JoinAnswer(code, member_id))
@@ -263,10 +266,10 @@ class ClassicProtocol:
         else:
             self._wait_for_joins(group)
 
-    def _wait_for_joins(self, group: ClassicGroup) -> None:
+    def _wait_for_joins(self, group: ClassicGroup, least_ms: int = 0) -> None:
         _cancel_join_timer(group)
         group.join_timer = self._clock.call_later(
-            group.rebalance_timeout_ms, partial(self._complete, group)
+            max(group.rebalance_timeout_ms, least_ms), partial(self._complete, group)
         )
 
     def _wait_for_newcomers(self, group: ClassicGroup, delay_ms: int, rest_ms: int) -> None:
@@ -297,7 +300,7 @@ class ClassicProtocol:
             if not member.on_join and member.instance_id is None:
                 group.remove(member.member_id)
         if group.members and not group.may_elect():
-            self._wait_for_joins(group)
+            self._wait_for_joins(group, _NEXT_LOOK_MS)
             return
         group.next_generation(self._clock.now_ms())
         if not group.members:

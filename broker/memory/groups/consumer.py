@@ -257,7 +257,10 @@ class ConsumerProtocol:
         """Return the member of a request that was checked: new, as it was, or under another id."""
         member = group.members.get(request.member_id)
         if request.instance_id is not None:
-            member = group.static_member(request.instance_id) or member
+            static = group.static_member(request.instance_id)
+            if static is None and member is not None:
+                group.remove(member)  # It is another member than before.
+            member = static
         if member is None:
             member = ConsumerMember(request.member_id)
             member.instance_id = request.instance_id

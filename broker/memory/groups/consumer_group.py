@@ -232,7 +232,10 @@ class ConsumerGroup(Group):
         return (before.names, before.regex) != (told.names, told.regex)
 
     def rename(self, member: ConsumerMember, new_id: str) -> None:
-        """Give a static member another id, with all that it has."""
+        """Give a static member another id, with all that it has; who has that id is removed."""
+        other = self.members.get(new_id)
+        if other is not None and other is not member:
+            self.remove(other)
         old_id, took = member.member_id, member.takes
         self.changes += 1
         member.cancel()
