@@ -80,7 +80,7 @@ _ROWS: Final = (
         each(READ, TOPIC, "topic", when=c.is_consumer, versions=until(12), counted="partitions"),
         each_by(READ, c.topic_by_id, TOPIC, when=c.is_consumer, versions=since(13),
                 counted="partitions"),
-        each(READ, TOPIC, "topic", name="session"),
+        each(READ, TOPIC, "topic", name="session", when=c.is_consumer),
         own=fetching.check_fetch, resolves=("topics.topic_id",), early=c.unknown_fetch_session,
         note="READ is asked for again after each wait, and for all topics of a fetch session."),
     row(ApiKey.LIST_OFFSETS, "handleListOffsetRequest", each(DESCRIBE, TOPIC, "name")),

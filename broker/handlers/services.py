@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from secrets import randbelow
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Authorizer, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
@@ -16,10 +16,12 @@ from aclbroker.broker.gate.need import Profile, Row
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import TopicResolver
 from aclbroker.broker.handlers.faults import Faults
-from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import Turns
 from aclbroker.protocol.messages import ApiKey
+
+if TYPE_CHECKING:
+    from aclbroker.broker.memory import MemoryCluster
 
 Handler = Callable[["Services", RequestRights, Any], Any | Coroutine[Any, Any, Any]]
 """Takes the part of a request that the gate allowed; returns the response or a coroutine of it.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.authorizer.standard import StandardAuthorizer, explained
@@ -17,18 +17,19 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.changes import expired_tokens, first_acls
 from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.logins.jwks_source import JwksUnavailable
-from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput, get_logger
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.plugins import make_plugin
-from aclbroker.broker.server.group_settings import group_settings
 from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.server import Server
 from aclbroker.broker.server.topic_ids import load_topic_ids
 from aclbroker.broker.stores import AclStore, StoreError, open_store
 from aclbroker.broker.stores.store import new_cluster_id
+
+if TYPE_CHECKING:
+    from aclbroker.broker.memory import MemoryCluster
 
 log = get_logger()
 
@@ -118,6 +119,10 @@ def _cluster(config: Config) -> MemoryCluster | None:
     """Return the cluster in memory, if there is to be one, with the topics of the configuration."""
     if config.cluster != "memory":
         return None
+    # Who has no data need not wait for these imports, which bring aiokafka's client along.
+    from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
+    from aclbroker.broker.server.group_settings import group_settings
+
     nodes = range(config.node_id, config.node_id + config.nodes)
     settings = MemorySettings(
         auto_create_topics=config.auto_create_topics_enable,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.auth.sasl.plain import PlainUsers
@@ -18,11 +18,9 @@ from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.faults import Faults
-from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
-from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.handlers.services import Handler, Node, Services
 from aclbroker.broker.logins.jwks_source import KeySources
 from aclbroker.broker.logins.listeners import LoginServices, logins
-from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
@@ -38,6 +36,9 @@ from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
+
+if TYPE_CHECKING:
+    from aclbroker.broker.memory import MemoryCluster
 
 log = get_logger()
 
@@ -242,7 +243,7 @@ class Server:
             self._shown,
             credentials=self._credentials,
             turns=self._turns,
-            handlers=HANDLERS if self._cluster is None else MEMORY_HANDLERS,
+            handlers=_handlers(self._cluster),
             cluster=self._cluster,
             rights_class=self._rights_class,
             faults=self._faults,
@@ -275,6 +276,15 @@ class Server:
         return TlsServer(
             context, connection, bound, name, seconds, self._login_log, self._turns.is_over
         )
+
+
+def _handlers(cluster: MemoryCluster | None) -> Mapping[int, Handler]:
+    if cluster is None:
+        return HANDLERS
+    # Who has no data need not wait for these imports, which bring aiokafka's client along.
+    from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
+
+    return MEMORY_HANDLERS
 
 
 def _of_node(number: int, listener: Listener) -> Listener:
