@@ -229,7 +229,8 @@ def _completed(verdict: Verdict, allowed: Sequence[Any], response: Any) -> Any:
     It has an entry for each that was ``allowed``, in order.
     """
     answered = list(response.responses)
-    if len(answered) != len(allowed) or not all(map(_has_id, allowed)):
+    # Before version 6 the entries of a request are names, all of them.
+    if not answered or len(answered) != len(allowed) or isinstance(allowed[0], str):
         return verdict.complete(response)
     told = [(entry.name, entry.topic_id) for entry in in_turns(answered)]
     for entry, asked in zip(in_turns(answered), in_turns(allowed), strict=True):
@@ -238,10 +239,6 @@ def _completed(verdict: Verdict, allowed: Sequence[Any], response: Any) -> Any:
     for entry, (name, topic_id) in zip(in_turns(answered), in_turns(told), strict=True):
         entry.name, entry.topic_id = name, topic_id
     return response
-
-
-def _has_id(entry: Any) -> bool:
-    return not isinstance(entry, str)
 
 
 def _delete_denial(rights: RequestRights, name: str, shown: str) -> Denial:
