@@ -28,7 +28,11 @@ COLUMNS = ["principal", "operation", "resource_name", "events"]
 
 PATIENCE = 900.0
 
-pytestmark = [pytest.mark.apart, pytest.mark.timeout(2 * PATIENCE)]
+pytestmark = [
+    pytest.mark.apart,
+    pytest.mark.timeout(2 * PATIENCE),
+    pytest.mark.engines("spark"),
+]
 
 
 @pytest.fixture(scope="module")
