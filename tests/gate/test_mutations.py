@@ -257,7 +257,9 @@ async def trace(
             return verdict.response, authorizer.questions
         filtered = verdict.complete(filled_answer(row.key, NAMES, CATALOG))
         if row.key == ApiKey.FETCH:
-            asked.allowed("session", NAMES)  # as a cluster in memory does for fetch sessions
+            need = asked.declared("session")
+            if need.when is None or need.when(request):
+                asked.allowed("session", NAMES)  # as a cluster in memory does for fetch sessions
         if row.key in CHANGING:
             return verdict.request, filtered, authorizer.questions
         response = await handled(parts, asked, verdict.request)

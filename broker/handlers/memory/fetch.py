@@ -161,7 +161,8 @@ def _denied(
     services: Services, rights: RequestRights, partitions: Collection[FetchedPartition]
 ) -> set[str | None]:
     """Return the topics that the session may not read now."""
-    if is_follower(rights.asked):
+    need = rights.declared("session")
+    if need.when is not None and not need.when(rights.asked):
         return set()
     counts: dict[str | None, int] = {}
     for each in in_turns(partitions):
