@@ -17,7 +17,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -93,18 +93,20 @@ def sweep(place: Path, tables: Iterable[str], batches: int | None) -> None:
             shutil.rmtree(each, ignore_errors=True)
 
 
-def reading(checkpoints: Path) -> IO[bytes] | None:
-    """Note that somebody reads the tables, until what is returned is closed or the process ends.
+def reading(checkpoints: Path) -> int | None:
+    """Note that somebody reads the tables; return the descriptor of a file that keeps the note.
+
+    It is kept until `os.close` of that, or the end of the process.
 
     Waits while files are being removed. None if readers cannot be noted, since nobody has compacted
     here, or the file system is read-only.
     """
     try:
-        file = (checkpoints / READERS).open("rb")
+        descriptor = os.open(checkpoints / READERS, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
-    fcntl.flock(file, fcntl.LOCK_SH)
-    return file
+    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    return descriptor
 
 
 @contextmanager

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from aclbroker.pipeline import schemas
@@ -28,7 +29,7 @@ QUARANTINE: Final = "quarantine"
 CHECKPOINTS: Final = "_checkpoints"
 """Where `ingest` notes what is in the tables, beside them."""
 
-_reading: Final[dict[Path, IO[bytes]]] = {}
+_reading: Final[dict[Path, int]] = {}
 
 
 def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
@@ -89,18 +90,18 @@ def schema_of(name: str) -> StructType:
 
 def stop_reading(place: Path) -> None:
     """Let the tables at a place be compacted, which nobody in this process reads any more."""
-    file = _reading.pop(place / CHECKPOINTS, None)
-    if file is not None:
-        file.close()
+    descriptor = _reading.pop(place / CHECKPOINTS, None)
+    if descriptor is not None:
+        os.close(descriptor)
 
 
 def _keep(spark: SparkSession, place: str) -> None:
     """Keep the files that are listed from now on from being removed while this process lives."""
     checkpoints = local_path(spark, f"{place}/{CHECKPOINTS}")
     if checkpoints is not None and checkpoints not in _reading:
-        file = reading(checkpoints)
-        if file is not None:
-            _reading[checkpoints] = file
+        descriptor = reading(checkpoints)
+        if descriptor is not None:
+            _reading[checkpoints] = descriptor
 
 
 def _stored(schema: StructType) -> StructType:

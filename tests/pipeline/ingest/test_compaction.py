@@ -141,7 +141,7 @@ def test_while_somebody_reads_nothing_is_removed(place: Path) -> None:
     assert reader is not None
     assert compacted(place) == 0
     assert files(place) == listed
-    reader.close()
+    os.close(reader)
     assert compacted(place) == 1
 
 
