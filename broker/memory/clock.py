@@ -29,6 +29,9 @@ def system_ms() -> Callable[[], int]:
 _FEW: Final = 1_000
 """Among so many timers it does not matter how many are cancelled."""
 
+_RINGING_SECONDS: Final = 0.005
+"""How long functions are called that are due, before others have their turn."""
+
 
 class Timer:
     """A function that is to be called at a time, unless it is cancelled before."""
@@ -105,8 +108,8 @@ class Clock:
 
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
-        now = self.now_ms()
-        while self._timers and self._timers[0][0] <= now:
+        now, until = self.now_ms(), time.perf_counter() + _RINGING_SECONDS
+        while self._timers and self._timers[0][0] <= now and time.perf_counter() < until:
             self._call_next()
         self._arm()
 

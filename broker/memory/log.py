@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -21,6 +21,7 @@ from aclbroker.broker.memory.producers import Producers, is_idempotent
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.segment import INDEX_ENTRY, Segment, capacity_for
 from aclbroker.protocol.errors import ErrorCode
+from aclbroker.turns import pause
 
 _NEWEST_PRODUCE: Final = 13
 _FIRST_WITH_NEW_EPOCHS: Final = 12
@@ -28,6 +29,15 @@ _FIRST_WITH_NEW_EPOCHS: Final = 12
 
 _ABORTED_BYTES: Final = 200
 """About how much memory an aborted transaction takes that is remembered."""
+
+_FORGOTTEN_AT_ONCE: Final = 10_000
+"""How many aborted transactions are forgotten at once that nobody can read any more."""
+
+_USED: Final = 2
+"""A segment of which less than this part is used when another one begins is made smaller."""
+
+_MOST_SEGMENTS: Final = 1_000
+"""With so many a new segment begins only when the last one is full, whatever its age."""
 
 
 class Appended(NamedTuple):
@@ -40,11 +50,15 @@ class Appended(NamedTuple):
 
 
 class Aborted(NamedTuple):
-    """A transaction that was aborted: its first offset, and that of its marker."""
+    """A transaction that was aborted: its first offset, and that of its marker.
+
+    ``stable_offset`` is the last stable offset after it: no later one begins before that.
+    """
 
     producer_id: int
     first_offset: int
     last_offset: int
+    stable_offset: int
 
 
 class Read(NamedTuple):
@@ -125,7 +139,7 @@ class PartitionLog:
         if (
             verify is not None
             and batch.is_transactional
-            and not self.producers.in_transaction(batch.producer_id)
+            and not self.producers.in_transaction(batch.producer_id, batch.producer_epoch)
         ):
             verify(batch)
             if version >= _FIRST_WITH_NEW_EPOCHS:
@@ -173,7 +187,7 @@ class PartitionLog:
         first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
         if first is not None and not commits:
             self._room.used += _ABORTED_BYTES
-            self.aborted.append(Aborted(producer_id, first, offset))
+            self.aborted.append(Aborted(producer_id, first, offset, self.last_stable_offset))
         self._changed()
 
     def _write(
@@ -189,6 +203,8 @@ class PartitionLog:
         if segment is None or self._is_full(segment, len(data), now_ms):
             capacity = capacity_for(len(data), self.size)
             self._room.take(capacity + INDEX_ENTRY, reserve=reserve)
+            if segment is not None and segment.used < segment.capacity // _USED:
+                self.replace(segment, segment.trimmed())
             segment = Segment(self.end_offset, capacity, now_ms)
             self.segments.append(segment)
             self._held[segment] = _Held(self, segment)
@@ -205,10 +221,11 @@ class PartitionLog:
 
     def _is_full(self, segment: Segment, size: int, now_ms: int) -> bool:
         """Tell whether a batch begins a new segment, by its size or its time."""
+        is_over = now_ms - segment.created_ms >= self.settings.segment_ms
         return (
             not segment.has_room(size)
             or segment.used + size > self.settings.segment_bytes
-            or now_ms - segment.created_ms >= self.settings.segment_ms
+            or (is_over and len(self.segments) < _MOST_SEGMENTS)
         )
 
     def _changed(self) -> None:
@@ -251,9 +268,20 @@ class PartitionLog:
         return Read(parts, size, self.end_offset, stable, self.start_offset, aborted)
 
     def _aborted_between(self, offset: int, end: int) -> list[Aborted]:
-        return [
-            each for each in self.aborted if each.last_offset >= offset and each.first_offset < end
-        ]
+        """Return the aborted transactions with records from an offset on, before an end."""
+        # Their markers are in order, their first offsets are not.
+        found = []
+        for number in range(self._aborted_before(offset), len(self.aborted)):
+            each = self.aborted[number]
+            if each.first_offset < end:
+                found.append(each)
+            if each.stable_offset >= end:
+                break
+        return found
+
+    def _aborted_before(self, offset: int) -> int:
+        """Return how many of the aborted transactions were over before an offset."""
+        return bisect_left(self.aborted, offset, key=_marker_offset)
 
     def find_time(self, timestamp: int) -> Found | None:
         """Return the first record that has this time or a later one, None if there is none.
@@ -309,6 +337,7 @@ class PartitionLog:
 
     def delete_old(self, now_ms: int) -> None:
         """Delete whole segments as ``retention.ms`` and ``retention.bytes`` say."""
+        self._forget_aborted()
         settings = self.settings
         if not settings.deletes:
             return
@@ -324,12 +353,15 @@ class PartitionLog:
         return segment.end_offset <= self.last_stable_offset
 
     def clear(self) -> None:
-        """Give all memory back, for the topic is deleted; whoever waits is told."""
+        """Give all memory back, for the topic is deleted; whoever waits is told. May pause."""
         for segment in list(self.segments):
             self._remove(segment)
-        self._room.give(_ABORTED_BYTES * len(self.aborted))
-        self.aborted.clear()
+        aborted, self.aborted = self.aborted, []
+        self._room.give(_ABORTED_BYTES * len(aborted))
         self._changed()
+        while aborted:
+            del aborted[-_FORGOTTEN_AT_ONCE:]
+            pause()
 
     def replace(self, old: Segment, new: Segment) -> None:
         """Put a smaller segment in the place of another, if that is still there."""
@@ -348,9 +380,7 @@ class PartitionLog:
         self.size -= segment.used
 
     def _forget_aborted(self) -> None:
-        gone = 0
-        while gone < len(self.aborted) and self.aborted[gone].last_offset < self.start_offset:
-            gone += 1
+        gone = min(self._aborted_before(self.start_offset), _FORGOTTEN_AT_ONCE)
         del self.aborted[:gone]
         self._room.give(_ABORTED_BYTES * gone)
 
@@ -386,3 +416,7 @@ class _Held:
 
 def _base_offset(segment: Segment) -> int:
     return segment.base_offset
+
+
+def _marker_offset(aborted: Aborted) -> int:
+    return aborted.last_offset

@@ -88,9 +88,9 @@ class Producers:
         """The first offset of all transactions that are under way, None if there are none."""
         return next(iter(self._transactions.values()), None)
 
-    def in_transaction(self, producer_id: int) -> bool:
-        """Tell whether a transaction of a producer is under way here."""
-        return producer_id in self._transactions
+    def in_transaction(self, producer_id: int, epoch: int) -> bool:
+        """Tell whether a transaction that a producer began in an epoch is under way here."""
+        return producer_id in self._transactions and self.by_id[producer_id].epoch == epoch
 
     def duplicate(self, batch: Batch) -> Written | None:
         """Return what was written of a batch already, if it is one of the producer's last five."""

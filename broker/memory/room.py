@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Final, Protocol
 
 from aclbroker.broker.memory.batch import LogError
@@ -12,6 +13,10 @@ DELETE: Final = "delete"
 
 _RESERVE: Final = 8
 """One part in so many is kept for markers: a transaction must come to its end."""
+
+
+_LOOKED_AT: Final = 5_000
+"""How many holders are asked at once whether they may go: with more of them others would wait."""
 
 
 class Holder(Protocol):
@@ -64,11 +69,14 @@ class Room:
 
     def _make(self, size: int, limit: int) -> None:
         if self._full == DELETE and size <= limit:
-            for holder in list(self._holders):
+            for holder in list(islice(self._holders, _LOOKED_AT)):
                 if holder.may_go():
                     holder.go()
                     if self.used + size <= limit:
                         return
+                else:
+                    # The next time others are looked at.
+                    self._holders[holder] = self._holders.pop(holder)
         raise LogError(
             ErrorCode.KAFKA_STORAGE_ERROR,
             f"The records in memory take {self.used} of aclbroker.memory.max.bytes={self.limit}.",

@@ -63,6 +63,16 @@ class Segment:
         self.end_offset = last_offset + 1
         self.max_timestamp = max(self.max_timestamp, max_timestamp)
 
+    def trimmed(self) -> Segment:
+        """Return a copy that has room for nothing more."""
+        made = Segment(self.base_offset, self.used, self.created_ms)
+        made._data[:] = self._view[: self.used]
+        made._positions = self._positions
+        made.offsets, made.max_timestamps = self.offsets, self.max_timestamps
+        made.used, made.end_offset = self.used, self.end_offset
+        made.max_timestamp = self.max_timestamp
+        return made
+
     def batch(self, number: int) -> Batch:
         """Return the batch with a number."""
         return read_batch(self._view, self._positions[number])

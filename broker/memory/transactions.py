@@ -1,8 +1,9 @@
 """Transactions and who may go on with them, as the transaction coordinator of Kafka 4.3 has them.
 
-The markers of a transaction that ends are written at once, so nobody ever sees one that is being
-prepared. Rules: KIP-98, KIP-360 (epochs are bumped after errors), KIP-447, KIP-588 and KIP-890 (the
-second version: partitions are added when they are written to, and each end bumps the epoch).
+The markers of a transaction that ends are written at once, unless there are so many that others
+would wait: then it is being prepared meanwhile, as in Kafka. Rules: KIP-98, KIP-360 (epochs are
+bumped after errors), KIP-447, KIP-588 and KIP-890 (the second version: partitions are added when
+they are written to, and each end bumps the epoch).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import partial
+from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from aclbroker.broker.memory.clock import Clock, Timer
@@ -24,14 +26,26 @@ _EXHAUSTED_EPOCH: Final = 32_766
 _MOST_IDS: Final = 100_000
 _MOST_GROUPS: Final = 10_000
 
+_MARKERS_AT_ONCE: Final = 200
+"""How many are written before others have their turn, in about 2 ms."""
+
 
 class TransactionState(Enum):
     """Where a transactional id is; the values are the names that clients are told."""
 
     EMPTY = "Empty"
     ONGOING = "Ongoing"
+    PREPARE_COMMIT = "PrepareCommit"
+    PREPARE_ABORT = "PrepareAbort"
     COMPLETE_COMMIT = "CompleteCommit"
     COMPLETE_ABORT = "CompleteAbort"
+
+
+_PREPARING: Final = {
+    True: (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
+    False: (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT),
+}
+"""The states of a transaction that is committed, or not, before and after its markers."""
 
 
 class Producer(NamedTuple):
@@ -87,6 +101,11 @@ class Transaction:
         return Producer(self.producer_id, self.epoch)
 
     @property
+    def is_preparing(self) -> bool:
+        """Whether markers of its end are still to be written."""
+        return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether the producer id has no epoch left that a client could get."""
         return self.epoch >= _EXHAUSTED_EPOCH
@@ -140,6 +159,8 @@ class Transactions:
             return Outcome(ErrorCode.PRODUCER_FENCED)
         if transaction.state is TransactionState.ONGOING:
             self._fence(transaction)
+            return Outcome(ErrorCode.CONCURRENT_TRANSACTIONS)
+        if transaction.is_preparing:
             return Outcome(ErrorCode.CONCURRENT_TRANSACTIONS)
         code = self._bump(transaction, expected)
         if code:
@@ -228,6 +249,8 @@ class Transactions:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING, None
         if transaction.epoch != producer.epoch:
             return ErrorCode.PRODUCER_FENCED, None
+        if transaction.is_preparing:
+            return ErrorCode.CONCURRENT_TRANSACTIONS, None
         return ErrorCode.NONE, transaction
 
     def _bump(self, transaction: Transaction, expected: Producer | None) -> ErrorCode:
@@ -252,7 +275,7 @@ class Transactions:
         self._complete(transaction, commits=False, bumps=True)
 
     def _complete(self, transaction: Transaction, *, commits: bool, bumps: bool) -> None:
-        """Write the markers of a transaction that ends, with the epoch that holds from now on."""
+        """Let a transaction end: its markers have the epoch that holds from now on."""
         rotates = bumps and transaction.is_exhausted
         old = transaction.producer
         if bumps:
@@ -261,20 +284,38 @@ class Transactions:
         ended = Producer(old.producer_id, transaction.epoch)
         partitions, transaction.partitions = transaction.partitions, {}
         groups, transaction.groups = transaction.groups, {}
-        transaction.state = (
-            TransactionState.COMPLETE_COMMIT if commits else TransactionState.COMPLETE_ABORT
-        )
         transaction.previous_producer_id = old.producer_id
         if rotates:
             transaction.producer_id, transaction.epoch = next(self._producer_ids), 0
         if transaction.timer is not None:
             transaction.timer.cancel()
             transaction.timer = None
-        for topic, index in partitions:
-            self._markers.end_partition(topic, index, ended, commits=commits)
-        for group_id in groups:
-            self._markers.end_group(group_id, ended, commits=commits)
         self._used(transaction)
+        self._write(transaction, self._written(partitions, groups, ended, commits=commits), commits)
+
+    def _written(
+        self,
+        partitions: Iterable[tuple[str, int]],
+        groups: Iterable[str],
+        producer: Producer,
+        *,
+        commits: bool,
+    ) -> Iterator[None]:
+        """Write one marker after the other, each before a step of the iterator."""
+        for topic, index in partitions:
+            self._markers.end_partition(topic, index, producer, commits=commits)
+            yield
+        for group_id in groups:
+            self._markers.end_group(group_id, producer, commits=commits)
+            yield
+
+    def _write(self, transaction: Transaction, markers: Iterator[None], commits: bool) -> None:
+        """Write the next markers, and have the others written soon."""
+        preparing, complete = _PREPARING[commits]
+        count = sum(1 for _ in islice(markers, _MARKERS_AT_ONCE))
+        transaction.state = preparing if count == _MARKERS_AT_ONCE else complete
+        if transaction.is_preparing:
+            self._clock.call_later(0, partial(self._write, transaction, markers, commits))
 
     def _used(self, transaction: Transaction) -> None:
         """Note that an id was used just now: the dictionary is in the order of use."""
@@ -285,7 +326,9 @@ class Transactions:
         if len(self._by_id) < _MOST_IDS:
             return True
         ended = (
-            each for each in self._by_id.values() if each.state is not TransactionState.ONGOING
+            each
+            for each in self._by_id.values()
+            if each.state is not TransactionState.ONGOING and not each.is_preparing
         )
         oldest = next(ended, None)
         if oldest is None:
@@ -313,6 +356,8 @@ def _check_end_of_first(
         return ErrorCode.PRODUCER_FENCED
     if transaction.state is TransactionState.ONGOING:
         return None
+    if transaction.is_preparing:
+        return _code_of_again(transaction, commits)
     same = TransactionState.COMPLETE_COMMIT if commits else TransactionState.COMPLETE_ABORT
     return ErrorCode.NONE if transaction.state is same else ErrorCode.INVALID_TXN_STATE
 
@@ -326,20 +371,28 @@ def _check_end_of_second(
     transaction there is nothing to commit, and to abort it bumps the epoch.
     """
     state = transaction.state
-    is_completed = state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    has_ended = state not in (TransactionState.EMPTY, TransactionState.ONGOING)
     was_rotated = (
         transaction.previous_producer_id == producer.producer_id
         and producer.epoch == _EXHAUSTED_EPOCH
         and transaction.epoch == 0
     )
-    is_again = is_completed and (was_rotated or transaction.epoch == producer.epoch + 1)
+    is_again = has_ended and (was_rotated or transaction.epoch == producer.epoch + 1)
     if transaction.producer_id != producer.producer_id and not was_rotated:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if not is_again and transaction.epoch != producer.epoch:
         return ErrorCode.PRODUCER_FENCED
     if state is TransactionState.ONGOING:
         return None
+    if transaction.is_preparing:
+        return _code_of_again(transaction, commits)
     if is_again:
         was_committed = state is TransactionState.COMPLETE_COMMIT
         return ErrorCode.NONE if was_committed is commits else ErrorCode.INVALID_TXN_STATE
     return ErrorCode.INVALID_TXN_STATE if commits else None
+
+
+def _code_of_again(transaction: Transaction, commits: bool) -> ErrorCode:
+    """Return what is told to who ends a transaction that is being ended already."""
+    is_same = transaction.state is _PREPARING[commits][0]
+    return ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import time
+from collections.abc import Callable
 from functools import partial
 
 from aclbroker.broker.memory import Clock
@@ -68,6 +70,37 @@ async def test_a_clock_of_an_event_loop_calls_by_itself_and_when_it_is_moved():
     assert not second.is_set()
     clock.advance(3_600_000)
     assert second.is_set()
+
+
+def test_others_have_their_turn_between_functions_that_take_long():
+    alarms: list[tuple[float, Callable[[], None]]] = []
+
+    class Rings:
+        def cancel(self) -> None:
+            pass
+
+    def set_alarm(seconds: float, ring: Callable[[], None]) -> Rings:
+        alarms.append((seconds, ring))
+        return Rings()
+
+    def long(name: str) -> None:
+        called.append(name)
+        end = time.perf_counter() + 0.01
+        while time.perf_counter() < end:
+            pass
+
+    now = [1_000]
+    called: list[str] = []
+    clock = Clock(set_alarm, source=lambda: now[0])
+    for name in ("one", "two"):
+        clock.call_later(10, partial(long, name))
+    now[0] += 10
+    alarms.pop()[1]()
+    assert called == ["one"]
+    [(seconds, ring)] = alarms
+    assert seconds == 0
+    ring()
+    assert called == ["one", "two"]
 
 
 async def test_a_closed_clock_calls_nothing():

@@ -1,6 +1,8 @@
 """The log of a partition: what it keeps, refuses, reads, looks up and deletes."""
 
 import gzip
+from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -234,6 +236,14 @@ def test_old_segments_go_by_time_and_by_size():
     assert log.start_offset == 0
 
 
+def test_a_log_whose_segments_are_young_for_a_moment_only_has_a_bounded_number_of_them():
+    log = new_log(4 << 20, segment_ms=1)
+    for number in range(2_500):
+        log.append(batch(b"x"), now_ms=NOW + number)
+    assert len(log.segments) <= 1_100
+    assert [offset for offset, _ in read(log)] == list(range(2_500))
+
+
 def test_the_oldest_segments_of_all_topics_go_when_memory_is_full():
     room = Room(100_000, "delete")
     old, new = (PartitionLog(name, LogSettings(), room) for name in ("old-0", "new-0"))
@@ -279,7 +289,7 @@ def test_committed_reads_stop_before_a_transaction_under_way_and_name_the_aborte
     log.append_marker(7, 0, commits=False, now_ms=NOW)
     assert log.last_stable_offset == log.end_offset == 4
     found = log.read(0, 1 << 20, committed=True)
-    assert found.aborted == [Aborted(7, 1, 3)]
+    assert found.aborted == [Aborted(7, 1, 3, 4)]
     assert log.read(0, 1 << 20).aborted is None
     assert log.read(4, 1 << 20, committed=True).aborted == []
     log.append(batch(b"more", producer=(7, 0, 1), transactional=True), now_ms=NOW)
@@ -287,6 +297,52 @@ def test_committed_reads_stop_before_a_transaction_under_way_and_name_the_aborte
     assert log.read(4, 1 << 20, committed=True).aborted == []
     log.delete_before(4)
     assert log.aborted == []
+
+
+def test_committed_reads_name_the_aborted_transactions_among_what_they_read_and_no_others():
+    chance = Random(5)
+    log = new_log()
+    under_way: dict[int, int] = {}
+    ended: list[tuple[int, int, int]] = []
+    sequences: Counter[int] = Counter()
+    for _ in range(3_000):
+        producer = chance.randrange(12)
+        if producer in under_way and chance.random() < 0.4:
+            commits = chance.random() < 0.3
+            if not commits:
+                ended.append((producer, under_way[producer], log.end_offset))
+            log.append_marker(producer, 0, commits=commits, now_ms=NOW)
+            del under_way[producer]
+        else:
+            under_way.setdefault(producer, log.end_offset)
+            data = batch(b"x", producer=(producer, 0, sequences[producer]), transactional=True)
+            log.append(data, now_ms=NOW)
+            sequences[producer] += 1
+    for _ in range(200):
+        offset = chance.randrange(log.last_stable_offset)
+        found = log.read(offset, chance.randrange(5_000), committed=True)
+        last = MemoryRecords(b"".join(found.parts))
+        end = offset
+        while (each := last.next_batch()) is not None:
+            end = each.next_offset
+        assert [each[:3] for each in found.aborted or ()] == [
+            each for each in ended if each[2] >= offset and each[1] < end
+        ]
+
+
+def test_a_new_epoch_of_a_producer_does_not_belong_to_a_transaction_of_the_former_one():
+    log = new_log()
+    log.append(batch(b"a", producer=(7, 0, 0), transactional=True), now_ms=NOW)
+
+    def refuse(_: Batch) -> None:
+        raise LogError(ErrorCode.CONCURRENT_TRANSACTIONS)
+
+    # Its coordinator has not written the marker here yet.
+    with pytest.raises(LogError) as why:
+        log.append(batch(b"b", producer=(7, 1, 0), transactional=True), now_ms=NOW, verify=refuse)
+    assert why.value.code is ErrorCode.CONCURRENT_TRANSACTIONS
+    more = batch(b"b", producer=(7, 0, 1), transactional=True)
+    assert log.append(more, now_ms=NOW, verify=refuse).first_offset == 1
 
 
 def test_a_transaction_is_verified_once_before_it_begins_here():

@@ -252,3 +252,35 @@ def test_a_transaction_takes_no_more_groups_than_fit(coordinator, monkeypatch):
     assert coordinator.all.add("a", producer, groups=["g"]) == ErrorCode.NONE
     assert coordinator.all.add("a", producer, groups=["h"]) == ErrorCode.INVALID_REQUEST
     assert coordinator.all.add("a", producer, groups=["g"]) == ErrorCode.NONE
+
+
+MANY = [("orders", index) for index in range(1_000)]
+
+
+@pytest.mark.parametrize("commits", [True, False])
+@pytest.mark.parametrize("second", [False, True])
+def test_while_many_markers_are_written_the_transaction_is_being_prepared(
+    coordinator, commits, second
+):
+    producer = coordinator.begun()
+    coordinator.all.add("a", producer, MANY)
+    ended = coordinator.end(producer, commits=commits, second=second)
+    assert ended.code == ErrorCode.NONE
+    known = ended.producer if second else producer
+    transaction = coordinator.all.find("a")
+    assert transaction.state.value == ("PrepareCommit" if commits else "PrepareAbort")
+    assert 0 < len(coordinator.written.partitions) < len(MANY)
+    concurrent = ErrorCode.CONCURRENT_TRANSACTIONS
+    assert coordinator.all.add("a", known, [ORDERS]) == concurrent
+    assert coordinator.all.verify("a", known, ORDERS) == concurrent
+    assert coordinator.all.initialize("a", MINUTE, None).code == concurrent
+    again = coordinator.end(producer, commits=commits, second=second)
+    assert again.code == concurrent
+    other = coordinator.end(producer, commits=not commits, second=second)
+    assert other.code == ErrorCode.INVALID_TXN_STATE
+    coordinator.clock.advance(0)
+    assert transaction.state.value == ("CompleteCommit" if commits else "CompleteAbort")
+    assert {each[:2] for each in coordinator.written.partitions} == set(MANY)
+    assert len(coordinator.written.partitions) == len(MANY)
+    assert {each[3] for each in coordinator.written.partitions} == {commits}
+    assert coordinator.all.add("a", known, [ORDERS]) == ErrorCode.NONE

@@ -6,7 +6,8 @@ a right that was taken away holds at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.gate.conditions import is_follower
@@ -14,6 +15,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.waiting import Reply
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.log import PartitionLog, Read
 from aclbroker.broker.memory.sessions import FetchedPartition, FetchSession, Key
 from aclbroker.broker.memory.topics import Partition
@@ -37,6 +39,7 @@ _MOST_BYTES: Final = 55 << 20
 """What ``fetch.max.bytes`` of a broker is by default."""
 
 _COPIED: Final = 16_384
+_FORGOTTEN_AT_ONCE: Final = 2_000
 _FINAL: Final = -1
 _LONGEST_NAME: Final = 249
 _ANY_EPOCH: Final = -1
@@ -125,7 +128,7 @@ def _open(services: Services, rights: RequestRights, request: FetchRequest) -> _
     if not kept or not _is_short(named):
         memory.fetch_sessions.close(session)
         return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    return _Asked(list(in_turns(session.partitions.values())), session, is_new=False)
+    return _Asked(list(session.partitions.values()), session, is_new=False)
 
 
 def _named(request: FetchRequest) -> list[FetchedPartition]:
@@ -281,8 +284,24 @@ def _wait(services: Services, answer: _Answer, milliseconds: float) -> None:
             say()
         reply.wait()
     finally:
-        for log, _ in answer.logs:
-            log.on_change.discard(say)
+        _forget(services.memory.clock, answer.logs, say)
+
+
+def _forget(
+    clock: Clock,
+    logs: Sequence[tuple[PartitionLog, int]],
+    say: Callable[[], None],
+    first: int = 0,
+) -> None:
+    """Let logs call a function no longer: some of them now, the others soon.
+
+    This is no work that could pause, since whoever waited may be gone.
+    """
+    end = first + _FORGOTTEN_AT_ONCE
+    for log, _ in logs[first:end]:
+        log.on_change.discard(say)
+    if end < len(logs):
+        clock.call_later(0, partial(_forget, clock, logs, say, end))
 
 
 def _response(

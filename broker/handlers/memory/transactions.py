@@ -78,7 +78,7 @@ _STATES: Final = frozenset(
         *("Empty", "Dead", "PrepareEpochFence"),
     )
 )
-"""The names of states that Kafka knows; a cluster in memory never shows those between."""
+"""The names of states that Kafka knows; a cluster in memory has no PrepareEpochFence, no Dead."""
 
 
 def init_producer_id(
@@ -352,7 +352,7 @@ def _described(services: Services, rights: RequestRights, transactional_id: str)
     if found is None:
         return DescribedState(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
     topics: dict[str, list[int]] = {}
-    for name, index in in_turns(found.partitions):
+    for name, index in in_turns(list(found.partitions)):
         topics.setdefault(name, []).append(index)
     return DescribedState(
         ErrorCode.NONE,
