@@ -17,6 +17,7 @@ import pytest
 
 from benchmarks import (
     attacks,
+    data,
     environment,
     fuzz,
     in_process,
@@ -34,7 +35,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
-SCENES = (in_process, questions, wire, variants, attacks, fuzz)
+SCENES = (in_process, questions, wire, variants, data, attacks, fuzz)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from benchmarks.results import Figures, Results
-from benchmarks.rows import KAFKA, KFAKE, OURS, RATE
+from benchmarks.rows import KAFKA, KFAKE, OURS
 
 NAMES = {OURS: "aclbroker", KAFKA: "Kafka 4.3.0", KFAKE: "kfake"}
 NOTHING = "-"
@@ -176,7 +176,7 @@ def _grown(family: Sequence[Figures], side: str) -> tuple[float, int, int] | Non
         return None
     least, most = measured[0], measured[-1]
     few, many = (statistics.median(each.rounds[side]) for each in (least, most))
-    factor = few / many if least.row.unit == RATE else many / few
+    factor = few / many if least.row.is_rate else many / few
     return factor, least.row.acls or 0, most.row.acls or 0
 
 
@@ -202,7 +202,7 @@ def _target(figures: Figures) -> str:
     row = figures.row
     if row.target is None:
         return NOTHING
-    return f"{'>=' if row.unit == RATE else '<='} {number(row.target)} {row.unit}"
+    return f"{'>=' if row.is_rate else '<='} {number(row.target)} {row.unit}"
 
 
 def _verdict(reached: bool | None) -> str:

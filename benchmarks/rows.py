@@ -10,8 +10,8 @@ OURS, KAFKA, KFAKE = "aclbroker", "kafka", "kfake"
 SIDES = (OURS, KAFKA, KFAKE)
 """This product and its peers, by the names that results have them under."""
 
-RATE = "/s"
-"""The unit of rows where more is better; in all others less is."""
+RATE, MEGABYTES = "/s", "MB/s"
+"""The units of rows where more is better; in all others less is."""
 SHARE = "%"
 """The unit of rows that compare nothing, and have no ratio."""
 
@@ -48,15 +48,20 @@ class Row:
             return f"{self.name}-{self.acls // 1_000}k"
         return f"{self.name}-{self.acls // 1_000_000}m"
 
+    @property
+    def is_rate(self) -> bool:
+        """Whether more is better."""
+        return self.unit in (RATE, MEGABYTES)
+
     def advantage(self, ours: float, peer: float) -> float:
         """Return how many times as good as the peer's figure ours is."""
-        return ours / peer if self.unit == RATE else peer / ours
+        return ours / peer if self.is_rate else peer / ours
 
     def reached(self, ours: float) -> bool | None:
         """Tell whether a figure of ours reaches the target; None if there is no target."""
         if self.target is None:
             return None
-        return ours >= self.target if self.unit == RATE else ours <= self.target
+        return ours >= self.target if self.is_rate else ours <= self.target
 
 
 @dataclass(frozen=True)
