@@ -121,6 +121,18 @@ def compiled_go(name: str, module: Path) -> Path:
     return cached(name, [f.read_text() for f in sources], build)
 
 
+def go_test_binary(package: str) -> Path:
+    """The compiled tests of a Go package that the module of tests/clients/go requires."""
+    module = CLIENTS / "go"
+
+    def build(directory: Path) -> None:
+        command = [require("go"), "test", "-c", "-mod=readonly", "-o", f"{directory}/tests"]
+        run([*command, package], cwd=module, env={"GOFLAGS": ""})
+
+    pins = [(module / name).read_text() for name in ("go.mod", "go.sum")]
+    return cached(f"go-tests-{package.rpartition('/')[2]}", [package, *pins], build) / "tests"
+
+
 def node_modules() -> Path:
     """A directory with the installed node_modules of tests/clients/node."""
     manifests = [CLIENTS / "node" / name for name in ("package.json", "package-lock.json")]

@@ -1,0 +1,211 @@
+"""The tests of franz-go's kgo, as its module is published, with no more rights than they need.
+
+Among them are chains of groups whose members come and go, with and without transactions
+(TestGroupETL and TestTxnEtl). They run at the same time, once; each of them is one here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from aclbroker.protocol.messages.create_acls import AclCreation
+from tests.memory_cluster import raw
+from tests.support.accounts import PASSWORDS
+from tests.support.broker import Broker
+from tests.support.certificates import Authority, pem
+from tests.support.packages import go_test_binary
+from tests.support.tls import pem_stores
+
+KGO: Final = "github.com/twmb/franz-go/pkg/kgo"
+TESTS: Final = (
+    "Test848RegexBrokerResolves",
+    "TestAddRemovePartitions",
+    "TestClient_Produce",
+    "TestClient_ProduceLargeMessages",
+    "TestConsumeMaxDecompressBatchBytes",
+    "TestConsumeRegex",
+    "TestConsumeTopicRetrieval",
+    "TestConsumeTopicRetrieval_Many",
+    "TestDirectPartitionPurge",
+    "TestGroupETL",
+    "TestGroupSimple",
+    "TestHookPollStart",
+    "TestIssue1034",
+    "TestIssue325",
+    "TestIssue337",
+    "TestIssue434",
+    "TestIssue523",
+    "TestIssue648",
+    "TestIssue810",
+    "TestIssue831",
+    "TestIssue865",
+    "TestIssueFetchLargerThanBrokerMaxReadBytes",
+    "TestIssueProduceSyncManualPartitionNegativeDoesNotPanic",
+    "TestPauseIssue489",
+    "TestPauseIssueOct2023",
+    "TestPing",
+    "TestPooling",
+    "TestSCRAMAuth",
+    "TestSCRAMAuthBadCredentials",
+    "TestTxnEtl",
+    "TestUnknownGroupOffsetFetchPinned",
+)
+"""All of kgo's tests that need a cluster, but for those of share groups, which are not there."""
+
+WITHOUT_TLS: Final = ("TestIssue769",)
+"""The test that opens its connections itself, which kgo does not do together with TLS."""
+
+RECORDS: Final = 20_000
+"""How many records go through each chain of groups, where kgo's own default is 500,000."""
+
+WITHIN: Final = 240
+_TYPES: Final = {"TOPIC": 2, "GROUP": 3, "TRANSACTIONAL_ID": 5}
+_OPERATIONS: Final = {
+    "READ": raw.READ,
+    "WRITE": raw.WRITE,
+    "CREATE": raw.CREATE,
+    "DELETE": raw.DELETE,
+}
+RIGHTS: Final = frozenset(
+    {
+        ("TOPIC", "CREATE"),
+        ("TOPIC", "DELETE"),
+        ("TOPIC", "READ"),
+        ("TOPIC", "WRITE"),
+        ("GROUP", "DELETE"),
+        ("GROUP", "READ"),
+        ("TRANSACTIONAL_ID", "WRITE"),
+    }
+)
+"""What kgo's tests may do, with all names, since those that they choose are random."""
+
+_TLS_USER: Final = "User:CN=kgo"
+_RESULT: Final = re.compile(r"^--- (\w+): (\w+)", re.MULTILINE)
+
+
+class Run(NamedTuple):
+    """What kgo's tests printed, and what the broker's audit log says of them."""
+
+    output: str
+    audit: list[dict[str, Any]]
+
+
+def _settings(directory: Path, authority: Authority) -> dict[str, str]:
+    listeners = [f"{each}://127.0.0.1:0" for each in ("PLAINTEXT", "SSL", "SASL_PLAINTEXT")]
+    return {
+        "listeners": ",".join(listeners),
+        "super.users": "User:admin",
+        "ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+        "aclbroker.cluster": "memory",
+        "aclbroker.nodes": "3",
+        # Two of the tests want an internal topic to be there.
+        "aclbroker.catalog.topics": "__consumer_offsets:50",
+        "aclbroker.audit.level": "all",
+        "group.consumer.heartbeat.interval.ms": "500",
+        **pem_stores(directory, authority.issue("CN=broker"), authority),
+    }
+
+
+def _let_in(broker: Broker) -> None:
+    """Allow kgo's users what their tests need, and let alice log in by SCRAM."""
+    allowed = [
+        AclCreation(_TYPES[kind], "*", 3, user, "*", _OPERATIONS[operation], 3)
+        for user in (_TLS_USER, "User:ANONYMOUS")
+        for kind, operation in RIGHTS
+    ]
+    assert not any(raw.logged_in(broker, "admin").create(*allowed))
+    admin = AdminClient(
+        {
+            "bootstrap.servers": broker.listeners["SASL_PLAINTEXT"],
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": "admin",
+            "sasl.password": PASSWORDS["admin"],
+        }
+    )
+    iterations = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    alice = UserScramCredentialUpsertion("alice", iterations, PASSWORDS["alice"].encode())
+    for result in admin.alter_user_scram_credentials([alice]).values():
+        result.result(20)
+
+
+def _environment(broker: Broker, directory: Path, authority: Authority) -> dict[str, str]:
+    """How kgo's tests find the broker, and log in by TLS or by SCRAM."""
+    identity = authority.issue("CN=kgo")
+    files = {
+        "ca": pem(authority.certificate),
+        "cert": identity.chain_pem(),
+        "key": identity.key_pem(),
+    }
+    for name, text in files.items():
+        (directory / f"{name}.pem").write_text(text)
+    return {
+        "KGO_SEEDS": broker.listeners["SSL"],
+        "KGO_TEST_TLS": ",".join(f"{name}:{directory}/{name}.pem" for name in files),
+        "KGO_TEST_SCRAM_SEEDS": broker.listeners["SASL_PLAINTEXT"],
+        "KGO_TEST_SCRAM": f"alice:{PASSWORDS['alice']}:256",
+        "KGO_TEST_RECORDS": str(RECORDS),
+        "KGO_LOG_LEVEL": "none",
+    }
+
+
+def _printed(directory: Path, environment: dict[str, str], tests: tuple[str, ...]) -> str:
+    """Run tests of kgo at the same time; returns all that they print."""
+    command = [str(go_test_binary(KGO)), "-test.v", f"-test.timeout={WITHIN}s"]
+    done = subprocess.run(
+        [*command, f"-test.run=^({'|'.join(tests)})$"],
+        cwd=directory,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=WITHIN + 30,
+        check=False,
+    )
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """All of the tests, with a cluster of three nodes, which has ended then."""
+    directory, authority = tmp_path_factory.mktemp("kgo"), Authority()
+    broker = Broker(directory, _settings(directory, authority))
+    broker.start()
+    try:
+        _let_in(broker)
+        by_tls = _environment(broker, directory, authority)
+        by_nothing = {**by_tls, "KGO_SEEDS": broker.listeners["PLAINTEXT"]}
+        del by_nothing["KGO_TEST_TLS"]
+        output = _printed(directory, by_tls, TESTS)
+        output += _printed(directory, by_nothing, WITHOUT_TLS)
+    finally:
+        broker.terminate()
+    told = [each for each in broker.events() if each["event"] == "authorization"]
+    return Run(output, [each for each in told if each["principal"] != "User:admin"])
+
+
+@pytest.mark.parametrize("test", [*TESTS, *WITHOUT_TLS])
+def test_a_test_of_kgo_passes(run: Run, test: str):
+    results = {name: result for result, name in _RESULT.findall(run.output)}
+    assert results.get(test) == "PASS", run.output
+
+
+def test_kgo_was_denied_nothing_and_used_all_of_its_rights(run: Run):
+    assert [each for each in run.audit if not each["allowed"]] == []
+    of_tls = [each for each in run.audit if each["principal"] == _TLS_USER]
+    used = {(each["resource_type"], each["operation"]) for each in of_tls}
+    assert used >= RIGHTS
