@@ -97,11 +97,11 @@ def not_altered(services: Services, entry: Any) -> ErrorCode:
 def list_config_resources(
     services: Services, rights: RequestRights, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    """List this node and the declared topics and groups; there are no client metrics resources."""
-    node = [str(services.node(rights).node_id)]
+    """List all nodes and the declared topics and groups; there are no client metrics resources."""
+    nodes = [str(node.node_id) for node in services.nodes(rights)]
     named: dict[int, list[str]] = {
-        BROKER_CONFIG: node,
-        BROKER_LOGGER_CONFIG: node,
+        BROKER_CONFIG: nodes,
+        BROKER_LOGGER_CONFIG: nodes,
         CLIENT_METRICS_CONFIG: [],
         TOPIC_CONFIG: list(services.catalog.topics),
         GROUP_CONFIG: list(services.catalog.groups),

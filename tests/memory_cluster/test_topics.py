@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import alter_configs as replaced
 from aclbroker.protocol.messages import alter_partition_reassignments as moved
@@ -16,6 +17,7 @@ from aclbroker.protocol.messages import delete_topics as deleted
 from aclbroker.protocol.messages import describe_configs as described
 from aclbroker.protocol.messages import describe_topic_partitions as partitions
 from aclbroker.protocol.messages import incremental_alter_configs as altered
+from aclbroker.protocol.messages import list_config_resources as resources
 from aclbroker.protocol.messages import list_offsets as listed
 from aclbroker.protocol.messages import offset_for_leader_epoch as epochs
 from tests.memory.records import batch
@@ -183,6 +185,20 @@ def offset_of(client: Any, topic: str, timestamp: int, version: int = 11) -> tup
     request = listed.ListOffsetsRequest(-1, 0, [listed.ListOffsetsTopic(topic, [asked])])
     answer = client.ask(ApiKey.LIST_OFFSETS, version, request).topics[0].partitions[0]
     return answer.error_code, answer.timestamp, answer.offset
+
+
+def test_all_nodes_are_told_as_what_has_settings_and_each_is_asked_for_its_own(nodes: Broker):
+    node, logger = 4, 8
+    client = raw.admin(nodes)
+    request = resources.ListConfigResourcesRequest([node, logger])
+    answer = client.ask(ApiKey.LIST_CONFIG_RESOURCES, 1, request)
+    found = [(each.resource_type, each.resource_name) for each in answer.config_resources]
+    assert sorted(found) == [(kind, name) for kind in (node, logger) for name in "123"]
+    asked = described.DescribeConfigsRequest([described.DescribeConfigsResource(node, "2")])
+    [result] = client.ask(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
+    assert result.error_code == ErrorCode.INVALID_REQUEST
+    [result] = raw.admin(nodes, 1).ask(ApiKey.DESCRIBE_CONFIGS, 4, asked).results
+    assert result.error_code == 0
 
 
 def test_offsets_are_found_by_time_and_by_what_numbers_stand_for(broker: Broker):
