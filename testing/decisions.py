@@ -15,7 +15,7 @@ from aclbroker.broker.acl.authorizer import (
     RuleKind,
 )
 from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, ResourceType
-from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.broker.acl.operations import GRANTED_BY, bit_field, supported_operations
 from aclbroker.broker.acl.reasons import AclChange
 from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.gate.need import Broader, Need
@@ -57,8 +57,32 @@ class Denial(NamedTuple):
         asked = self.question
         name = "any" if asked.name is None else asked.name
         what = f"{asked.principal} from {asked.host}: {self.request} needs {asked.operation.name}"
-        fix = f"; to allow it: {self.change}" if self.change is not None else ""
+        fix = f"; to allow it: {self.fix}" if self.fix else ""
         return f"{what} on {asked.resource_type.name} {name}{fix}"
+
+    @property
+    def fix(self) -> str:
+        """The change in words, with the operations that would do as well; "" for none.
+
+        Most clients ask for DESCRIBE before they read or write, and go no further: what they are
+        after is among the operations that imply it.
+        """
+        if self.change is None:
+            return ""
+        implying = _implying(self.change)
+        return f"{self.change}, or {implying}" if implying else str(self.change)
+
+
+def _implying(change: AclChange) -> str:
+    """Return in words which operations, allowed instead of the one that is added, would do."""
+    if len(change.add) != 1:
+        return ""
+    [acl] = change.add
+    granting = GRANTED_BY[acl.operation] & ~(1 << acl.operation)
+    found = [each.name for each in supported_operations(acl.resource_type) if granting >> each & 1]
+    if len(found) < 2:
+        return "".join(f"{name}, which implies it" for name in found)
+    return f"{', '.join(found[:-1])} or {found[-1]}, which imply it"
 
 
 class Notes:

@@ -52,8 +52,8 @@ class Session:
         """Take over what a broker has seen."""
         self._used |= dict.fromkeys(broker.used())
         for denial in broker.denials():
-            if denial.change is not None:
-                self._missing[str(denial.change)] = None
+            if denial.fix:
+                self._missing[denial.fix] = None
 
     def to_json(self) -> dict[str, Any]:
         """Return what was seen, for another process."""

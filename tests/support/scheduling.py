@@ -73,6 +73,7 @@ OF_PEERS = (
     "tests/protocol/test_kafka.py",
     "tests/reasoning/test_kafka.py",
     "tests/server",
+    "tests/testing/test_application.py",
 )
 """Modules and folders whose tests wait for other programs."""
 

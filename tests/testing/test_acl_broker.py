@@ -47,7 +47,8 @@ def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
     assert denial.test.endswith("test_a_denial_says_who_asked_for_what_and_what_would_allow_it")
     assert str(denial) == (
         "User:alice from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; to allow it: "
-        "add ALLOW DESCRIBE on TOPIC LITERAL orders to User:alice from *"
+        "add ALLOW DESCRIBE on TOPIC LITERAL orders to User:alice from *, "
+        "or READ, WRITE, DELETE or ALTER, which imply it"
     )
     broker.forget_denials()
     assert broker.denials() == []

@@ -62,7 +62,8 @@ def test_what_is_denied_is_told_with_the_acl_that_allows_it(application, tmp_pat
     assert (done.returncode, done.stdout) == (1, "TOPIC_AUTHORIZATION_FAILED\n")
     assert done.stderr.splitlines() == [
         "aclbroker run: denied: User:shop from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; "
-        "to allow it: add ALLOW DESCRIBE on TOPIC LITERAL orders to User:shop from *"
+        "to allow it: add ALLOW DESCRIBE on TOPIC LITERAL orders to User:shop from *, "
+        "or READ, WRITE, DELETE or ALTER, which imply it"
     ]
 
 
