@@ -16,7 +16,7 @@ from aclbroker.broker.acl.authorizer import (
 )
 from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import GRANTED_BY, bit_field, supported_operations
-from aclbroker.broker.acl.reasons import AclChange
+from aclbroker.broker.acl.reasons import OF_ANY_TOPIC, AclChange
 from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.gate.need import Broader, Need
 from aclbroker.broker.gate.rights import RequestRights
@@ -25,6 +25,7 @@ from aclbroker.protocol.messages import APIS
 
 _MOST_DENIALS: Final = 10_000
 _TEST: Final = "PYTEST_CURRENT_TEST"
+_ANY_TOPIC: Final = (AclOperation.WRITE, ResourceType.TOPIC, None)
 _ALLOWED: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 
 
@@ -55,10 +56,11 @@ class Denial(NamedTuple):
 
     def __str__(self) -> str:
         asked = self.question
-        name = "any" if asked.name is None else asked.name
+        kind = asked.resource_type.name
+        resource = f"any {kind}" if asked.name is None else f"{kind} {asked.name}"
         what = f"{asked.principal} from {asked.host}: {self.request} needs {asked.operation.name}"
         fix = f"; to allow it: {self.fix}" if self.fix else ""
-        return f"{what} on {asked.resource_type.name} {name}{fix}"
+        return f"{what} on {resource}{fix}"
 
     @property
     def fix(self) -> str:
@@ -68,7 +70,8 @@ class Denial(NamedTuple):
         after is among the operations that imply it.
         """
         if self.change is None:
-            return ""
+            is_of_any = self.question[2:] == _ANY_TOPIC and self.rule == RuleKind.DEFAULT_DENY.value
+            return f"add {OF_ANY_TOPIC}, to {self.question.principal}" if is_of_any else ""
         implying = _implying(self.change)
         return f"{self.change}, or {implying}" if implying else str(self.change)
 

@@ -63,7 +63,7 @@ def commands() -> Iterator[Spot]:
         for block in BLOCK.finditer(document.read_text()):
             text = re.sub(r"\\\n\s*", "", block[2] or block[3] or "")
             for line in text.splitlines():
-                call = re.match(r"\s*(?:\$ )?(?:\.venv/bin/)?aclbroker (.+)", line)
+                call = re.match(r"\s*(?:\$ )?(?:\.venv/bin/)?aclbroker (?![a-z]+: )(.+)", line)
                 if call and block[1] not in ("properties", "yaml"):
                     yield document.name, call[1]
 

@@ -28,7 +28,8 @@ FENCED = re.compile(
     r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
 )
 ADDRESS = re.compile(r"127\.0\.0\.1:[0-9]+")
-ENDS_WITHIN = 60.0
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+ENDS_WITHIN = 300.0  # a first run of Maven fetches what it is made of
 READY = re.compile(r"\bready version=|\"event\":\"ready\"")
 
 
@@ -89,7 +90,9 @@ class Reader:
         for block, following in zip(todo, [*todo[1:], None], strict=True):
             expected = following.text if following and following.of_command else ""
             if block.file:
-                (self._directory / block.file).write_text(block.text)
+                path = self._directory / block.file
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(block.text)
             elif block.kind == "sh" and block.text.startswith("aclbroker serve "):
                 self._serve(block.text, expected)
             elif block.kind == "sh":
@@ -115,7 +118,8 @@ class Reader:
             timeout=ENDS_WITHIN,
             check=False,
         )
-        assert shown_as(expected, done.stdout), _difference(command, expected, done.stdout)
+        printed = COLOURS.sub("", done.stdout)
+        assert shown_as(expected, printed), _difference(command, expected, printed)
         assert done.returncode == 0, f"{command}ended with status {done.returncode}"
 
     def _serve(self, command: str, expected: str) -> None:

@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient
 
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.testing import AclBroker
 from tests.support.client import Client
 
@@ -52,6 +53,16 @@ def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
     )
     broker.forget_denials()
     assert broker.denials() == []
+
+
+def test_an_idempotent_producer_is_told_what_would_do(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        client.ask(ApiKey.INIT_PRODUCER_ID, 4, InitProducerIdRequest(None, 1000))
+    assert [str(denial) for denial in broker.denials()] == [
+        "User:alice from 127.0.0.1: InitProducerId needs WRITE on any TOPIC; to allow it: "
+        "add WRITE on any one topic, or IDEMPOTENT_WRITE on the cluster, to User:alice"
+    ]
 
 
 def test_a_deny_is_named_as_what_must_go(broker):
