@@ -5,10 +5,9 @@ from __future__ import annotations
 import difflib
 import secrets
 from collections.abc import Iterable, Mapping
-from enum import Enum
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.acl.bindings import (
@@ -23,17 +22,14 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.faults import Fault
+from aclbroker.broker.handlers.faults import Fault, api_key, error_code
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
-from aclbroker.protocol.errors import ErrorCode
-from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages import ApiKey
 from aclbroker.testing.clients import client_config
 from aclbroker.testing.decisions import Denial, Notes, Question, RecordingRights, auditing
 from aclbroker.testing.embedded import EmbeddedBroker
 
 __all__ = ["AclBroker", "Denial"]
-
-E = TypeVar("E", bound=Enum)
 
 LISTENER: Final = "SASL_PLAINTEXT"
 _JAAS: Final = "org.apache.kafka.common.security.plain.PlainLoginModule required"
@@ -218,13 +214,17 @@ class AclBroker:
         their connection is closed; after ``delay`` seconds, or late without both. Faults of one key
         happen one after the other. Raises ValueError for what there is not.
         """
-        code = None if error is None else _member(ErrorCode, error, "error")
-        fault = Fault(count, code, closes, delay)
-        self._broker.call(self._broker.faults.add, _api_key(request), fault)
+        fault = Fault(count, None if error is None else error_code(error), closes, delay)
+        self._broker.call(self._broker.faults.add, api_key(request), fault)
 
     def forget_faults(self) -> None:
         """Let no request fail any more that was to."""
         self._broker.call(self._broker.faults.clear)
+
+    @property
+    def faults_url(self) -> str | None:
+        """Where other programs ask for faults; None without ``aclbroker.faults.address``."""
+        return self._broker.faults_url
 
     def advance(self, seconds: float) -> None:
         """Move the cluster's time forward: whatever waits for it, such as time-outs, is due."""
@@ -264,27 +264,11 @@ def _resource(cluster: bool, **names: str | None) -> tuple[ResourceType, str]:
 
 
 def _operation(name: str) -> AclOperation:
-    found = _member(AclOperation, name, "operation")
+    known = AclOperation.__members__
+    if name.upper() not in known:
+        close = difflib.get_close_matches(name.upper(), known, n=5, cutoff=0)
+        raise ValueError(f"operation {name!r} is not known; did you mean {', '.join(close)}?")
+    found = known[name.upper()]
     if found <= AclOperation.ANY:
         raise ValueError(f"operation {name!r} can be asked for, and not be granted")
     return found
-
-
-def _member(kind: type[E], name: str, what: str) -> E:
-    try:
-        return kind[name.upper()]
-    except KeyError:
-        close = difflib.get_close_matches(name.upper(), kind.__members__, n=5, cutoff=0)
-        raise ValueError(
-            f"{what} {name!r} is not known; did you mean {', '.join(close)}?"
-        ) from None
-
-
-def _api_key(name: str) -> ApiKey:
-    by_name = {api.name.lower(): key for key, api in APIS.items()}
-    key = by_name.get(name.lower())
-    if key is None:
-        close = difflib.get_close_matches(name.lower(), by_name, n=5, cutoff=0)
-        names = ", ".join(APIS[by_name[each]].name for each in close)
-        raise ValueError(f"request {name!r} is not known; did you mean {names}?")
-    return ApiKey(key)

@@ -19,6 +19,7 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.server.fault_control import fault_control
 from aclbroker.broker.server.parts import Loaded, load_parts, start_parts
 from aclbroker.broker.server.server import Server
 
@@ -69,6 +70,7 @@ class EmbeddedBroker:
         self._server: Server | None = None
         self.listeners: dict[str, str] = {}
         self.faults = Faults()
+        self.faults_url: str | None = None
 
     def start(self) -> None:
         """Start, and return when clients are let in; raises what the broker failed with."""
@@ -160,6 +162,8 @@ class EmbeddedBroker:
         metrics, lines = Metrics(), LimitedLog()
         async with AsyncExitStack() as running:
             running.callback(lines.close)
+            control = running.enter_context(fault_control(config, self.faults))
+            self.faults_url = None if control is None else control.url
             self._loaded = await load_parts(config, lines, running)
             audit, self._server, self.listeners = await start_parts(
                 config,

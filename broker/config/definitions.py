@@ -266,6 +266,16 @@ _OWN = (
         "docs/operations.md.",
     ),
     Definition(
+        "aclbroker.faults.address", "faults_address", values.ADDRESS, "",
+        "Where tests ask a cluster in memory over HTTP to let requests fail (/faults): an address "
+        "of this machine alone, or any with a token; if empty, nowhere. See docs/testing.md.",
+    ),
+    Definition(
+        "aclbroker.faults.token", "faults_token", values.OPTIONAL_TEXT, "",
+        "What they have to send for that, as `Authorization: Bearer TOKEN`, of at least 16 "
+        "characters; if empty, nothing.", secret=True,
+    ),
+    Definition(
         "aclbroker.shutdown.timeout.ms", "shutdown_timeout_ms", integer(0), "10000",
         "How long requests that are being answered may take once the broker is told to stop.",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from aclbroker.broker.acl.settings import inter_broker_listener
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
-from aclbroker.broker.config.endpoints import parse_endpoints
+from aclbroker.broker.config.endpoints import is_loopback, parse_endpoints
 from aclbroker.broker.config.listeners import reachable_listeners, read_listeners
 from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
 from aclbroker.broker.config.names import is_known, warn_without_effect
@@ -22,6 +22,7 @@ from aclbroker.broker.config.reader import Reader, Report, unprefixed
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
 _LIKE_A_REFERENCE = re.compile(r"\$\{(file|env|dir|directory|secrets?):[^}]+\}")
+_SHORTEST_TOKEN = 16
 _NO_FILE = "default without a file"
 # Without a file everybody on this machine may change ACLs, and nobody else can connect.
 _WITHOUT_FILE = {
@@ -60,6 +61,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     _check_audit_files(reader)
     _check_cluster(reader)
     _check_groups(reader)
+    _check_faults(reader)
     listeners = read_listeners(reader)
     if path is None:
         _check_without_file(reader, listeners)
@@ -135,6 +137,24 @@ def _check_groups(reader: Reader) -> None:
     least, most = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
     if reader.value(least) > reader.value(most):
         reader.refuse(least, f"above {most}", f"at most {reader.value(most)}")
+
+
+def _check_faults(reader: Reader) -> None:
+    name, token = "aclbroker.faults.address", reader.value("aclbroker.faults.token")
+    address = reader.value(name)
+    if token is not None and len(token) < _SHORTEST_TOKEN:
+        needed = f"at least {_SHORTEST_TOKEN} characters, or empty"
+        reader.refuse("aclbroker.faults.token", "too short", needed)
+    if address is None:
+        return
+    if reader.value("aclbroker.cluster") != "memory":
+        reader.refuse(name, "faults are for tests", "empty without aclbroker.cluster=memory")
+    if token is None and not is_loopback(address[0]):
+        reader.refuse(
+            name,
+            "whoever can reach it could let requests fail",
+            "an address such as 127.0.0.1:9405, or aclbroker.faults.token beside it",
+        )
 
 
 def _check_audit_files(reader: Reader) -> None:

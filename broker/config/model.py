@@ -94,6 +94,8 @@ class Config:
     sasl_timeout_ms: int
     max_unauthenticated_connections: int
     metrics_address: tuple[str, int] | None
+    faults_address: tuple[str, int] | None
+    faults_token: str | None = field(repr=False)
     max_connections: int
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]

@@ -1,7 +1,7 @@
 """A small HTTP server for a few pages that programs read: figures, and whether the broker is well.
 
-It answers one GET or HEAD a connection, reads nothing but the first line of a request, and bounds
-what a stranger can take: connections, bytes, time. It is ours since none of the libraries at hand
+It answers one request a connection, reads no body, and bounds what a stranger can take:
+connections, bytes, time. It is ours since none of the libraries at hand
 bounds all three: prometheus_client has a thread for each connection, and aiohttp waits for as long
 as it takes for the header of a request.
 """
@@ -12,6 +12,7 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
 CONNECTIONS: Final = 32
@@ -35,21 +36,40 @@ class Page(NamedTuple):
     text: str
     status: HTTPStatus = HTTPStatus.OK
     content_type: str = "text/plain; charset=utf-8"
+    more: tuple[str, ...] = ()
+    """More lines of the answer's header."""
+
+
+class Asked(NamedTuple):
+    """What a command is asked with: the query of its target, and the header's fields.
+
+    The names of fields are in small letters; a field that came several times has all its values,
+    separated by commas.
+    """
+
+    query: str
+    header: Mapping[str, str]
 
 
 Pages = Mapping[str, Callable[[], Awaitable[Page]]]
-"""What makes the page of each path."""
+"""What makes the page of each path, for GET and HEAD."""
+
+Commands = Mapping[str, Mapping[str, Callable[[Asked], Page]]]
+"""What is done at once at a path that is no page, by method."""
 
 
 class HttpListener:
     """Serves pages at an address, from when it is made. Raises `OSError` if it cannot be bound."""
 
-    def __init__(self, host: str, port: int, pages: Pages) -> None:
+    def __init__(
+        self, host: str, port: int, pages: Pages, commands: Commands = MappingProxyType({})
+    ) -> None:
         [(family, _, _, _, address), *_] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         self._socket = socket.create_server(address, family=family, backlog=_BACKLOG)
         self._socket.setblocking(False)
         self.port: int = self._socket.getsockname()[1]
         self._pages = pages
+        self._commands = commands
         self._open: dict[_Exchange, None] = {}  # in the order in which they came
         self._opening: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -85,7 +105,7 @@ class HttpListener:
             self._timer = self._loop.call_later(_RETRY_SECONDS, self._listen)
             return
         peer.setblocking(False)
-        exchange = _Exchange(self._pages, self._leave)
+        exchange = _Exchange(self._pages, self._commands, self._leave)
         self._open[exchange] = None
         task = asyncio.create_task(self._begin(exchange, peer))
         self._opening.add(task)
@@ -110,8 +130,11 @@ class HttpListener:
 class _Exchange(asyncio.Protocol):
     """One connection, which has one request and its answer; ``ended`` is told when it is gone."""
 
-    def __init__(self, pages: Pages, ended: Callable[[_Exchange], None]) -> None:
+    def __init__(
+        self, pages: Pages, commands: Commands, ended: Callable[[_Exchange], None]
+    ) -> None:
         self._pages = pages
+        self._commands = commands
         self._ended = ended
         self._received = b""
         self._transport: asyncio.Transport | None = None
@@ -135,7 +158,8 @@ class _Exchange(asyncio.Protocol):
         if len(header) > _HEADER_BYTES:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif end:
-            self._answer(header.partition(b"\r\n")[0].split(b" "))
+            line, _, fields = header.partition(b"\r\n")
+            self._answer(line.split(b" "), fields)
 
     def eof_received(self) -> bool:
         """Note that no more comes; true keeps the connection while the page is made."""
@@ -160,20 +184,35 @@ class _Exchange(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def _answer(self, request: list[bytes]) -> None:
+    def _answer(self, request: list[bytes], fields: bytes) -> None:
         if len(request) != 3 or not request[2].startswith(b"HTTP/1."):
             self._refuse(HTTPStatus.BAD_REQUEST)
             return
         method, target, _ = request
-        path = target.partition(b"?")[0].decode("latin-1")
-        if path not in self._pages:
+        path, _, query = target.decode("latin-1").partition("?")
+        if path in self._commands:
+            self._obey(self._commands[path], method, Asked(query, _fields(fields)))
+        elif path not in self._pages:
             self._refuse(HTTPStatus.NOT_FOUND)
         elif method not in _METHODS:
-            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED)
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, ("Allow: GET, HEAD",))
         else:
             self._is_read = True
             self._wait(_ANSWER_SECONDS, self.abort)
             self._page = asyncio.create_task(self._send_page(path, method == b"GET"))
+
+    def _obey(
+        self, commands: Mapping[str, Callable[[Asked], Page]], method: bytes, asked: Asked
+    ) -> None:
+        command = commands.get(method.decode("latin-1"))
+        if command is None:
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, (f"Allow: {', '.join(commands)}",))
+        elif asked.header.get("content-length", "0") != "0" or "transfer-encoding" in asked.header:
+            # What it says would be left out without a word.
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        else:
+            self._wait(_ANSWER_SECONDS, self.abort)
+            self._send(command(asked))
 
     async def _send_page(self, path: str, has_body: bool) -> None:
         try:
@@ -186,9 +225,9 @@ class _Exchange(asyncio.Protocol):
     def _too_slow(self) -> None:
         self._refuse(HTTPStatus.REQUEST_TIMEOUT)
 
-    def _refuse(self, status: HTTPStatus) -> None:
+    def _refuse(self, status: HTTPStatus, more: tuple[str, ...] = ()) -> None:
         self._wait(_ANSWER_SECONDS, self.abort)
-        self._send(Page(f"{status.value} {status.phrase}\n", status))
+        self._send(Page(f"{status.value} {status.phrase}\n", status, more=more))
 
     def _send(self, page: Page, has_body: bool = True) -> None:
         """Send an answer, and wait for the client to close: it may not have read all of it yet."""
@@ -202,9 +241,8 @@ class _Exchange(asyncio.Protocol):
             f"Content-Type: {page.content_type}",
             f"Content-Length: {len(body)}",
             "Connection: close",
+            *page.more,
         ]
-        if page.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            header.append("Allow: GET, HEAD")
         self._transport.write("\r\n".join((*header, "", "")).encode() + (body if has_body else b""))
         if self._has_ended:
             self._transport.close()
@@ -215,3 +253,13 @@ class _Exchange(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = asyncio.get_running_loop().call_later(seconds, then)
+
+
+def _fields(text: bytes) -> dict[str, str]:
+    """Return the fields of a header by their names in small letters."""
+    found: dict[str, str] = {}
+    for line in text.decode("latin-1").split("\r\n"):
+        name, _, value = line.partition(":")
+        name, value = name.lower(), value.strip(" \t")
+        found[name] = f"{found[name]}, {value}" if name in found else value
+    return found

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.config import Config
+from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput, get_logger, json_line
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.descriptors import raise_limit
+from aclbroker.broker.server.fault_control import FaultControl, fault_control
 from aclbroker.broker.server.garbage import Collector, objects_that_stay
 from aclbroker.broker.server.hangup import Hangup
 from aclbroker.broker.server.parts import Loaded, StartError, load_parts, naming, start_parts
@@ -40,7 +42,8 @@ class Start(NamedTuple):
 
     ``output`` is where audit records go that have no file of their own. ``read`` reads the
     configuration again, on SIGHUP or if ``hangup`` has come before; it raises `ConfigError`.
-    ``ready_file`` is written once clients are let in, with the addresses of all listeners as JSON.
+    ``ready_file`` is written once clients are let in, with the addresses of all listeners as JSON,
+    and the URL for faults if there is one.
     """
 
     config: Config
@@ -77,12 +80,13 @@ async def _serve(start: Start) -> None:
             host, port = config.metrics_address
             with naming("aclbroker.metrics.address", f"{host}:{port}", "cannot listen"):
                 running.enter_context(status_pages(host, port, metrics, readiness))
+        control = running.enter_context(fault_control(config, Faults()))
         try:
             with objects_that_stay():
                 loaded = await load_parts(config, lines, running)
         except StoreError as error:
             raise StartError(str(error)) from error
-        await _serve_with(start, loaded, metrics, lines, readiness, stop)
+        await _serve_with(start, loaded, metrics, lines, readiness, stop, control)
     log.info("stopped")
 
 
@@ -93,9 +97,13 @@ async def _serve_with(
     lines: LimitedLog,
     readiness: Readiness,
     stop: asyncio.Event,
+    control: FaultControl | None,
 ) -> None:
     config = start.config
-    audit, server, listeners = await start_parts(config, start.output, loaded, metrics, lines)
+    faults = None if control is None else control.faults
+    audit, server, listeners = await start_parts(
+        config, start.output, loaded, metrics, lines, faults=faults
+    )
     reload = Reload(config, start.read, loaded.authorizer, server, audit)
     watch = asyncio.create_task(reload.watch())
     collector = Collector(lambda: server.is_idle)
@@ -113,7 +121,8 @@ async def _serve_with(
         renew()
     if start.ready_file is not None:
         with naming("--ready-file", str(start.ready_file), "cannot be written"):
-            _write_whole(start.ready_file, json_line({"listeners": listeners}))
+            told = {"listeners": listeners} | ({} if control is None else {"faults": control.url})
+            _write_whole(start.ready_file, json_line(told))
     if loaded.cluster is not None:
         log.warning("topics, records, groups and transactions are in memory and lost at the end")
     log.info(

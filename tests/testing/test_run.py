@@ -106,6 +106,19 @@ def test_each_user_has_a_file_of_settings_that_nobody_else_can_read(tmp_path):
     ]
 
 
+def test_the_command_is_told_where_to_ask_for_faults(tmp_path):
+    script = (
+        "import os, urllib.request as r\n"
+        "url = os.environ['ACLBROKER_FAULTS_URL'] + '?request=Produce&error=NOT_CONTROLLER'\n"
+        "print(r.urlopen(r.Request(url, method='POST')).status)\n"
+    )
+    setting = "--override", "aclbroker.faults.address=127.0.0.1:0"
+    done = run(*setting, "--", sys.executable, "-c", script, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "201\n"), done.stderr
+    without = run("--", sys.executable, "-c", script, cwd=tmp_path)
+    assert "KeyError: 'ACLBROKER_FAULTS_URL'" in without.stderr
+
+
 @pytest.mark.parametrize(("arguments", "told"), [
     (["--policy", "missing.yaml"], "No such file"),
     (["--topic", "a/b"], "'a/b'"),

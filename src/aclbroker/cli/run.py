@@ -182,15 +182,20 @@ def _environment(command: RunCommand, broker: AclBroker) -> Iterator[dict[str, s
             path.touch(mode=0o600)
             path.write_text(text)
         first = command.users[0]
-        yield os.environ | {
-            command.variable: broker.bootstrap_servers,
-            "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
-            "KAFKA_SASL_MECHANISM": "PLAIN",
-            "KAFKA_SASL_USERNAME": first,
-            "KAFKA_SASL_PASSWORD": broker.password(first),
-            "KAFKA_CLIENT_PROPERTIES": str(Path(directory, f"{first}.properties")),
-            "KAFKA_CLIENT_PROPERTIES_DIR": directory,
-        }
+        faults = {} if broker.faults_url is None else {"ACLBROKER_FAULTS_URL": broker.faults_url}
+        yield (
+            os.environ
+            | faults
+            | {
+                command.variable: broker.bootstrap_servers,
+                "KAFKA_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+                "KAFKA_SASL_MECHANISM": "PLAIN",
+                "KAFKA_SASL_USERNAME": first,
+                "KAFKA_SASL_PASSWORD": broker.password(first),
+                "KAFKA_CLIENT_PROPERTIES": str(Path(directory, f"{first}.properties")),
+                "KAFKA_CLIENT_PROPERTIES_DIR": directory,
+            }
+        )
 
 
 def _run(words: Sequence[str], environment: Mapping[str, str]) -> int:
