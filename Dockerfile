@@ -7,6 +7,7 @@ COPY pyproject.toml README.md LICENSE ./
 COPY protocol protocol
 COPY broker broker
 COPY pipeline pipeline
+COPY testing testing
 COPY src src
 RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
     && useradd --system --create-home --home-dir /var/lib/aclbroker aclbroker
@@ -17,5 +18,6 @@ VOLUME /var/lib/aclbroker
 EXPOSE 9092
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["aclbroker"]
+# Clients are let in when the log, as JSON, has a line with "event":"ready".
 # A configuration is required: without one the broker listens on the container's loopback only.
 CMD ["serve", "/etc/aclbroker/server.properties"]
