@@ -187,6 +187,11 @@ class AclBroker:
         filters = [AclFilter(*acl) for acl in acls]
         self._broker.await_(self._broker.authorizer.delete_acls(_CONTEXT, filters))
 
+    @property
+    def is_recording(self) -> bool:
+        """Whether everything is allowed and noted, so that no denial can be expected."""
+        return self._notes.is_recording
+
     def denials(self) -> list[Denial]:
         """Return what was denied so far, with the smallest change of ACLs that would allow it."""
         return self._notes.denials()

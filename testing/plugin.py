@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SESSION: Final = pytest.StashKey[Session]()
 _BROKERS: Final = pytest.StashKey["list[AclBroker]"]()
+_FAILED: Final = pytest.StashKey[bool]()
 _OUTPUT: Final = "aclbroker"
 _SECTION: Final = "denied by acl_broker"
 
@@ -51,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
     record, policy = config.getoption("--acl-record"), config.getoption("--acl-policy")
     if record and policy:
         raise pytest.UsageError("--acl-record allows everything: it cannot be with --acl-policy")
+    if record and not Path(record).absolute().parent.is_dir():
+        raise pytest.UsageError(f"--acl-record: there is no directory for {record}")
     try:
         config.stash[_SESSION] = Session(
             record=Path(record) if record else None,
@@ -76,8 +79,9 @@ def acl_broker_factory(
         return broker
 
     yield start
+    failed = request.node.stash.get(_FAILED, False)
     for broker in brokers:
-        session.ended(broker)
+        session.ended(broker, failed=failed)
         broker.stop()
 
 
@@ -92,6 +96,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Add the denials of its time to the report of a test that failed."""
     report = yield
     if report.failed:
+        item.stash[_FAILED] = True
         for broker in item.stash.get(_BROKERS, ()):
             denials = dict.fromkeys(map(str, broker.denials()))
             if denials:
@@ -99,14 +104,19 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Write what was recorded; a worker of pytest-xdist hands it to the process that asked."""
     found = session.config.stash[_SESSION]
     workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if workeroutput is not None:
         workeroutput[_OUTPUT] = found.to_json()
-    else:
-        found.finish()
+        return
+    passed = exitstatus == pytest.ExitCode.OK
+    try:
+        found.finish(ended=passed or exitstatus == pytest.ExitCode.TESTS_FAILED, passed=passed)
+    except OSError:
+        # The summary tells it.
+        session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

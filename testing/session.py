@@ -31,7 +31,9 @@ class Session:
         self._enforced: list[AclBinding] = []
         self._used: dict[Question, None] = {}
         self._missing: dict[str, None] = {}
+        self._denied: dict[str, None] = {}
         self._had_broker = False
+        self._recorded = ""
         if policy is not None:
             from aclbroker.broker.policy import read_policy
 
@@ -48,12 +50,18 @@ class Session:
         made.also(self._enforced)
         return made
 
-    def ended(self, broker: AclBroker) -> None:
-        """Take over what a broker has seen."""
+    def ended(self, broker: AclBroker, *, failed: bool) -> None:
+        """Take over what a broker has seen, and whether the test failed that had it.
+
+        A test that passes has expected what it was denied, or its application has kept it to
+        itself.
+        """
         self._used |= dict.fromkeys(broker.used())
-        for denial in broker.denials():
-            if denial.fix:
-                self._missing[denial.fix] = None
+        fixes = dict.fromkeys(denial.fix for denial in broker.denials() if denial.fix)
+        if failed:
+            self._missing |= fixes
+        else:
+            self._denied |= fixes
 
     def to_json(self) -> dict[str, Any]:
         """Return what was seen, for another process."""
@@ -63,6 +71,7 @@ class Session:
                 for each in self._used
             ],
             "missing": list(self._missing),
+            "denied": list(self._denied),
             "had_broker": self._had_broker,
         }
 
@@ -75,29 +84,44 @@ class Session:
             found = Question(principal, host, AclOperation(operation), ResourceType(kind), name)
             self._used[found] = None
         self._missing |= dict.fromkeys(output["missing"])
+        self._denied |= dict.fromkeys(output["denied"])
         self._had_broker |= output["had_broker"]
 
-    def finish(self) -> None:
-        """Write the recorded policy, if there is to be one. Raises OSError."""
-        if self._record is not None:
-            from aclbroker.broker.policy import Policy, write_policy
-            from aclbroker.testing.policies import smallest_policy
+    def finish(self, *, ended: bool, passed: bool) -> None:
+        """Write the recorded policy, if there is to be one. Raises OSError.
 
-            acls = smallest_policy(self._used, self._prefixes)
-            write_policy(Policy(sorted(acls)), self._record)
+        ``ended`` tells that all tests ran, ``passed`` that none failed. A run that was interrupted,
+        or in which no test had a broker, leaves the file that there was as it is.
+        """
+        if self._record is None:
+            return
+        if not (ended and self._had_broker):
+            why = "no test had a broker" if ended else "the run has not ended by itself"
+            self._recorded = f"not recorded: {why}, and {self._record} is as it was"
+            return
+        from aclbroker.broker.policy import Policy, write_policy
+        from aclbroker.testing.policies import smallest_policy
+
+        self._recorded = f"not recorded: {self._record} cannot be written"
+        acls = smallest_policy(self._used, self._prefixes)
+        write_policy(Policy(sorted(acls)), self._record)
+        lacks = "" if passed else ", which may lack what tests that failed would have done"
+        self._recorded = f"recorded: {self._record}{lacks}"
 
     def summary(self) -> list[str]:
-        """Return what to tell at the end; nothing if no test had a broker."""
-        if not self._had_broker:
-            return []
+        """Return what to tell at the end; nothing if no test had a broker under a policy."""
         if self._record is not None:
-            return [f"recorded: {self._record}"]
-        if self._policy is None:
+            return [self._recorded] if self._recorded else []
+        if self._policy is None or not self._had_broker:
             return []
         from aclbroker.broker.acl.acl_text import acl_text
         from aclbroker.testing.policies import never_used
 
         lines = [f"missing in {self._policy}: {each}" for each in sorted(self._missing)]
+        lines += [
+            f"denied by {self._policy} in tests that passed: {each}"
+            for each in sorted(self._denied.keys() - self._missing.keys())
+        ]
         lines += [
             f"never used in {self._policy}: {acl_text(acl)}"
             for acl in never_used(self._enforced, list(self._used))

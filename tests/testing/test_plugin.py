@@ -133,6 +133,58 @@ def test_without_one_acl_the_test_fails_that_needs_it_and_the_acl_is_named(suite
     assert "never used in policy.yaml: ALLOW DESCRIBE on TOPIC LITERAL another to" in done.output
 
 
+def test_what_a_test_expects_to_be_denied_is_not_missing(suite):
+    expecting = """
+def test_the_shop_sees_no_payments(broker):
+    if not broker.is_recording:
+        with pytest.raises(AssertionError, match="TOPIC_AUTHORIZATION_FAILED"):
+            look(broker, "payments")
+"""
+    (suite / "test_application.py").write_text(TESTS + expecting)
+    done = run(suite, "--acl-record", "policy.yaml")
+    assert (done.status, (suite / "policy.yaml").read_text()) == (0, POLICY), done.output
+    done = run(suite, "--acl-policy", "policy.yaml")
+    assert done.status == 0, done.output
+    assert "missing in policy.yaml" not in done.output
+    denied = "denied by policy.yaml in tests that passed: add ALLOW DESCRIBE on TOPIC LITERAL"
+    assert f"{denied} payments to User:shop from *" in done.output
+
+
+@pytest.mark.parametrize(("test", "why"), [
+    ("def test_nothing(): pass", "no test had a broker"),
+    ("import nothing_that_there_is", "the run has not ended by itself"),
+    ("def test_it(acl_broker): raise KeyboardInterrupt", "the run has not ended by itself"),
+])  # fmt: skip
+def test_a_run_that_tells_nothing_of_use_leaves_the_file_that_there_was(suite, test, why):
+    (suite / "test_application.py").write_text(f"{test}\n")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-record", "policy.yaml")
+    assert f"not recorded: {why}, and policy.yaml is as it was" in done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, workers):
+    failing = "\ndef test_more(broker):\n    assert False\n"
+    (suite / "test_application.py").write_text(TESTS + failing)
+    done = run(suite, "--acl-record", "policy.yaml", *workers)
+    assert done.status == 1
+    told = "recorded: policy.yaml, which may lack what tests that failed would have done"
+    assert told in done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
+def test_a_record_that_cannot_be_written_is_told_without_a_traceback(suite):
+    done = run(suite, "--acl-record", "missing/policy.yaml")
+    assert (done.status, done.outcomes) == (pytest.ExitCode.USAGE_ERROR, {})
+    assert "--acl-record: there is no directory for missing/policy.yaml" in done.output
+    (suite / "directory").mkdir()
+    done = run(suite, "--acl-record", "directory")
+    assert done.status == pytest.ExitCode.INTERNAL_ERROR
+    assert "not recorded: directory cannot be written" in done.output
+    assert "Traceback" not in done.output
+
+
 def test_a_policy_that_cannot_be_read_ends_the_run_with_the_reason(suite):
     (suite / "policy.yaml").write_text("version: 1\nacls: 7\n")
     done = run(suite, "--acl-policy", "policy.yaml")

@@ -76,6 +76,34 @@ def test_a_recorded_policy_is_enough_for_the_same_command(application, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "seen\n", "")
 
 
+def test_a_command_that_does_nothing_and_fails_leaves_the_file_that_there_was(tmp_path):
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    for words, status in ((["no-such-command"], 127), ([sys.executable, "-c", "exit(7)"], 7)):
+        done = run("--record", "policy.yaml", "--", *words, cwd=tmp_path)
+        assert done.returncode == status
+        assert "not recorded: the command failed, and policy.yaml is as it was" in done.stderr
+        assert (tmp_path / "policy.yaml").read_text() == POLICY
+
+
+def test_a_command_that_fails_is_recorded_as_far_as_it_came(application, tmp_path):
+    words = "sh", "-c", '"$@"; exit 7', "sh", *application
+    common = "--user", "shop", "--topic", "orders"
+    done = run(*common, "--record", "policy.yaml", "--", *words, cwd=tmp_path)
+    assert done.returncode == 7
+    assert "recorded 1 ACLs: policy.yaml, which may lack what the command would" in done.stderr
+    assert (tmp_path / "policy.yaml").read_text() == POLICY
+
+
+def test_a_record_that_cannot_be_written_is_told(application, tmp_path):
+    common = "--topic", "orders", "--record"
+    done = run(*common, "missing/policy.yaml", "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "there is no directory for missing/policy.yaml" in done.stderr
+    done = run(*common, ".", "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "seen\n")
+    assert done.stderr == "aclbroker run: not recorded: .: Is a directory\n"
+
+
 def test_the_exit_status_is_that_of_the_command(tmp_path):
     for status in (0, 7):
         words = sys.executable, "-c", f"raise SystemExit({status})"

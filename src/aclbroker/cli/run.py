@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _DENIED: Final = 1
 _NOT_STARTED: Final = 1
+_NOT_WRITTEN: Final = 1
 _NOT_FOUND: Final = 127
 _BY_SIGNAL: Final = 128
 _FIRST_USER: Final = "app"
@@ -49,6 +50,8 @@ class RunCommand:
         from aclbroker.broker.server.parts import StartError
         from aclbroker.testing import AclBroker
 
+        if self.record is not None and not self.record.absolute().parent.is_dir():
+            return _failed(f"--record: there is no directory for {self.record}")
         try:
             broker = AclBroker(
                 self.policy or (),
@@ -70,17 +73,30 @@ class RunCommand:
         return self._told(broker, status)
 
     def _told(self, broker: AclBroker, status: int) -> int:
-        if self.record is not None:
-            from aclbroker.broker.policy import Policy, write_policy
-            from aclbroker.testing.policies import smallest_policy
-
-            acls = smallest_policy(broker.used(), self.prefixes)
-            write_policy(Policy(list(acls)), self.record)
-            _tell(f"recorded {len(acls)} ACLs: {self.record}")
+        if self.record is not None and not self._recorded(self.record, broker, status):
+            return status or _NOT_WRITTEN
         denials = list(dict.fromkeys(map(str, broker.denials())))
         for denial in denials:
             _tell(f"denied: {denial}")
         return status or (_DENIED if denials else 0)
+
+    def _recorded(self, path: Path, broker: AclBroker, status: int) -> bool:
+        """Write the policy of what was used, and tell whether that could be done."""
+        from aclbroker.broker.policy import Policy, write_policy
+        from aclbroker.testing.policies import smallest_policy
+
+        acls = smallest_policy(broker.used(), self.prefixes)
+        if status and not acls:
+            _tell(f"not recorded: the command failed, and {path} is as it was")
+            return False
+        try:
+            write_policy(Policy(list(acls)), path)
+        except OSError as error:
+            _tell(f"not recorded: {path}: {error.strerror or error}")
+            return False
+        lacks = ", which may lack what the command would have done" if status else ""
+        _tell(f"recorded {len(acls)} ACLs: {path}{lacks}")
+        return True
 
 
 def add_run(commands: Any) -> None:
