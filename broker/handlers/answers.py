@@ -40,12 +40,16 @@ def because(code: ErrorCode) -> Denial:
     return Denial(code, _MESSAGES.get(code, code.name))
 
 
-def with_code(code: ErrorCode) -> Handler:
-    """Return a handler that answers every request with one code, where a refusal has its code."""
+def with_code(code: ErrorCode, message: str | None = None) -> Handler:
+    """Return a handler that answers every request with one code, where a refusal has its code.
+
+    ``message`` says why, in place of what is said of that code elsewhere.
+    """
+    denial = because(code) if message is None else Denial(code, message)
 
     def answer(_services: Services, rights: RequestRights, request: Any) -> Any:
         key, version = rights.context.api_key, rights.context.api_version
-        return form_of(key, version).refuse(APIS[key].response, request, because(code))
+        return form_of(key, version).refuse(APIS[key].response, request, denial)
 
     return answer
 

@@ -168,6 +168,25 @@ class MemoryTopics(Catalog):
         """Tell whether there is a session of Fetch requests (KIP-227) of that id."""
         return session_id in self.sessions
 
+    def of_node(self, node_id: int) -> Catalog:
+        """Return the same topics as one of the nodes knows them, which tells its own id."""
+        return self if node_id == self.node_id else _TopicsOfNode(self, node_id)
+
+
+class _TopicsOfNode(Catalog):
+    """The topics of a cluster, all of whose changes are seen here, and the id of one node."""
+
+    knows_at_once = False
+
+    def __init__(self, cluster: MemoryTopics, node_id: int) -> None:
+        super().__init__(node_id=node_id, auto_creates=cluster.auto_creates)
+        self.topics, self._ids, self._names = cluster.topics, cluster._ids, cluster._names
+        self._cluster = cluster
+
+    def keeps_session(self, session_id: int) -> bool:
+        """Tell whether there is a session of Fetch requests (KIP-227) of that id."""
+        return self._cluster.keeps_session(session_id)
+
 
 def coordinator_of(key: str, node_ids: Sequence[int]) -> int:
     """Return the id of the node that coordinates a group or a transactional id.

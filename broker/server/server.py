@@ -250,9 +250,12 @@ class Server:
             peers={name: tuple(nodes) for name, nodes in peers.items()},
         )
         return {
-            node_id: replace(of_first, advertised=advertised)
+            node_id: replace(of_first, advertised=advertised, catalog=self._catalog_of(node_id))
             for node_id, advertised in by_node.items()
         }
+
+    def _catalog_of(self, node_id: int) -> Catalog:
+        return self._catalog if self._cluster is None else self._cluster.topics.of_node(node_id)
 
     def _connect(self, node_id: int, bound: ListeningSocket, host: str) -> asyncio.Protocol:
         name = bound.listener.name

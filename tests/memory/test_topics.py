@@ -32,6 +32,19 @@ def test_partitions_are_spread_over_the_nodes(topics: MemoryTopics):
     assert [each.leader for each in assigned.partitions] == [3, 1]
 
 
+def test_each_node_tells_its_own_id_and_knows_all_topics(topics: MemoryTopics):
+    assert topics.of_node(1) is topics
+    of_second = topics.of_node(2)
+    topic = topics.create("a", 1)
+    assert topic is not None
+    topics.sessions = {7}
+    assert (of_second.node_id, of_second.auto_creates) == (2, True)
+    assert (of_second.name_of(topic.topic_id), of_second.exists("a")) == ("a", True)
+    assert (of_second.keeps_session(7), of_second.keeps_session(8)) == (True, False)
+    topics.delete(topic)
+    assert not of_second.has_partition("a", 0)
+
+
 def test_a_topic_is_created_once_and_deleted_with_all_that_it_has(topics: MemoryTopics):
     topic = topics.create("a", 1)
     assert topic is not None

@@ -12,7 +12,16 @@ from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import Client
 
-READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS = 3, 4, 5, 6, 7, 8, 10
+READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = (
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    10,
+    11,
+)
 
 
 OPEN: list[Client] = []

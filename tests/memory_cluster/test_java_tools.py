@@ -5,6 +5,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -12,7 +14,7 @@ from tests.memory_cluster import raw
 from tests.memory_cluster.commands import client_properties, run
 from tests.support.broker import Broker
 
-CLUSTER, TOPIC = 4, 2
+CLUSTER, GROUP, TOPIC = 4, 3, 2
 ALLOW = 3
 
 
@@ -34,18 +36,29 @@ class User:
 
     def may_on_cluster(self, operation: int) -> None:
         """Allow an operation on the cluster."""
-        made = AclCreation(CLUSTER, "kafka-cluster", ALLOW, "User:alice", "*", operation, ALLOW)
+        self._may(CLUSTER, "kafka-cluster", operation)
+
+    def may_on_group(self, group_id: str, operation: int) -> None:
+        """Allow an operation on a group."""
+        self._may(GROUP, group_id, operation)
+
+    def _may(self, kind: int, name: str, operation: int) -> None:
+        made = AclCreation(kind, name, ALLOW, "User:alice", "*", operation, ALLOW)
         assert self._admin.create(made) == [0]
+
+    def run(self, tool: str, *arguments: Any, given: str = "") -> tuple[int, str, str]:
+        """Run a tool; returns its status and what it wrote to both of its outputs."""
+        return run(tool, *self._to_broker, *map(str, arguments), given=given)
 
     def runs(self, tool: str, *arguments: Any, given: str = "") -> str:
         """Run a tool that succeeds; returns its standard output."""
-        status, output, errors = run(tool, *self._to_broker, *map(str, arguments), given=given)
+        status, output, errors = self.run(tool, *arguments, given=given)
         assert status == 0, output + errors
         return output
 
     def fails(self, tool: str, *arguments: Any, given: str = "") -> str:
         """Run a tool; returns what it wrote of the error that it met."""
-        _, output, errors = run(tool, *self._to_broker, *map(str, arguments), given=given)
+        _, output, errors = self.run(tool, *arguments, given=given)
         assert "Exception" in output + errors, output + errors
         return output + errors
 
@@ -105,7 +118,7 @@ def test_configurations_are_described_and_altered(broker: Broker, tmp_path: Path
     assert "retention.bytes=-1" in alice.runs("configs", "--describe", "--all", *of_topic)
     add = ("--alter", "--add-config", "cleanup.policy=[compact,delete],retention.ms=5", *of_topic)
     assert "AuthorizationException" in alice.fails("configs", *add)
-    alice.may(topic, 11)
+    alice.may(topic, raw.ALTER_CONFIGS)
     alice.runs("configs", *add)
     described = alice.runs("configs", "--describe", *of_topic)
     assert "cleanup.policy=compact,delete" in described
@@ -123,6 +136,73 @@ def test_the_verifiable_producer_has_all_of_its_records_acknowledged(
     output = alice.runs("verifiable-producer", "--topic", topic, "--max-messages", 200)
     last = json.loads(output.splitlines()[-1])
     assert (last["name"], last["sent"], last["acked"]) == ("tool_data", 200, 200)
+
+
+@pytest.mark.parametrize(
+    ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
+)
+def test_the_verifiable_consumer_reads_and_commits_each_record_once(
+    broker: Broker, protocol: str, tmp_path: Path
+):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.WRITE)
+    alice.runs("verifiable-producer", "--topic", topic, "--max-messages", 100)
+    consume = (
+        *("--topic", topic, "--group-id", topic, "--group-protocol", protocol),
+        *("--reset-policy", "earliest", "--max-messages", 100),
+    )
+    alice.may(topic, raw.READ)
+    assert "GroupAuthorizationException" in alice.fails("verifiable-consumer", *consume)
+    alice.may_on_group(topic, raw.READ)
+    told = [json.loads(line) for line in alice.runs("verifiable-consumer", *consume).splitlines()]
+    read = sum(each["count"] for each in told if each["name"] == "records_consumed")
+    [committed] = [each for each in told if each["name"] == "offsets_committed"]
+    assert (read, committed["success"]) == (100, True)
+    assert [each["offset"] for each in committed["offsets"]] == [100]
+
+
+def test_share_groups_are_refused_as_by_a_kafka_that_has_none(node: Broker, tmp_path: Path):
+    alice, topic = User(node, tmp_path), f"java-{uuid.uuid4().hex}"
+    consume = ("--topic", topic, "--group", topic, "--timeout-ms", 8000)
+    alice.may(topic, raw.CREATE, raw.READ)
+    alice.runs("topics", "--create", "--topic", topic)
+    assert "GroupAuthorizationException" in alice.fails("console-share-consumer", *consume)
+    alice.may_on_group(topic, raw.READ)
+    told = alice.fails("console-share-consumer", *consume)
+    assert "The cluster does not support the share group protocol." in told
+
+
+def test_partitions_stay_where_they_are_and_a_reassignment_says_so(nodes: Broker, tmp_path: Path):
+    alice, topic = User(nodes, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS, raw.ALTER_CONFIGS)
+    alice.runs("topics", "--create", "--topic", topic, "--replica-assignment", "2,3")
+    # The tool first shows where partitions and their directories are now.
+    alice.may_on_cluster(raw.DESCRIBE)
+
+    def reassign(action: str, node: int) -> tuple[str, ...]:
+        plan = tmp_path / "plan.json"
+        moves = [{"topic": topic, "partition": 0, "replicas": [node]}]
+        plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+        return "reassign-partitions", f"--{action}", "--reassignment-json-file", str(plan)
+
+    def refused(node: int) -> str:
+        status, output, _ = alice.run(*reassign("execute", node))
+        assert status == 1, output
+        return output
+
+    assert "Not authorized: ALTER on CLUSTER kafka-cluster is needed." in refused(1)
+    alice.may_on_cluster(raw.ALTER)
+    assert "All partitions of a cluster in memory stay on their nodes." in refused(1)
+    assert "Successfully started partition reassignment" in alice.runs(*reassign("execute", 2))
+    assert "No partition reassignments found." in alice.runs("reassign-partitions", "--list")
+    # It deletes the throttles of all nodes, whether or not there are any.
+    assert "ClusterAuthorizationException" in alice.fails(*reassign("verify", 2))
+    alice.may_on_cluster(raw.ALTER_CONFIGS)
+    verified = alice.runs(*reassign("verify", 2))
+    assert f"Reassignment of partition {topic}-0 is completed." in verified
+    assert "Clearing broker-level throttles on brokers 1,2,3" in verified
+    cancelled = alice.runs(*reassign("cancel", 2))
+    assert "None of the specified partition reassignments are active." in cancelled
 
 
 def test_the_cluster_tells_of_sizes_producers_and_leaders(broker: Broker, tmp_path: Path):

@@ -25,7 +25,7 @@ from tests.memory_cluster import raw
 from tests.memory_cluster.raw import write
 from tests.support.broker import Broker
 
-TOPIC = 2
+TOPIC, BROKER = 2, 4
 
 
 def name() -> str:
@@ -272,3 +272,35 @@ def test_partitions_do_not_move(nodes: Broker):
     )
     answer = client.ask(ApiKey.ALTER_PARTITION_REASSIGNMENTS, 1, request)
     assert [each.error_code for each in answer.responses[0].partitions] == [39, 0, 85, 3]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_settings_of_a_node_can_be_deleted_at_that_node_and_not_set(nodes: Broker, number: int):
+    client = raw.admin(nodes, number - 1)
+
+    def alter(node: str, *configs: tuple[str, int, str | None]) -> tuple[int, str | None]:
+        entries = [altered.AlterableConfig(*each) for each in configs]
+        resource = altered.AlterConfigsResource(BROKER, node, entries)
+        request = altered.IncrementalAlterConfigsRequest([resource])
+        [told] = client.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request).responses
+        return told.error_code, told.error_message
+
+    rate = "leader.replication.throttled.rate"
+    for node in ("", str(number)):
+        assert alter(node, (rate, 1, None), ("unknown", 1, None)) == (0, None)
+        message = "In a cluster in memory only the settings of topics can be altered."
+        assert alter(node, ("unknown", 1, None), (rate, 0, "1000")) == (44, message)
+    other = str(number % 3 + 1)
+    assert alter(other, (rate, 1, None))[0] == 42
+
+
+def test_a_nodes_settings_cannot_be_replaced_but_by_none(node: Broker):
+    def replace(*configs: tuple[str, str]) -> int:
+        entries = [replaced.AlterableConfig(*each) for each in configs]
+        request = replaced.AlterConfigsRequest(
+            [replaced.AlterConfigsResource(BROKER, "1", entries)]
+        )
+        [told] = raw.admin(node).ask(ApiKey.ALTER_CONFIGS, 2, request).responses
+        return int(told.error_code)
+
+    assert (replace(), replace(("log.retention.ms", "5"))) == (0, 44)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.handlers.answers import with_code
 from aclbroker.broker.handlers.memory import (
     classic_groups,
     configs,
@@ -21,7 +22,18 @@ from aclbroker.broker.handlers.memory import (
     transactions,
 )
 from aclbroker.broker.handlers.services import Handler
+from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
+
+# Kafka says the same where its features share.version and streams.version are 0. Clients give up
+# then; for a coordinator that is not available they would wait.
+_NO_SHARE_GROUPS: Final = with_code(
+    ErrorCode.UNSUPPORTED_VERSION, "There are no share groups in a cluster in memory."
+)
+_NO_STREAMS_GROUPS: Final = with_code(
+    ErrorCode.UNSUPPORTED_VERSION,
+    "There are no streams groups in a cluster in memory; use group.protocol=classic.",
+)
 
 MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     **HANDLERS,
@@ -64,5 +76,14 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: group_admin.consumer_group_describe,
     ApiKey.DELETE_GROUPS: group_admin.delete_groups,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.consumer_group_heartbeat,
+    ApiKey.SHARE_GROUP_HEARTBEAT: _NO_SHARE_GROUPS,
+    ApiKey.SHARE_GROUP_DESCRIBE: _NO_SHARE_GROUPS,
+    ApiKey.SHARE_FETCH: _NO_SHARE_GROUPS,
+    ApiKey.SHARE_ACKNOWLEDGE: _NO_SHARE_GROUPS,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_STREAMS_GROUPS,
+    ApiKey.STREAMS_GROUP_DESCRIBE: _NO_STREAMS_GROUPS,
 }
 """The handler of each API key."""

@@ -1,6 +1,7 @@
 """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, of the topics of a cluster in memory.
 
-The other resources have the configuration of a broker without data, which cannot be altered.
+The other resources have the configuration of a broker without data, which cannot be altered. To
+delete settings of a broker is confirmed, as there are none that were altered.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aclbroker.broker.gate.conditions import TOPIC_CONFIG
+from aclbroker.broker.gate.conditions import BROKER_CONFIG, TOPIC_CONFIG
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import configs as standalone
 from aclbroker.broker.handlers.services import Services
@@ -43,6 +44,7 @@ _DELETE: Final = 1
 _APPEND: Final = 2
 _SUBTRACT: Final = 3
 _OPERATIONS: Final = {_SET: "SET", _DELETE: "DELETE", _APPEND: "APPEND", _SUBTRACT: "SUBTRACT"}
+_FIXED: Final = "In a cluster in memory only the settings of topics can be altered."
 _MOST_SETTINGS: Final = 100_000
 """How many settings of topics an answer may have."""
 
@@ -156,7 +158,7 @@ def _altered(
 ) -> tuple[int, str | None]:
     """Alter a configuration, unless that is only ``tried``; returns a code and a message."""
     if resource.resource_type != TOPIC_CONFIG:
-        return standalone.not_altered(services, resource), None
+        return _not_altered(resource)
     topic = services.memory.topics.by_name.get(resource.resource_name)
     if topic is None:
         message = f"The topic '{shown_name(resource.resource_name)}' does not exist."
@@ -169,6 +171,19 @@ def _altered(
     if not tried:
         services.memory.topics.configure(topic, configs)
     return ErrorCode.NONE, None
+
+
+def _not_altered(resource: Any) -> tuple[int, str | None]:
+    """Return a code and a message for a resource whose settings stay as they are.
+
+    A broker is this node, or all of them: the gate refuses others. Kafka's tool for reassignments
+    deletes throttles of brokers whether or not there are any.
+    """
+    if resource.resource_type == BROKER_CONFIG:
+        entries = in_turns(resource.configs)
+        if all(getattr(entry, "config_operation", _SET) == _DELETE for entry in entries):
+            return ErrorCode.NONE, None
+    return ErrorCode.POLICY_VIOLATION, _FIXED
 
 
 def _replaced(_configs: Mapping[str, str], entries: Any) -> dict[str, str]:
