@@ -70,6 +70,16 @@ def policy_text(acls: Iterable[AclBinding], cluster: str | None = None) -> Itera
     return policy_lines.written(acls, cluster)
 
 
+def policy_text_in_order(
+    by_principal: Iterable[tuple[str, Iterable[AclBinding]]], cluster: str | None = None
+) -> Iterator[str]:
+    """Yield the same for principals that come in order, each with ACLs that a broker would create.
+
+    No more is held than the ACLs of one of them.
+    """
+    return policy_lines.written_in_order(by_principal, cluster)
+
+
 class _Rule(NamedTuple):
     """The ACLs of a rule, without their principal, and where it begins."""
 

@@ -77,16 +77,33 @@ def written(acls: Iterable[AclBinding], cluster: str | None) -> Iterator[str]:
         if reason is not None:
             raise ValueError(reason)
         by_principal.setdefault(acl.principal, []).append(acl)
+    in_order = ((each, by_principal[each]) for each in sorted(by_principal))
+    yield from written_in_order(in_order, cluster)
+
+
+def written_in_order(
+    by_principal: Iterable[tuple[str, Iterable[AclBinding]]], cluster: str | None
+) -> Iterator[str]:
+    """Yield the lines of a policy, of principals that come in order, with ACLs that can be created.
+
+    No more is held than one principal's ACLs.
+    """
     yield f"version: {VERSION}\n"
     if cluster is not None:
         yield f"cluster: {_scalar(cluster)}\n"
-    yield "acls:\n" if by_principal else "acls: []\n"
+    is_empty = True
     # One principal's at a time: the keys to sort by take more memory than the ACLs.
-    for principal in sorted(by_principal):
-        yield f"- principal: {_scalar(principal)}\n  rules:\n"
-        theirs = sorted(set(by_principal[principal]), key=_order)
+    for principal, acls in by_principal:
+        theirs = sorted(set(acls), key=_order)
+        if theirs and is_empty:
+            yield "acls:\n"
+            is_empty = False
+        if theirs:
+            yield f"- principal: {_scalar(principal)}\n  rules:\n"
         for _, rule in groupby(theirs, key=_rule_of):
             yield from _rule_lines(list(rule))
+    if is_empty:
+        yield "acls: []\n"
 
 
 def _order(acl: AclBinding) -> tuple[Any, ...]:

@@ -93,9 +93,12 @@ def compare(old: Rules, new: Rules) -> Compared:
     return Compared(list(differences), named)
 
 
-def comparing(old: Rules, new: Rules) -> Comparing:
-    """Return what `compare` does, for rules of which the differences take too much memory."""
-    cut = HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
+def comparing(old: Rules, new: Rules, cut: HostCut | None = None) -> Comparing:
+    """Return what `compare` does, for rules of which the differences take too much memory.
+
+    ``cut``: one that is made of all hosts of both, and maybe of others; None to make one.
+    """
+    cut = cut or HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
     sides = tables(old, cut), tables(new, cut)
     pairs = {each: (sides[0][each], sides[1][each]) for each in TYPES}
     named = frozenset[str]().union(*map(named_principals, pairs.values()))

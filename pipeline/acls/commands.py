@@ -23,6 +23,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.broker.acl.operations import supported_operations
 from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Grouped, every
 
 _RESOURCE_OPTIONS: Final = {
     ResourceType.TOPIC: "--topic",
@@ -56,13 +57,16 @@ set -eu
 
 
 def script(
-    title: str, add: Iterable[AclBinding] = (), remove: Iterable[AclBinding] = ()
+    title: str,
+    add: Iterable[AclBinding] | AclsByPrincipal = (),
+    remove: Iterable[AclBinding] | AclsByPrincipal = (),
 ) -> Iterator[str]:
     """Return the lines of a script that adds ACLs and then removes others.
 
-    ``title`` says in one line what it does. DENYs are added first and removed last, so that nothing
-    is allowed in between that is not allowed before or after. Raises ValueError for an ACL that no
-    broker would create, before the first line.
+    Of sets by principal no more is held than one principal's ACLs. ``title`` says in one line what
+    it does. DENYs are added first and removed last, so that nothing is allowed in between that is
+    not allowed before or after. Raises ValueError for an ACL that no broker would create, before
+    the first line.
     """
     additions, removals = _Commands(add, denies_first=True), _Commands(remove, denies_first=False)
     yield _HEAD.format(title=" ".join(title.split()))
@@ -71,7 +75,7 @@ def script(
         yield "export LC_ALL=C.UTF-8\n"
     lost = 0
     for words, commands in (("--add", additions), ("--remove --force", removals)):
-        for acl, reason in sorted(commands.impossible):
+        for acl, reason in sorted(commands.impossible.items()):
             lost += 1
             yield f"# Not done ({words}), since {reason}: {acl_text(acl)}\n"
         for group in commands.groups():
@@ -86,27 +90,32 @@ class _Commands:
     ``impossible`` are those that the tool cannot express, with why not.
     """
 
-    def __init__(self, acls: Iterable[AclBinding], *, denies_first: bool) -> None:
+    def __init__(self, acls: Iterable[AclBinding] | AclsByPrincipal, *, denies_first: bool) -> None:
         self.are_ascii = True
-        self.impossible: set[tuple[AclBinding, str]] = set()
-        self._by_whom: dict[tuple[bool, str], list[AclBinding]] = {}
-        for acl in acls:
+        self.impossible: dict[AclBinding, str] = {}
+        self._acls = Grouped(acls) if isinstance(acls, Iterable) else acls
+        self._denies_first = denies_first
+        for acl in every(self._acls):
             self.are_ascii = self.are_ascii and _is_ascii(acl)
             reason = inexpressible_reason(acl)
             if reason is not None:
-                self.impossible.add((acl, reason))
-                continue
-            is_deny = acl.permission is AclPermission.DENY
-            whose = is_deny is not denies_first, acl.principal
-            self._by_whom.setdefault(whose, []).append(acl)
+                self.impossible[acl] = reason
 
     def groups(self) -> Iterator[list[AclBinding]]:
         """Yield the ACLs that differ in their operation alone together, in their order."""
-        # One principal's at a time: the keys to sort by take more memory than the ACLs.
-        for whose in sorted(self._by_whom):
-            theirs = sorted(set(self._by_whom[whose]), key=_resource_and_host)
-            for _, group in groupby(theirs, key=_resource_and_host):
-                yield list(group)
+        for permission in sorted(_BOTH, reverse=not self._denies_first):
+            for principal in sorted(self._acls.principals):
+                theirs = [
+                    acl
+                    for acl in self._acls.of(principal)
+                    if acl.permission is permission and acl not in self.impossible
+                ]
+                theirs.sort(key=_resource_and_host)
+                for _, group in groupby(theirs, key=_resource_and_host):
+                    yield list(group)
+
+
+_BOTH: Final = (AclPermission.DENY, AclPermission.ALLOW)
 
 
 def _resource_and_host(acl: AclBinding) -> tuple[Any, ...]:

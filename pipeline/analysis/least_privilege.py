@@ -251,7 +251,7 @@ def bound_to_hosts(grants: NeededGrants, hosts: Mapping[str, Collection[str]]) -
     Grants that name a host already stay as they are. The hosts are addresses in canonical form;
     IPv6 ones are written as Kafka compares them, which our broker understands too.
     """
-    texts = {who: sorted({_as_java(host) for host in theirs}) for who, theirs in hosts.items()}
+    texts = {who: sorted({as_java(host) for host in theirs}) for who, theirs in hosts.items()}
 
     def bound(granted: dict[Grantee, dict[str, int]]) -> dict[Grantee, dict[str, int]]:
         found: dict[Grantee, dict[str, int]] = {}
@@ -266,7 +266,7 @@ def bound_to_hosts(grants: NeededGrants, hosts: Mapping[str, Collection[str]]) -
     return minimized(NeededGrants(bound(grants.literal), bound(grants.prefixed), grants.unmet))
 
 
-def _as_java(host: str) -> str:
+def as_java(host: str) -> str:
     """What Java prints for an address: IPv6 with all groups, without leading zeros."""
     try:
         address = IPv6Address(host)

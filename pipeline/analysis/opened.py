@@ -8,16 +8,16 @@ both sets of rules are compared by their regions (`broker.reasoning`): no reques
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.reasoning.difference import comparing
+from aclbroker.broker.reasoning.difference import Difference, comparing
 from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, Key
-from aclbroker.broker.reasoning.regions import Region, Request
+from aclbroker.broker.reasoning.regions import Principals, Region, Request
 from aclbroker.broker.reasoning.rules import Rules
 from aclbroker.pipeline.acls.acl_text import word
 from aclbroker.pipeline.acls.ruleset import Ruleset
@@ -132,6 +132,11 @@ class RightsTexts(NamedTuple):
     example: str | None
     is_asked: bool
 
+    @property
+    def rights(self) -> int:
+        """How many rights these are: see `ChangedRights.rights`."""
+        return (1 if self.is_everyone_else else len(self.principals)) * len(self.operations)
+
 
 @dataclass(frozen=True)
 class Opened:
@@ -161,9 +166,7 @@ class Opened:
 
     def sentence(self) -> str:
         """Return, as the end of a sentence, what the new rules open."""
-        if not self.opened:
-            return OPENS_NOTHING
-        return f"opens {_told(self.opened)}"
+        return sentence(self.opened)
 
     def sentence_of_closed(self) -> str:
         """Return, as the end of a sentence, what the new rules close."""
@@ -188,6 +191,7 @@ def changed_rights(
     after: Ruleset,
     sessions: Iterable[SessionPrincipals] = (),
     asked: Iterable[AskedQuestion] = (),
+    cut: HostCut | None = None,
 ) -> Iterator[ChangedRights]:
     """Yield all rights that a change of rules gives or takes, without keeping them.
 
@@ -195,11 +199,18 @@ def changed_rights(
     principal (`name_of_session`). ``asked`` are questions of a log, by which what was asked is told
     apart from what nobody asked; those that both sets of rules decide alike make no difference.
     What broker users may do on the listener of the brokers is not compared.
+
+    ``cut``: all hosts of both sets of rules, and of those of which the rights are to be put
+    together with these; None for those of both alone. With one, nobody is of a region on some of
+    its names alone: so what is said of a principal does not depend on who else is compared.
     """
     sessions = list(sessions)
     old, new = rules_of(before, sessions), rules_of(after, sessions)
-    differences, named = comparing(old, new)
-    cut = HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
+    is_part = cut is not None
+    cut = cut or HostCut(old.hosts() | new.hosts(), old.cidr or new.cidr)
+    differences, named = comparing(old, new, cut)
+    if is_part:
+        differences = chain.from_iterable(map(_alone, differences))
     nowhere = cut.example(cut.everywhere)
     requests = [
         Request(
@@ -215,6 +226,28 @@ def changed_rights(
         are_asked = _holding([each.region for each in some], requests)
         for number, (is_gained, region) in enumerate(some):
             yield ChangedRights(is_gained, region, region.example(named), number in are_asked)
+
+
+def _alone(difference: Difference) -> Iterator[Difference]:
+    """Yield the same rights, but of those whose names are other ones each by themselves."""
+    is_gained, region = difference
+    if not region.apart:
+        yield difference
+        return
+    names, is_everyone = region.principals.names, region.principals.is_everyone
+    if is_everyone:
+        together = tuple(sorted({*names, *region.apart}))
+    else:
+        together = tuple(each for each in names if each not in region.apart)
+    if together or is_everyone:
+        principals = Principals(together, is_everyone)
+        yield Difference(is_gained, replace(region, principals=principals, apart={}))
+    for who, keys in region.apart.items():
+        excepted = tuple(sorted((*region.names.excepted, *keys)))
+        theirs = replace(region.names, excepted=excepted)
+        yield Difference(
+            is_gained, replace(region, principals=Principals((who,)), names=theirs, apart={})
+        )
 
 
 _AT_ONCE: Final = 10_000
@@ -237,7 +270,12 @@ def _holding(regions: Sequence[Region], requests: Sequence[Request]) -> set[int]
     return found
 
 
-def _told(changes: Sequence[ChangedRights]) -> str:
+def sentence(opened: Sequence[ChangedRights | RightsTexts]) -> str:
+    """Return, as the end of a sentence, what is opened."""
+    return f"opens {_told(opened)}" if opened else OPENS_NOTHING
+
+
+def _told(changes: Sequence[ChangedRights | RightsTexts]) -> str:
     rights = sum(each.rights for each in changes)
     asked = sum(each.rights for each in changes if each.is_asked)
     # What nobody asked is what no replay would have shown.

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from aclbroker.pipeline.analysis.opened import ChangedRights, Opened
+from aclbroker.pipeline.analysis.opened import ChangedRights, Opened, RightsTexts, sentence
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.interface.result import Cell, Table
 from aclbroker.pipeline.interface.wording import in_short
 from aclbroker.pipeline.spark.frames import frame_of
+from aclbroker.pipeline.usage.table import Batches
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 _SHOWN: Final = 3
 """How many of several principals, hosts or names a row of a report shows."""
@@ -38,30 +41,20 @@ _COLUMNS: Final = pa.schema(
     ]
 )
 
+RIGHTS_IN_PARTS: Final = pa.schema([_COLUMNS.field(name) for name in RightsTexts._fields])
+"""The columns of rights that were found for some principals, behind the cluster."""
 
-class OpenedInShort:
-    """What a proposal opens, and of what it closes the first ``most`` rights, with their count.
 
-    What it closes is of the size of the rules.
+class OpenedInShort(NamedTuple):
+    """What a proposal opens in a cluster, and the first of what it closes, with how much it is.
+
+    ``closed`` is how many rows the table has of that, and they may be as many as the rules.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.opened: list[ChangedRights] = []
-        self.first_closed: list[ChangedRights] = []
-        self.closed = 0
-        """How many `ChangedRights` are closed."""
-        self.rights_closed = 0
-
-    def take(self, changed: ChangedRights) -> None:
-        """Count one, and keep it if it is wanted."""
-        if changed.is_opened:
-            self.opened.append(changed)
-            return
-        self.closed += 1
-        self.rights_closed += changed.rights
-        if len(self.first_closed) < self._most:
-            self.first_closed.append(changed)
+    opened: Sequence[RightsTexts]
+    first_closed: Sequence[RightsTexts]
+    closed: int
+    rights_closed: int
 
     @property
     def rights_opened(self) -> int:
@@ -70,7 +63,7 @@ class OpenedInShort:
 
     def sentence(self) -> str:
         """Return, as the end of a sentence, what is opened."""
-        return Opened(tuple(self.opened)).sentence()
+        return sentence(self.opened)
 
 
 RIGHTS: Final = "every right that it opens or closes, for all requests, asked or not"
@@ -84,18 +77,82 @@ def rights_frame(spark: SparkSession, found: Mapping[str, Opened]) -> DataFrame:
 
 
 def rights_written(
-    output: Output, name: str, changes: Mapping[str, Iterable[ChangedRights]], most: int
+    output: Output, name: str, parts: DataFrame, clusters: Iterable[str], most: int
 ) -> dict[str, OpenedInShort]:
-    """Write the table of `rights_frame` as rights come, by cluster; return them in short."""
-    found = {cluster: OpenedInShort(most) for cluster in changes}
+    """Write the table of `rights_frame`, of rights that were found for some principals at a time.
 
-    def rows() -> Iterator[tuple[Any, ...]]:
-        for cluster, of_cluster in changes.items():
-            for each in of_cluster:
-                found[cluster].take(each)
-                yield _row(cluster, each)
+    ``parts`` has the columns of `rights_in_parts`; rows that differ in their principals alone
+    become one. Return the rights in short, the first ``most`` of those that are closed, for each of
+    the ``clusters`` that were looked at.
+    """
+    together = parts.groupBy(*_SAME).agg(
+        F.collect_list("principals").alias("principals"),
+        F.min("example").alias("example"),
+        F.max("is_asked").alias("is_asked"),
+    )
+    table = output.table(name, together.mapInArrow(_together, _type(_COLUMNS)))
+    counted = table.groupBy("cluster", "change").agg(
+        F.count("change").alias("rows"), F.sum("rights").alias("rights")
+    )
+    closed = {row["cluster"]: row for row in counted.where("change = 'closed'").collect()}
+    first = _by_cluster(table.where("change = 'closed'").orderBy(*_ORDER).limit(most))
+    opened = _by_cluster(table.where("change = 'opened'").orderBy(*_ORDER))
+    return {
+        each: OpenedInShort(
+            opened.get(each, ()),
+            first.get(each, ()),
+            closed[each]["rows"] if each in closed else 0,
+            closed[each]["rights"] if each in closed else 0,
+        )
+        for each in clusters
+    }
 
-    output.table(name, frame_of(output.spark, _COLUMNS, rows()))
+
+_SAME: Final = (
+    *("cluster", "change", "is_everyone_else", "hosts", "operations", "resource_type"),
+    *("pattern_type", "name", "exceptions"),
+)
+"""The columns of rights that are one row of the table: the principals are put together."""
+
+_ORDER: Final = (
+    *("cluster", "is_everyone_else", "principals", "resource_type", "name", "pattern_type"),
+    *("operations", "hosts", "exceptions"),
+)
+
+
+def rights_in_parts() -> StructType:
+    """Return the columns of rights that were found for some principals."""
+    return _type(RIGHTS_IN_PARTS.insert(0, _COLUMNS.field("cluster")))
+
+
+def _type(schema: pa.Schema) -> StructType:
+    from aclbroker.pipeline.frames import types
+
+    kinds = {
+        pa.string(): types.StringType(),
+        pa.bool_(): types.BooleanType(),
+        pa.int64(): types.LongType(),
+        pa.list_(pa.string()): types.ArrayType(types.StringType()),
+    }
+    return types.StructType([types.StructField(each.name, kinds[each.type]) for each in schema])
+
+
+def _together(batches: Batches) -> Batches:
+    """Yield rights with all their principals in one list, in a worker."""
+    for batch in batches:
+        rows = batch.to_pylist()
+        for row in rows:
+            row["principals"] = sorted({each for some in row["principals"] for each in some})
+            texts = RightsTexts(*(row[name] for name in RightsTexts._fields))
+            row["rights"] = texts.rights
+        yield pa.RecordBatch.from_pylist(rows, _COLUMNS)
+
+
+def _by_cluster(rows: DataFrame) -> dict[str, list[RightsTexts]]:
+    found: dict[str, list[RightsTexts]] = {}
+    for row in rows.toArrow().to_pylist():
+        texts = RightsTexts(*(row[name] for name in RightsTexts._fields))
+        found.setdefault(row["cluster"], []).append(texts)
     return found
 
 
@@ -110,12 +167,14 @@ def rights_tables(
 
     ``source`` names the output that has all of them, as `rights_frame` makes it.
     """
-    opened = [(cluster, each) for cluster, one in found.items() for each in one.opened]
-    closed, count = [], 0
+    opened: list[tuple[str, RightsTexts]] = []
+    closed: list[tuple[str, RightsTexts]] = []
+    count = 0
     for cluster, one in found.items():
-        first = one.first_closed if isinstance(one, OpenedInShort) else one.closed
-        closed += [(cluster, each) for each in first]
-        count += one.closed if isinstance(one, OpenedInShort) else len(one.closed)
+        short = one if isinstance(one, OpenedInShort) else _in_short(one, top)
+        opened += [(cluster, each) for each in short.opened]
+        closed += [(cluster, each) for each in short.first_closed]
+        count += short.closed
     several = len(found) > 1
     tables = (
         _table("Opened: what would be allowed, and is not now", opened[:top], several, len(opened)),
@@ -124,8 +183,14 @@ def rights_tables(
     return [replace(each, source=source) for each in tables if each.rows]
 
 
+def _in_short(found: Opened, most: int) -> OpenedInShort:
+    opened = [each.texts() for each in found.opened]
+    first = [each.texts() for each in found.closed[:most]]
+    return OpenedInShort(opened, first, len(found.closed), found.rights_closed)
+
+
 def _table(
-    title: str, first: Sequence[tuple[str, ChangedRights]], has_clusters: bool, total: int
+    title: str, first: Sequence[tuple[str, RightsTexts]], has_clusters: bool, total: int
 ) -> Table:
     columns = ("Principals", "Operations", "Resources", "Hosts", "Asked for", "For example")
     rows = [[*([cluster] if has_clusters else []), *_cells(each)] for cluster, each in first]
@@ -133,8 +198,7 @@ def _table(
     return Table(title, [*(["Cluster"] if has_clusters else []), *columns], rows, total, note)
 
 
-def _cells(changed: ChangedRights) -> Iterator[Cell]:
-    texts = changed.texts()
+def _cells(texts: RightsTexts) -> Iterator[Cell]:
     principals = in_short(texts.principals, _SHOWN)
     if texts.is_everyone_else:
         principals = f"everyone but {principals}" if principals else "everyone"

@@ -7,9 +7,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Changed, Grouped, every
 from aclbroker.pipeline.acls.commands import script
-from aclbroker.pipeline.acls.ruleset import changes, ordered
 from aclbroker.pipeline.local.files import local_path
 from aclbroker.pipeline.local.session import LocalSession
 
@@ -69,7 +69,7 @@ class Output:
     def acls(
         self,
         name: str,
-        acls: Mapping[str, Iterable[AclBinding]],
+        acls: Mapping[str, Iterable[AclBinding] | AclsByPrincipal],
         *,
         current: Mapping[str, Iterable[AclBinding]] | None = None,
     ) -> dict[str, str]:
@@ -79,26 +79,44 @@ class Output:
         commands of `kafka-acls.sh` that bring it about: they add what is not among the ``current``
         ACLs of the cluster, and remove what is among these but not in the set. Without ``current``
         they add everything and remove nothing. If there are several clusters, the names are
-        ``NAME-CLUSTER.yaml`` and so on. Raises ValueError for an ACL that no broker would create.
+        ``NAME-CLUSTER.yaml`` and so on. Of sets by principal no more is held than one principal's
+        ACLs. Raises ValueError for an ACL that no broker would create.
         """
-        # Workers import this module with the jobs, and their Python need not have PyYAML.
-        from aclbroker.broker.policy import policy_text
-
         written: dict[str, str] = {}
         for cluster, wanted in acls.items():
             file = f"{name}-{quote(cluster, safe='')}" if len(acls) > 1 else name
-            after, before = ordered(wanted), ordered((current or {}).get(cluster, ()))
-            self.text(f"{file}.yaml", policy_text(after, cluster))
-            add = [acl for acl, change in changes(before, after) if change == "added"]
-            remove = [acl for acl, change in changes(before, after) if change == "removed"]
-            title = f"Cluster {cluster}: adds {len(add)} ACLs and removes {len(remove)}."
+            after = Grouped(wanted) if isinstance(wanted, Iterable) else wanted
+            before = Grouped((current or {}).get(cluster, ()))
+            count = _checked(after)
+            self.text(f"{file}.yaml", _policy(after, cluster))
+            add, remove = Changed(before, after, "added"), Changed(before, after, "removed")
+            adding, removing = (sum(1 for _ in every(each)) for each in (add, remove))
+            title = f"Cluster {cluster}: adds {adding} ACLs and removes {removing}."
             self.text(f"{file}.sh", script(title, add, remove))
-            written[f"{file}.yaml"] = f"{len(after)} ACLs of {cluster}, as a policy file"
+            written[f"{file}.yaml"] = f"{count} ACLs of {cluster}, as a policy file"
             written[f"{file}.sh"] = (
-                f"kafka-acls.sh commands for {cluster}: {len(add)} ACLs to add, "
-                f"{len(remove)} to remove"
+                f"kafka-acls.sh commands for {cluster}: {adding} ACLs to add, {removing} to remove"
             )
         return written
+
+
+def _checked(acls: AclsByPrincipal) -> int:
+    """Return how many ACLs there are; raise ValueError for one that no broker would create."""
+    count = 0
+    for acl in every(acls):
+        reason = invalid_reason(acl)
+        if reason is not None:
+            raise ValueError(reason)
+        count += 1
+    return count
+
+
+def _policy(acls: AclsByPrincipal, cluster: str) -> Iterator[str]:
+    # Workers import this module with the jobs, and their Python need not have PyYAML.
+    from aclbroker.broker.policy import policy_text_in_order
+
+    in_order = ((each, acls.of(each)) for each in sorted(acls.principals))
+    return policy_text_in_order(in_order, cluster)
 
 
 _AT_ONCE: Final = 1 << 20

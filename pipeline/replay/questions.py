@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset
@@ -72,8 +73,25 @@ def asked_type() -> StructType:
     )
 
 
+class Whole(NamedTuple):
+    """Which questions have to be looked at together.
+
+    ``of`` returns of a table that has the columns of `QUESTION` a dictionary-encoded text for each
+    row: those with equal texts are of one task and one batch. ``at_once`` is how many questions a
+    batch has at least, if a task has as many, and at most, but for those of the last text in it.
+    """
+
+    of: Callable[[pa.Table], pa.Array]
+    at_once: int
+
+
 def gathered(
-    usage: Usage, sets: RuleSets, function: Callable[[Batches], Batches], schema: StructType
+    usage: Usage,
+    sets: RuleSets,
+    function: Callable[[Batches], Batches],
+    schema: StructType,
+    *,
+    whole: Whole | None = None,
 ) -> DataFrame:
     """Return what a function makes of batches of questions, in which each question is one row.
 
@@ -83,22 +101,32 @@ def gathered(
     ``loud_events`` (how many did not only filter an answer), ``reference_count``, ``first_seen``,
     ``last_seen``, and ``example_host``, one of their hosts, which is null if no ACL names it, as
     ``host`` is. The questions of one peer follow one another.
+
+    ``whole``: which of them have to come together, beside those of a peer; None if it does not
+    matter.
     """
     tasks = shuffle_tasks(usage.spark)
-    gather = partial(_gather, hosts_of(sets), tells_listeners(sets), tasks)
+    gather = partial(_gather, hosts_of(sets), tells_listeners(sets), tasks, whole)
     parts = of_parts(usage.map(gather, parts_type(), _NEEDED), tasks)
-    return parts.mapInArrow(partial(_merge, function, schemas.arrow(asked_type())), schema)
+    work = partial(_merge, function, schemas.arrow(asked_type()), whole)
+    return parts.mapInArrow(work, schema)
 
 
 _NEEDED: Final = (*QUESTION, "allowed", "quiet", *COUNTS)
 _AT_ONCE: Final = 50_000
+_WHOLE: Final = "whole"
 
 
-def _gather(hosts: Hosts, tells_listeners: bool, tasks: int, tables: Tables) -> Tables:
+def _gather(
+    hosts: Hosts, tells_listeners: bool, tasks: int, whole: Whole | None, tables: Tables
+) -> Tables:
     """Yield the questions packed, in one part for each task that adds them up."""
     rows = (_keyed(table, hosts, tells_listeners) for table in tables)
     for found in counted(rows, QUESTION, _COUNTS):
-        yield from parted(found, QUESTION, tasks, PEER)
+        if whole is None:
+            yield from parted(found, QUESTION, tasks, PEER)
+        else:
+            yield from parted(found.append_column(_WHOLE, whole.of(found)), (_WHOLE,), tasks)
 
 
 def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
@@ -141,21 +169,45 @@ def _classes(hosts: Hosts, each: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(each, value_set=named), each, None)
 
 
-def _merge(function: Callable[[Batches], Batches], schema: pa.Schema, batches: Batches) -> Batches:
+def _merge(
+    function: Callable[[Batches], Batches],
+    schema: pa.Schema,
+    whole: Whole | None,
+    batches: Batches,
+) -> Batches:
     found = parts_of(batches)
     first = next(found, None)
     # A task without questions need not fetch the rules.
     if first is not None:
         each = chain([first], found)
-        yield from function(batch for parts in each for batch in _questions(parts, schema))
+        yield from function(batch for parts in each for batch in _questions(parts, schema, whole))
 
 
-def _questions(parts: pa.Table, schema: pa.Schema) -> Batches:
+def _questions(parts: pa.Table, schema: pa.Schema, whole: Whole | None) -> Batches:
     """Yield the questions of whole parts, each once."""
     found = grouped(parts, QUESTION, _COUNTS)
-    in_order = found.take(pa.array(np.argsort(numbered(found, PEER))))
-    for first in range(0, len(in_order), _AT_ONCE):
-        yield from decoded(in_order.slice(first, _AT_ONCE), schema).to_batches()
+    peers = numbered(found, PEER)
+    if whole is None:
+        in_order = found.take(pa.array(np.argsort(peers)))
+        firsts = [*range(0, len(in_order), _AT_ONCE)]
+    else:
+        together = numbered(pa.table({_WHOLE: whole.of(found)}), (_WHOLE,))
+        order = np.lexsort((peers, together))
+        in_order, firsts = found.take(pa.array(order)), _starts(together[order], whole.at_once)
+    for first, end in pairwise([*firsts, len(in_order)]):
+        yield from decoded(in_order.slice(first, end - first), schema).to_batches()
+
+
+def _starts(together: NDArray[np.int64], least: int) -> list[int]:
+    """Return where to cut rows, so that those with equal numbers, which follow one another, stay.
+
+    ``least`` is how many rows there are between two cuts at least.
+    """
+    found = [0] if len(together) else []
+    for start in np.flatnonzero(np.diff(together)).tolist():
+        if start + 1 - found[-1] >= least:
+            found.append(start + 1)
+    return found
 
 
 def hosts_of(sets: RuleSets) -> Hosts:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclPermission
-from aclbroker.pipeline.acls.ruleset import Ruleset, changes
+from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclBinding, AclPermission
+from aclbroker.pipeline.acls.ruleset import Change
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
-from aclbroker.pipeline.jobs.recommend.asked import ReplayCounts
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
+from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
 from aclbroker.pipeline.report.words import counted
 
@@ -37,14 +37,15 @@ class PrincipalAcls(NamedTuple):
 
 
 def principals_of(
-    cluster: str, now: Ruleset | None, recommended: Ruleset, seen: Collection[str]
+    cluster: str, changes: Iterable[tuple[AclBinding, Change]], seen: Collection[str]
 ) -> list[PrincipalAcls]:
     """Return all principals that ACLs of a cluster name, in their order.
 
-    ``seen`` are those of its log. Everybody, and super users, who need no ACL, count as seen.
+    ``changes``: every ACL of now and every recommended one. ``seen`` are the principals of its log,
+    and super users, who need no ACL. Everybody counts as seen.
     """
     counts: dict[str, list[int]] = {}
-    for acl, change in changes(() if now is None else now.acls, recommended.acls):
+    for acl, change in changes:
         was, stays = change != "added", change == "kept"
         is_allow = acl.permission is AclPermission.ALLOW
         here = counts.setdefault(acl.principal, [0, 0, 0, 0])
@@ -52,7 +53,7 @@ def principals_of(
             (was, change != "removed", was and is_allow, stays and is_allow)
         ):
             here[at] += count
-    known = {*seen, *recommended.super_users, WILDCARD_PRINCIPAL}
+    known = {*seen, WILDCARD_PRINCIPAL}
     return [
         PrincipalAcls(cluster, who, before, after, allows, allows_kept, who in known)
         for who, (before, after, allows, allows_kept) in sorted(counts.items())

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
-    AclBinding,
     AclOperation,
     AclPermission,
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
-from aclbroker.pipeline.analysis.opened import changed_rights
-from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions
-from aclbroker.pipeline.analysis.recommendation import Draft
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.opened_rights import OpenedInShort, rights_written
-from aclbroker.pipeline.jobs.recommend.asked import (
-    SESSION,
-    AskedQuestions,
-    RecommendationProof,
-    decided_otherwise,
-    session_of,
+from aclbroker.pipeline.interface.opened_rights import (
+    RIGHTS_IN_PARTS,
+    OpenedInShort,
+    rights_in_parts,
+    rights_written,
 )
+from aclbroker.pipeline.jobs.recommend import pieces
+from aclbroker.pipeline.jobs.recommend.asked import SESSION, pieces_of
+from aclbroker.pipeline.jobs.recommend.part import Known, rights_of_silent
+from aclbroker.pipeline.jobs.recommend.pieces import unpacked_pieces
+from aclbroker.pipeline.jobs.recommend.prefix_rows import ConsideredPrefix, best_first
+from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
+from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts, flips_type, session_of
+from aclbroker.pipeline.spark.frames import frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FLIPS: Final = "recommend/flips"
+"""The table of what would be decided otherwise."""
 
 OPENED: Final = "recommend/opened"
 """The table of all rights that are opened or closed."""
@@ -44,23 +55,28 @@ class AnyTopicSession(NamedTuple):
     was_allowed: bool
 
 
+class RecommendationProof(NamedTuple):
+    """The counts by cluster, and the table of what would be decided otherwise, if there is any."""
+
+    counts: dict[str, ReplayCounts]
+    flips: DataFrame | None
+
+
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """What is recommended, by cluster, and what it follows from.
 
     ``unmet``: what was used, and no ACL can be recommended for. ``considered``: the prefixes that
-    could have been recommended; ``forbidden``: those that would allow what was denied.
-    ``sessions``: the principals of every session of the log. ``opened``: what the rules open and
-    close, of the clusters whose current rules are known. ``of_any_topic``: the sessions that asked
-    for something on any topic. ``any_topic_lost``: clusters and principals that could do something
-    on any topic, and could on none.
+    could have been recommended. ``sessions``: the principals of every session of the log.
+    ``opened``: what the rules open and close, of the clusters whose current rules are known.
+    ``of_any_topic``: the sessions that asked for something on any topic. ``any_topic_lost``:
+    clusters and principals that could do something on any topic, and could on none.
     """
 
     unmet: Mapping[str, Sequence[Unmet]]
-    considered: Mapping[str, Sequence[Candidate]]
+    considered: Sequence[ConsideredPrefix]
     sessions: Mapping[str, Collection[Principals]]
-    forbidden: Mapping[str, Collection[AclBinding]]
-    rules: Mapping[str, Ruleset]
+    rules: Mapping[str, RecommendedAcls]
     proof: RecommendationProof
     opened: Mapping[str, OpenedInShort]
     of_any_topic: Sequence[AnyTopicSession]
@@ -85,43 +101,69 @@ def find(
     that are closed are returned; a table has all.
     """
     _refuse_without_allowed(inputs)
-    questions = AskedQuestions(inputs)
+    found, known = pieces_of(inputs, prefixes, most_hosts)
+    found = found.persist()
     try:
-        evidence = questions.evidence(names=prefixes is not None, most_hosts=most_hosts)
-        drafts = {
-            cluster: Draft(found, inputs.current.get(cluster), prefixes)
-            for cluster, found in evidence.items()
-        }
-        if most_hosts is not None:
-            questions.ask_again({cluster: draft.widest() for cluster, draft in drafts.items()})
-        forbidden = questions.newly_allowing(
-            {cluster: draft.widest() for cluster, draft in drafts.items() if draft.affordable}
-        )
+        in_tables = F.col("kind").isin([pieces.RIGHTS, pieces.FLIPS])
+        parts = put_together(found.where(~in_tables).toArrow())
         rules = {
-            cluster: draft.rules(forbidden.get(cluster, ())) for cluster, draft in drafts.items()
+            cluster: RecommendedAcls(inputs.current.get(cluster), each.allows, each.denies)
+            for cluster, each in parts.items()
         }
-        unmet = {cluster: draft.grants.unmet for cluster, draft in drafts.items()}
-        considered = {cluster: draft.considered for cluster, draft in drafts.items()}
-        sessions = {cluster: found.sessions for cluster, found in evidence.items()}
-        # What was used, and the grants for it, take as much memory as the rules.
-        del drafts, evidence
-        proof = questions.proof(rules)
-        asked = decided_otherwise(proof, list(inputs.current))
-        changes = {
-            cluster: changed_rights(
-                inputs.current[cluster], rules[cluster], sessions[cluster], asked.get(cluster, ())
-            )
-            for cluster in rules
-            if cluster in inputs.current
-        }
-        opened = rights_written(inputs.output, OPENED, changes, most_closed)
-        of_any = _of_any_topic(inputs)
-        lost = any_topic_lost(of_any, rules)
-        return Recommendation(
-            unmet, considered, sessions, forbidden, rules, proof, opened, of_any, lost
-        )
+        sessions = {cluster: each.sessions for cluster, each in parts.items()}
+        opened = _rights(inputs, found, known, rules, sessions, most_closed)
+        counts = {cluster: each.counted for cluster, each in parts.items()}
+        proof = RecommendationProof(counts, _flips(inputs, found, counts))
     finally:
-        questions.close()
+        found.unpersist()
+    of_any = _of_any_topic(inputs)
+    return Recommendation(
+        {cluster: each.unmet for cluster, each in parts.items()},
+        best_first(one for each in parts.values() for one in each.considered),
+        sessions,
+        rules,
+        proof,
+        opened,
+        of_any,
+        any_topic_lost(of_any, rules),
+    )
+
+
+def _rights(
+    inputs: Inputs,
+    found: DataFrame,
+    known: Known,
+    rules: Mapping[str, RecommendedAcls],
+    sessions: Mapping[str, Collection[Principals]],
+    most_closed: int,
+) -> dict[str, OpenedInShort]:
+    """Write the rights that are opened and closed, and return them in short."""
+    clusters = [cluster for cluster in rules if cluster in inputs.current]
+    of_log = found.where(F.col("kind") == pieces.RIGHTS)
+    of_log = of_log.mapInArrow(unpacked_pieces, rights_in_parts())
+    # Those who asked for nothing are of no part.
+    silent = (
+        (cluster, *each.texts())
+        for cluster in clusters
+        for each in rights_of_silent(
+            known.cluster(cluster, inputs.current[cluster]),
+            rules[cluster].denies,
+            {each for session in sessions[cluster] for each in session},
+        )
+    )
+    columns = pa.schema([pa.field("cluster", pa.string()), *RIGHTS_IN_PARTS])
+    parts = of_log.unionByName(frame_of(inputs.spark, columns, silent))
+    return rights_written(inputs.output, OPENED, parts, clusters, most_closed)
+
+
+def _flips(
+    inputs: Inputs, found: DataFrame, counts: Mapping[str, ReplayCounts]
+) -> DataFrame | None:
+    """Write what would be decided otherwise, if anything would be."""
+    if not any(each.flips for each in counts.values()):
+        return None
+    flips = found.where(F.col("kind") == pieces.FLIPS)
+    return inputs.output.table(FLIPS, flips.mapInArrow(unpacked_pieces, flips_type()))
 
 
 def _refuse_without_allowed(inputs: Inputs) -> None:
@@ -149,7 +191,7 @@ def _of_any_topic(inputs: Inputs) -> list[AnyTopicSession]:
 
 
 def any_topic_lost(
-    asked: Iterable[AnyTopicSession], rules: Mapping[str, Ruleset]
+    asked: Iterable[AnyTopicSession], rules: Mapping[str, Ruleset | RecommendedAcls]
 ) -> list[tuple[str, str]]:
     """Return the clusters and principals that could do something on any topic, and could on none.
 

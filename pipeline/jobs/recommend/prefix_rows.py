@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from aclbroker.broker.acl.bindings import PatternType
+from aclbroker.broker.acl.bindings import AclBinding, PatternType
 from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.opened import ChangedRights
 from aclbroker.pipeline.analysis.prefixes import Candidate
 from aclbroker.pipeline.analysis.recommendation import why_not
 from aclbroker.pipeline.interface.result import Table
-from aclbroker.pipeline.jobs.recommend.find import Recommendation
 from aclbroker.pipeline.spark.frames import frame_of
 
 if TYPE_CHECKING:
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 _NAMED: Final = 5
 
-_COLUMNS: Final = pa.schema(
+PREFIX_COLUMNS: Final = pa.schema(
     [
         *(
             pa.field(name, pa.string())
-            for name in ("cluster", "principal", "host", "resource_type", "operation", "prefix")
+            for name in ("principal", "host", "resource_type", "operation", "prefix")
         ),
         pa.field("names", pa.int64()),
         pa.field("price", pa.int64()),
@@ -35,41 +35,67 @@ _COLUMNS: Final = pa.schema(
         pa.field("why_not", pa.string()),
     ]
 )
+"""The columns of the table of prefixes, behind the cluster."""
 
 
 class ConsideredPrefix(NamedTuple):
-    """A prefix that was considered; ``why_not`` is None if it is recommended.
+    """A prefix that was considered, a row of the table; ``why_not`` is None if it is ``taken``.
 
     ``opens`` are the patterns of names that are opened under it, with their exceptions, of one that
     is recommended.
     """
 
     cluster: str
-    candidate: Candidate
-    opens: tuple[str, ...]
+    principal: str
+    host: str
+    resource_type: str
+    operation: str
+    prefix: str
+    names: int
+    price: int
+    newly_allowed: Sequence[str]
+    opens: Sequence[str]
+    taken: bool
     why_not: str | None
 
 
-def considered_prefixes(found: Recommendation, maximum_price: int) -> list[ConsideredPrefix]:
-    """Return all prefixes that were considered, those first that are recommended and cost least."""
-    rows = []
-    for cluster, considered in found.considered.items():
-        acls = found.rules[cluster].acls
-        taken = {acl for acl in acls if acl.pattern_type is PatternType.PREFIXED}
-        forbidden = found.forbidden.get(cluster, ())
-        opened: dict[str, list[ChangedRights]] = {}
-        for changed in found.opened[cluster].opened if cluster in found.opened else ():
-            for principal in changed.region.principals.names:
-                opened.setdefault(principal, []).append(changed)
-        for each in considered:
-            reason = why_not(each, taken, forbidden, maximum_price)
-            near = () if reason else opened.get(each.grantee.principal, ())
-            opens = tuple(_opened_by(each, near))
-            rows.append(ConsideredPrefix(cluster, each, opens, reason))
-    return sorted(
-        rows,
-        key=lambda each: (each.why_not is not None, each.candidate.price, -each.candidate.names),
-    )
+def prefix_rows(
+    considered: Iterable[Candidate],
+    rules: Ruleset,
+    forbidden: Collection[AclBinding],
+    maximum_price: int,
+    opened: Iterable[ChangedRights],
+) -> Iterator[tuple[object, ...]]:
+    """Yield a row with `PREFIX_COLUMNS` for each prefix that was considered.
+
+    ``rules`` are those that are recommended, ``opened`` the rights that these open.
+    """
+    taken = {acl for acl in rules.acls if acl.pattern_type is PatternType.PREFIXED}
+    by_principal: dict[str, list[ChangedRights]] = {}
+    for changed in opened:
+        for principal in changed.region.principals.names:
+            by_principal.setdefault(principal, []).append(changed)
+    for one in considered:
+        reason = why_not(one, taken, forbidden, maximum_price)
+        near = () if reason else by_principal.get(one.grantee.principal, ())
+        yield (
+            one.grantee.principal,
+            one.grantee.host,
+            one.grantee.resource_type.name,
+            one.operation.name,
+            one.prefix,
+            one.names,
+            one.price,
+            list(one.examples),
+            sorted(_opened_by(one, near)),
+            reason is None,
+            reason,
+        )
+
+
+def best_first(rows: Iterable[ConsideredPrefix]) -> list[ConsideredPrefix]:
+    """Return prefixes, those first that are recommended, cost least and stand for most names."""
+    return sorted(rows, key=lambda each: (not each.taken, each.price, -each.names, each[:6]))
 
 
 def _opened_by(candidate: Candidate, opened: Sequence[ChangedRights]) -> list[str]:
@@ -105,14 +131,9 @@ def prefix_table(rows: Sequence[ConsideredPrefix], top: int, source: str) -> Tab
     )
     cells = [
         (
-            each.cluster,
-            each.candidate.grantee.principal,
-            each.candidate.grantee.resource_type.name,
-            each.candidate.operation.name,
-            each.candidate.prefix,
-            each.candidate.names,
-            each.candidate.price,
-            ", ".join(each.candidate.examples[:_NAMED]),
+            *each[:2],
+            *each[3:8],
+            ", ".join(each.newly_allowed[:_NAMED]),
             "; ".join(each.opens[:_NAMED]),
             each.why_not or "",
         )
@@ -127,22 +148,4 @@ def prefix_table(rows: Sequence[ConsideredPrefix], top: int, source: str) -> Tab
 
 def prefix_frame(spark: SparkSession, rows: Sequence[ConsideredPrefix]) -> DataFrame:
     """Return all prefixes as rows of Spark."""
-    return frame_of(spark, _COLUMNS, map(_values, rows))
-
-
-def _values(each: ConsideredPrefix) -> tuple[object, ...]:
-    one = each.candidate
-    return (
-        each.cluster,
-        one.grantee.principal,
-        one.grantee.host,
-        one.grantee.resource_type.name,
-        one.operation.name,
-        one.prefix,
-        one.names,
-        one.price,
-        list(one.examples),
-        list(each.opens),
-        each.why_not is None,
-        each.why_not,
-    )
+    return frame_of(spark, pa.schema([pa.field("cluster", pa.string()), *PREFIX_COLUMNS]), rows)

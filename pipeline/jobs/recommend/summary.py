@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType, ResourceType
+from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.pipeline.analysis.opened import OPENS_NOTHING
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Chart, Figure, JobResult
 from aclbroker.pipeline.jobs.recommend.doubts import principals_of, warnings
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
-from aclbroker.pipeline.jobs.recommend.prefix_rows import considered_prefixes
 from aclbroker.pipeline.jobs.recommend.tables import RecommendTables
 
 
@@ -46,12 +45,12 @@ class _RecommendSummary:
             each
             for cluster, rules in self.found.rules.items()
             for each in principals_of(
-                cluster, self.inputs.current.get(cluster), rules, self.found.principals_of(cluster)
+                cluster,
+                rules.changes(),
+                self.found.principals_of(cluster) | rules.super_users,
             )
         ]
-        prefixes = None
-        if self.options is not None:
-            prefixes = considered_prefixes(self.found, self.options.maximum_price)
+        prefixes = None if self.options is None else self.found.considered
         tables = RecommendTables(self.inputs, self.found, principals, prefixes, self.top)
         return JobResult(
             "recommend",
@@ -72,7 +71,7 @@ class _RecommendSummary:
     def _sentence(self) -> str:
         counts = self.found.proof.counts.values()
         before = sum(len(self._now(cluster)) for cluster in self.found.rules)
-        after = sum(len(rules.acls) for rules in self.found.rules.values())
+        after = sum(len(rules) for rules in self.found.rules.values())
         flips = sum(each.flips for each in counts)
         outcome = f"all but {flips:,} of them" if flips else "all of them"
         return (
@@ -104,15 +103,12 @@ class _RecommendSummary:
 
     def _figures(self) -> list[Figure]:
         counts = self.found.proof.counts.values()
-        acls = [acl for rules in self.found.rules.values() for acl in rules.acls]
-        denies = sum(acl.permission is AclPermission.DENY for acl in acls)
-        prefixed = sum(
-            acl.pattern_type is PatternType.PREFIXED and acl.permission is AclPermission.ALLOW
-            for acl in acls
-        )
+        rules = self.found.rules.values()
+        denies = sum(len(each.denies) for each in rules)
+        prefixed = sum(each.prefixed for each in rules)
         return [
             Figure("ACLs now", sum(len(self._now(cluster)) for cluster in self.found.rules)),
-            Figure("ACLs recommended", len(acls)),
+            Figure("ACLs recommended", sum(map(len, rules))),
             Figure("DENY ACLs kept", denies, "they hold for something that is granted"),
             Figure("PREFIXED ALLOWs recommended", prefixed),
             Figure("rights opened", self.rights_opened, "of all requests, asked or not"),
@@ -138,7 +134,7 @@ class _RecommendSummary:
         after: Counter[ResourceType] = Counter()
         for cluster, rules in self.found.rules.items():
             before.update(acl.resource_type for acl in self._now(cluster))
-            after.update(acl.resource_type for acl in rules.acls)
+            after.update(rules.by_type)
         types = sorted({*before, *after}, key=lambda each: (-before[each], each))
         return Chart(
             "ACLs by resource type",

@@ -10,12 +10,11 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_table import acl_table
-from aclbroker.pipeline.acls.ruleset import changes
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_tables
 from aclbroker.pipeline.interface.result import Cell, Table
 from aclbroker.pipeline.jobs.recommend.doubts import PrincipalAcls
-from aclbroker.pipeline.jobs.recommend.find import OPENED, Recommendation
+from aclbroker.pipeline.jobs.recommend.find import FLIPS, OPENED, Recommendation
 from aclbroker.pipeline.jobs.recommend.prefix_rows import (
     ConsideredPrefix,
     prefix_frame,
@@ -34,7 +33,6 @@ _CHANGES: Final = "recommend/changes"
 _PRINCIPALS: Final = "recommend/principals"
 _PREFIXES: Final = "recommend/prefixes"
 _UNMET: Final = "recommend/unmet"
-_FLIPS: Final = "recommend/flips"
 
 _TEXT, _NUMBER = pa.string(), pa.int64()
 _CLUSTER_COLUMNS: Final = pa.schema(
@@ -89,7 +87,7 @@ class RecommendTables:
         found, output, spark = self._found, self._inputs.output, self._inputs.spark
         outputs = output.acls(
             ACLS,
-            {cluster: rules.acls for cluster, rules in found.rules.items()},
+            {cluster: rules.by_principal for cluster, rules in found.rules.items()},
             current={cluster: self._now(cluster) for cluster in found.rules},
         )
         output.table(_CLUSTERS, frame_of(spark, _CLUSTER_COLUMNS, self._of_clusters()))
@@ -107,7 +105,7 @@ class RecommendTables:
             output.table(_UNMET, frame_of(spark, _UNMET_COLUMNS, unmet))
             outputs[_UNMET] = "what was used, and no ACL can be recommended for"
         if found.proof.flips is not None:
-            outputs[_FLIPS] = "what would be decided otherwise than now"
+            outputs[FLIPS] = "what would be decided otherwise than now"
         return outputs
 
     def _now(self, cluster: str) -> Sequence[AclBinding]:
@@ -116,7 +114,7 @@ class RecommendTables:
 
     def _changes(self) -> Iterator[tuple[str, AclBinding, tuple[str]]]:
         for cluster, rules in self._found.rules.items():
-            for acl, change in changes(self._now(cluster), rules.acls):
+            for acl, change in rules.changes():
                 yield cluster, acl, (change,)
 
     def _unmet(self) -> Iterator[tuple[str, Any]]:
@@ -152,7 +150,7 @@ class RecommendTables:
             events = self._found.proof.counts[cluster].events
             changed = _changed_rights(self._found, cluster)
             now = len(self._now(cluster)) if is_known else None
-            yield cluster, now, len(rules.acls), *changed, events
+            yield cluster, now, len(rules), *changed, events
 
     def _silent(self) -> Table:
         silent = [each for each in self._principals if each.is_silent]
@@ -195,7 +193,7 @@ class RecommendTables:
         rows: list[Sequence[Cell]] = [tuple(row) for row in first.collect()]
         total = sum(each.flips for each in self._found.proof.counts.values())
         title = "What would be decided otherwise"
-        return Table(title, list(columns.values()), rows, total, source=_FLIPS)
+        return Table(title, list(columns.values()), rows, total, source=FLIPS)
 
 
 def _texts(unmet: Any) -> tuple[Any, ...]:

@@ -1,13 +1,19 @@
 """What a change of rules opens and closes, for every request."""
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.broker.reasoning.hosts import HostCut
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.opened import (
     AskedQuestion,
+    ChangedRights,
+    Opened,
+    changed_rights,
     name_of_session,
     opened,
     rules_of,
@@ -166,5 +172,63 @@ def test_every_request_is_told_that_is_decided_otherwise(before, after):
     universe = Universe({*before.acls, *after.acls}, [*SESSIONS, *supers])
     old, new = universe.allowed(before), universe.allowed(after)
     found = opened(before, after, SESSIONS)
+    for at, each in enumerate(universe.requests):
+        assert changes_of(found, each) == [at in new] * ((at in old) != (at in new))
+
+
+def test_with_the_hosts_of_others_what_is_said_of_one_does_not_depend_on_who_else_is_compared():
+    """Each of whom something else is so on some names is told apart, everybody as well."""
+    before = ruleset(
+        "allow ALL topic app. prefixed User:a",
+        "allow ALL topic app. prefixed User:b",
+        "allow ALL topic app. prefixed User:c",
+        "allow READ topic open. prefixed User:*",
+    )
+    after = ruleset(
+        "allow READ topic app.a literal User:a",
+        "allow READ topic open.b literal User:b",
+        "allow READ topic app.d literal User:d 10.0.0.1",
+    )
+    cut = HostCut({"10.0.0.1", "10.0.0.2"}, cidr=False)
+    together = told_apart(changed_rights(before, after, cut=cut))
+    apart = [
+        told_apart(changed_rights(of(before, who), of(after, who), cut=cut))
+        for who in ({"User:a"}, {"User:b", "User:c"}, {"User:d"})
+    ]
+    assert together.keys() == set().union(*apart)
+    for right, principals in together.items():
+        assert principals == set().union(*(found.get(right, set()) for found in apart))
+    assert any(each.region.apart for each in changed_rights(before, after))
+    texts = {
+        each.texts()[1:3] + each.texts()[8:9] for each in changed_rights(before, after, cut=cut)
+    }
+    assert (("User:a",), False, ("app.a",)) in texts
+    assert (("User:b",), False, ("open.b",)) in texts
+
+
+def of(rules: Ruleset, principals: set[str]) -> Ruleset:
+    return rules.with_acls(acl for acl in rules.acls if acl.principal in {*principals, "User:*"})
+
+
+def told_apart(changes: Iterable[ChangedRights]) -> dict[object, set[str]]:
+    """The principals of each right; of everyone's, those who do not have it."""
+    found: dict[object, set[str]] = {}
+    for each in changes:
+        assert not each.region.apart
+        change, principals, is_everyone, *right = each.texts()[:9]
+        found.setdefault((change, is_everyone, *right), set()).update(principals)
+    return found
+
+
+@settings(max_examples=80, deadline=None)
+@given(rulesets, rulesets)
+def test_every_request_is_told_with_the_hosts_of_others(before, after):
+    supers = [(each,) for each in sorted(before.super_users | after.super_users)]
+    universe = Universe({*before.acls, *after.acls}, [*SESSIONS, *supers])
+    old, new = universe.allowed(before), universe.allowed(after)
+    hosts = {acl.host for acl in (*before.acls, *after.acls)} | {"10.9.9.9", "10.9.0.0/16"}
+    cut = HostCut(hosts, before.cidr or after.cidr)
+    found = Opened(tuple(changed_rights(before, after, SESSIONS, cut=cut)))
+    assert not any(each.region.apart for each in found.changes)
     for at, each in enumerate(universe.requests):
         assert changes_of(found, each) == [at in new] * ((at in old) != (at in new))

@@ -8,9 +8,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.acls.ruleset import Ruleset, changes, ordered
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.jobs.recommend.asked import ReplayCounts
 from aclbroker.pipeline.jobs.recommend.doubts import (
     PrincipalAcls,
     about_any_topic,
@@ -20,6 +19,7 @@ from aclbroker.pipeline.jobs.recommend.doubts import (
     principals_of,
 )
 from aclbroker.pipeline.jobs.recommend.find import AnyTopicSession, any_topic_lost
+from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts
 from tests.pipeline.analysis.test_least_privilege import acls
 
 WINDOW = Window(date(2026, 1, 1), date(2026, 1, 9), 10, 10, 0, 0)
@@ -51,7 +51,8 @@ RECOMMENDED = NOW.with_acls(
 
 
 def silent() -> list[PrincipalAcls]:
-    return [each for each in principals_of("c", NOW, RECOMMENDED, {"User:here"}) if each.is_silent]
+    found = principals_of("c", changes(NOW.acls, RECOMMENDED.acls), {"User:here", "User:root"})
+    return [each for each in found if each.is_silent]
 
 
 def test_only_those_lose_something_who_have_an_allow_that_goes_and_asked_for_nothing():
@@ -69,9 +70,8 @@ def test_who_keeps_an_acl_is_not_said_to_lose_all_of_them():
 
 
 def test_principals_of_a_cluster_without_rules_have_recommended_acls_alone():
-    (found,) = principals_of(
-        "c", None, Ruleset(ordered(acls("allow READ topic a literal User:a"))), ()
-    )
+    added = changes((), acls("allow READ topic a literal User:a"))
+    (found,) = principals_of("c", added, ())
     assert found == PrincipalAcls("c", "User:a", 0, 1, 0, 0, is_seen=False)
     assert not found.is_silent
 
