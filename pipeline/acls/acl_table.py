@@ -14,13 +14,16 @@ from aclbroker.pipeline.spark.frames import frame_of
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_ACL: Final = [
-    pa.field(name, pa.string())
-    for name in (
-        *("cluster", "acl_id", "resource_type", "resource_name", "pattern_type"),
-        *("principal", "host", "operation", "permission"),
-    )
-]
+ACL_COLUMNS: Final = pa.schema(
+    [
+        pa.field(name, pa.string())
+        for name in (
+            *("cluster", "acl_id", "resource_type", "resource_name", "pattern_type"),
+            *("principal", "host", "operation", "permission"),
+        )
+    ]
+)
+"""The columns that such tables begin with; `acl_values` has what is in them."""
 
 
 def acl_table(
@@ -29,12 +32,16 @@ def acl_table(
     further: Sequence[pa.Field],
 ) -> DataFrame:
     """Return a table of clusters, their ACLs, and ``further`` columns with the values of each."""
-    schema = pa.schema([*_ACL, *further])
-    return frame_of(spark, schema, ((cluster, *_values(acl), *more) for cluster, acl, more in rows))
+    schema = pa.schema([*ACL_COLUMNS, *further])
+    return frame_of(
+        spark, schema, ((*acl_values(cluster, acl), *more) for cluster, acl, more in rows)
+    )
 
 
-def _values(acl: AclBinding) -> tuple[str, ...]:
+def acl_values(cluster: str, acl: AclBinding) -> tuple[str, ...]:
+    """Return what a row has of an ACL and its cluster."""
     return (
+        cluster,
         acl_id(acl),
         acl.resource_type.name,
         acl.resource_name,

@@ -94,16 +94,18 @@ class _Commands:
         self.are_ascii = True
         self.impossible: dict[AclBinding, str] = {}
         self._acls = Grouped(acls) if isinstance(acls, Iterable) else acls
-        self._denies_first = denies_first
+        permissions: set[AclPermission] = set()
         for acl in every(self._acls):
+            permissions.add(acl.permission)
             self.are_ascii = self.are_ascii and _is_ascii(acl)
             reason = inexpressible_reason(acl)
             if reason is not None:
                 self.impossible[acl] = reason
+        self._permissions = sorted(permissions, reverse=not denies_first)
 
     def groups(self) -> Iterator[list[AclBinding]]:
         """Yield the ACLs that differ in their operation alone together, in their order."""
-        for permission in sorted(_BOTH, reverse=not self._denies_first):
+        for permission in self._permissions:
             for principal in sorted(self._acls.principals):
                 theirs = [
                     acl
@@ -113,9 +115,6 @@ class _Commands:
                 theirs.sort(key=_resource_and_host)
                 for _, group in groupby(theirs, key=_resource_and_host):
                     yield list(group)
-
-
-_BOTH: Final = (AclPermission.DENY, AclPermission.ALLOW)
 
 
 def _resource_and_host(acl: AclBinding) -> tuple[Any, ...]:

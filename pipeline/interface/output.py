@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
-from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Changed, Grouped, every
+from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Changed, Grouped, every_change
 from aclbroker.pipeline.acls.commands import script
+from aclbroker.pipeline.acls.ruleset import Change
 from aclbroker.pipeline.local.files import local_path
 from aclbroker.pipeline.local.session import LocalSession
 
@@ -87,12 +89,13 @@ class Output:
             file = f"{name}-{quote(cluster, safe='')}" if len(acls) > 1 else name
             after = Grouped(wanted) if isinstance(wanted, Iterable) else wanted
             before = Grouped((current or {}).get(cluster, ()))
-            count = _checked(after)
+            counts = _checked(before, after)
             self.text(f"{file}.yaml", _policy(after, cluster))
             add, remove = Changed(before, after, "added"), Changed(before, after, "removed")
-            adding, removing = (sum(1 for _ in every(each)) for each in (add, remove))
+            adding, removing = counts["added"], counts["removed"]
             title = f"Cluster {cluster}: adds {adding} ACLs and removes {removing}."
             self.text(f"{file}.sh", script(title, add, remove))
+            count = counts["kept"] + adding
             written[f"{file}.yaml"] = f"{count} ACLs of {cluster}, as a policy file"
             written[f"{file}.sh"] = (
                 f"kafka-acls.sh commands for {cluster}: {adding} ACLs to add, {removing} to remove"
@@ -100,15 +103,18 @@ class Output:
         return written
 
 
-def _checked(acls: AclsByPrincipal) -> int:
-    """Return how many ACLs there are; raise ValueError for one that no broker would create."""
-    count = 0
-    for acl in every(acls):
-        reason = invalid_reason(acl)
+def _checked(before: AclsByPrincipal, after: AclsByPrincipal) -> Counter[Change]:
+    """Return how many ACLs of two sets are added, removed and kept.
+
+    Raises ValueError for one of the new ones that no broker would create.
+    """
+    counts: Counter[Change] = Counter()
+    for acl, change in every_change(before, after):
+        reason = None if change == "removed" else invalid_reason(acl)
         if reason is not None:
             raise ValueError(reason)
-        count += 1
-    return count
+        counts[change] += 1
+    return counts
 
 
 def _policy(acls: AclsByPrincipal, cluster: str) -> Iterator[str]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from aclbroker.pipeline.replay.deciding import Rules, ShippedSets, decide
-from aclbroker.pipeline.replay.questions import PEER, RuleSets, Whole, asked_type, gathered
+from aclbroker.pipeline.replay.questions import PEER, RuleSets, asked_type, gathered
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.table import Batches, Usage
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import StructField
 
 WorkerFunction = Callable[[pa.RecordBatch, ShippedSets], Iterable[pa.RecordBatch]]
 """Makes rows of a batch of questions, with the rules that `decide` needs."""
@@ -52,24 +52,6 @@ def replayed_by(
 
     work = _work(usage.spark.sparkContext, sets, function)
     return gathered(usage, hosts_of or sets, work, StructType([*asked_type().fields, *added]))
-
-
-def gathered_whole(
-    usage: Usage,
-    sets: RuleSets,
-    function: WorkerFunction,
-    schema: StructType,
-    whole: Whole,
-    *,
-    hosts_of: RuleSets | None = None,
-) -> DataFrame:
-    """Gather the questions of usage, and return what a function makes of those that come together.
-
-    As `replayed_by`, but a batch has all questions that ``whole`` tells to be of it, and what the
-    function returns has the columns of ``schema`` alone.
-    """
-    work = _work(usage.spark.sparkContext, sets, function)
-    return gathered(usage, hosts_of or sets, work, schema, whole=whole)
 
 
 def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -19,16 +19,18 @@ from aclbroker.pipeline.analysis.prefixes import PREFIXABLE, PrefixOptions
 from aclbroker.pipeline.frames import Window
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.jobs.recommend.part import Known, recommended
+from aclbroker.pipeline.jobs.recommend.known import Known
+from aclbroker.pipeline.jobs.recommend.part import recommended
 from aclbroker.pipeline.jobs.recommend.pieces import pieces_type
 from aclbroker.pipeline.jobs.recommend.replayed import session_of
-from aclbroker.pipeline.replay.questions import RuleSets, Whole
-from aclbroker.pipeline.replay.replay import gathered_whole
+from aclbroker.pipeline.replay.deciding import Rules
+from aclbroker.pipeline.replay.questions import RuleSets, Whole, gathered
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.grouping import encoded, numbered, spread
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
+    from pyspark import Broadcast
     from pyspark.sql import DataFrame
 
 SESSION: Final = ("cluster", "principal", "other_principals")
@@ -38,32 +40,39 @@ _AT_ONCE: Final = 50_000
 """How many questions a task works on together, if a company has no more."""
 
 
-def pieces_of(
-    inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None
-) -> tuple[DataFrame, Known]:
-    """Return what tasks find about the log (`pipeline.jobs.recommend.pieces`), and what they know.
+class Gathered(NamedTuple):
+    """What tasks find (`pipeline.jobs.recommend.pieces`), and what they know, here and there."""
+
+    pieces: DataFrame
+    known: Known
+    shipped: Broadcast[Known]
+
+
+def pieces_of(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None) -> Gathered:
+    """Return what tasks find about a log, and what they know.
 
     ``prefixes``: which PREFIXED ACLs there may be; None for none. ``most_hosts``: name the hosts of
     principals that came from no more; None names no hosts.
     """
     usage = _about_single_resources(inputs)
     known = Known(
+        Rules(inputs.current),
         prefixes,
         {} if prefixes is None else _names(inputs, usage),
         {} if most_hosts is None else _hosts(usage, most_hosts),
     )
-    context = usage.spark.sparkContext
     with uncollected(in_worker=False):
-        shipped = context.broadcast(known)
-    found = gathered_whole(
+        shipped = usage.spark.sparkContext.broadcast(known)
+    found = gathered(
         usage,
-        {"current": inputs.current},
+        _told_apart(inputs.current, known.hosts),
         partial(recommended, shipped),
         pieces_type(),
-        Whole(partial(_companies_of, _companies(inputs), _undivided(inputs.current)), _AT_ONCE),
-        hosts_of=_told_apart(inputs.current, known.hosts),
+        whole=Whole(
+            partial(_companies_of, _companies(inputs), _undivided(inputs.current)), _AT_ONCE
+        ),
     )
-    return found, known
+    return Gathered(found, known, shipped)
 
 
 def _told_apart(current: Mapping[str, Ruleset], hosts: Mapping[str, Any]) -> RuleSets:

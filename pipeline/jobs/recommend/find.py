@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -12,10 +13,8 @@ from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
 from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
     AclOperation,
-    AclPermission,
-    ResourceType,
 )
-from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.acls.acl_table import acl_values
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.errors import InputError
@@ -28,8 +27,9 @@ from aclbroker.pipeline.interface.opened_rights import (
     rights_written,
 )
 from aclbroker.pipeline.jobs.recommend import pieces
-from aclbroker.pipeline.jobs.recommend.asked import SESSION, pieces_of
-from aclbroker.pipeline.jobs.recommend.part import Known, rights_of_silent
+from aclbroker.pipeline.jobs.recommend.asked import SESSION, Gathered, pieces_of
+from aclbroker.pipeline.jobs.recommend.changing import CHANGE_COLUMNS, changes_of
+from aclbroker.pipeline.jobs.recommend.part import rights_of_silent
 from aclbroker.pipeline.jobs.recommend.pieces import unpacked_pieces
 from aclbroker.pipeline.jobs.recommend.prefix_rows import ConsideredPrefix, best_first
 from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 FLIPS: Final = "recommend/flips"
 """The table of what would be decided otherwise."""
+
+CHANGES: Final = "recommend/changes"
+"""The table of what becomes of each ACL."""
 
 OPENED: Final = "recommend/opened"
 """The table of all rights that are opened or closed."""
@@ -101,8 +104,8 @@ def find(
     that are closed are returned; a table has all.
     """
     _refuse_without_allowed(inputs)
-    found, known = pieces_of(inputs, prefixes, most_hosts)
-    found = found.persist()
+    gathered = pieces_of(inputs, prefixes, most_hosts)
+    found = gathered.pieces.persist()
     try:
         in_tables = F.col("kind").isin([pieces.RIGHTS, pieces.FLIPS])
         parts = put_together(found.where(~in_tables).toArrow())
@@ -111,7 +114,8 @@ def find(
             for cluster, each in parts.items()
         }
         sessions = {cluster: each.sessions for cluster, each in parts.items()}
-        opened = _rights(inputs, found, known, rules, sessions, most_closed)
+        opened = _rights(inputs, gathered, rules, sessions, most_closed)
+        _write_changes(inputs, gathered, rules)
         counts = {cluster: each.counted for cluster, each in parts.items()}
         proof = RecommendationProof(counts, _flips(inputs, found, counts))
     finally:
@@ -129,24 +133,39 @@ def find(
     )
 
 
+def _write_changes(
+    inputs: Inputs, gathered: Gathered, rules: Mapping[str, RecommendedAcls]
+) -> None:
+    """Write what becomes of each ACL of now, and which others are recommended."""
+    allows = gathered.pieces.where(F.col("kind") == pieces.ALLOWS)
+    # What goes by principal tasks tell, of those who have recommended ALLOWs.
+    others = (
+        (*acl_values(cluster, acl), change)
+        for cluster, each in rules.items()
+        for acl, change in each.other_changes()
+    )
+    rest = frame_of(inputs.spark, CHANGE_COLUMNS, others)
+    theirs = allows.mapInArrow(partial(changes_of, gathered.shipped), rest.schema)
+    inputs.output.table(CHANGES, theirs.unionByName(rest))
+
+
 def _rights(
     inputs: Inputs,
-    found: DataFrame,
-    known: Known,
+    gathered: Gathered,
     rules: Mapping[str, RecommendedAcls],
     sessions: Mapping[str, Collection[Principals]],
     most_closed: int,
 ) -> dict[str, OpenedInShort]:
     """Write the rights that are opened and closed, and return them in short."""
     clusters = [cluster for cluster in rules if cluster in inputs.current]
-    of_log = found.where(F.col("kind") == pieces.RIGHTS)
+    of_log = gathered.pieces.where(F.col("kind") == pieces.RIGHTS)
     of_log = of_log.mapInArrow(unpacked_pieces, rights_in_parts())
     # Those who asked for nothing are of no part.
     silent = (
         (cluster, *each.texts())
         for cluster in clusters
         for each in rights_of_silent(
-            known.cluster(cluster, inputs.current[cluster]),
+            gathered.known.cluster(cluster),
             rules[cluster].denies,
             {each for session in sessions[cluster] for each in session},
         )
@@ -191,18 +210,17 @@ def _of_any_topic(inputs: Inputs) -> list[AnyTopicSession]:
 
 
 def any_topic_lost(
-    asked: Iterable[AnyTopicSession], rules: Mapping[str, Ruleset | RecommendedAcls]
+    asked: Iterable[AnyTopicSession], rules: Mapping[str, RecommendedAcls]
 ) -> list[tuple[str, str]]:
     """Return the clusters and principals that could do something on any topic, and could on none.
 
     ``rules`` are those that are recommended; nothing is said of other clusters.
     """
     allowing = {
-        (cluster, acl.principal, operation)
-        for cluster, ruleset in rules.items()
-        for acl in ruleset.acls
-        if acl.permission is AclPermission.ALLOW and acl.resource_type is ResourceType.TOPIC
-        for operation in _named_by(acl.operation)
+        (cluster, principal, operation)
+        for cluster, each in rules.items()
+        for principal, granted in each.tally.on_topics
+        for operation in _named_by(granted)
     }
     return sorted(
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -40,8 +40,9 @@ def pieces_type() -> StructType:
     return StructType([*texts, StructField(Piece._fields[-1], BinaryType())])
 
 
-def piece(kind: str, cluster: str, table: pa.Table) -> Piece:
-    """Return a table as a piece."""
+def piece(kind: str, cluster: str, rows: pa.Table | pa.RecordBatch) -> Piece:
+    """Return rows as a piece."""
+    table = rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
     return Piece(kind, cluster, None, packed(table))
 
 
@@ -55,11 +56,11 @@ def batch_of(pieces: Iterable[Piece]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, Piece._fields)
 
 
-def rows_of(schema: pa.Schema, rows: Iterable[Iterable[Any]]) -> pa.Table:
-    """Return rows as a table."""
+def rows_of(schema: pa.Schema, rows: Iterable[Iterable[Any]]) -> pa.RecordBatch:
+    """Return rows of Python."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     arrays = [pa.array(each, field.type) for each, field in zip(columns, schema, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def unpacked_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -73,3 +74,18 @@ def unpacked_pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatc
             if "cluster" not in table.column_names:
                 table = table.add_column(0, "cluster", pa.repeat(pa.scalar(cluster), len(table)))
             yield from table.combine_chunks().to_batches()
+
+
+_AT_ONCE: Final = 20_000
+
+
+def in_batches(schema: pa.Schema, rows: Iterable[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield rows, some at a time."""
+    some: list[Sequence[Any]] = []
+    for row in rows:
+        some.append(row)
+        if len(some) == _AT_ONCE:
+            yield rows_of(schema, some)
+            some = []
+    if some:
+        yield rows_of(schema, some)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -21,7 +21,7 @@ from aclbroker.pipeline.acls.by_principal import Grouped, Packed, every, every_c
 from aclbroker.pipeline.acls.ruleset import Change, Ruleset
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
 from aclbroker.pipeline.jobs.recommend import pieces
-from aclbroker.pipeline.jobs.recommend.part import denies_of
+from aclbroker.pipeline.jobs.recommend.known import denies_of
 from aclbroker.pipeline.jobs.recommend.prefix_rows import ConsideredPrefix
 from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts, added_up, session_of
 from aclbroker.pipeline.usage.packing import unpacked
@@ -42,6 +42,7 @@ class RecommendedAcls:
         every_deny = [] if current is None else denies_of(current)
         self.denies = [every_deny[place] for place in sorted(set(denies))]
         self.by_principal = Packed(allows, self.denies)
+        self._allows = allows
 
     @property
     def acls(self) -> Iterator[AclBinding]:
@@ -52,21 +53,48 @@ class RecommendedAcls:
         """Yield every ACL of now and every recommended one, and what becomes of it."""
         return every_change(Grouped(self.now), self.by_principal)
 
-    @cached_property
-    def by_type(self) -> Mapping[ResourceType, int]:
-        """How many there are of each resource type."""
-        return Counter(acl.resource_type for acl in self.acls)
+    def other_changes(self) -> Iterator[tuple[AclBinding, Change]]:
+        """Yield the same of DENYs alone, and of those who have no recommended ALLOW."""
+        kept = set(self.denies)
+        for acl in self.now:
+            if acl.permission is AclPermission.DENY:
+                yield acl, "kept" if acl in kept else "removed"
+            elif acl.principal not in self._allows:
+                yield acl, "removed"
 
     @cached_property
-    def prefixed(self) -> int:
-        """How many are PREFIXED ALLOWs."""
-        return sum(
-            acl.pattern_type is PatternType.PREFIXED and acl.permission is AclPermission.ALLOW
-            for acl in self.acls
-        )
+    def tally(self) -> Tally:
+        """What is counted of them."""
+        return tallied(self.acls)
 
     def __len__(self) -> int:
-        return sum(self.by_type.values())
+        return sum(self.tally.by_type.values())
+
+
+class Tally(NamedTuple):
+    """What is counted of ACLs in one go.
+
+    ``by_type``: how many there are of each resource type. ``prefixed``: how many are PREFIXED
+    ALLOWs. ``on_topics``: the principals and operations of ALLOWs of topics.
+    """
+
+    by_type: Mapping[ResourceType, int]
+    prefixed: int
+    on_topics: Set[tuple[str, AclOperation]]
+
+
+def tallied(acls: Iterable[AclBinding]) -> Tally:
+    """Count ACLs."""
+    by_type: Counter[ResourceType] = Counter()
+    prefixed = 0
+    on_topics: set[tuple[str, AclOperation]] = set()
+    for acl in acls:
+        by_type[acl.resource_type] += 1
+        if acl.permission is AclPermission.ALLOW:
+            prefixed += acl.pattern_type is PatternType.PREFIXED
+            if acl.resource_type is ResourceType.TOPIC:
+                on_topics.add((acl.principal, acl.operation))
+    return Tally(by_type, prefixed, on_topics)
 
 
 @dataclass

@@ -1,9 +1,10 @@
-"""What a replay of some questions of one cluster says, in a task, and put together."""
+"""The questions of one cluster: what was used, and what a replay of them says, in tasks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -11,13 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aclbroker.pipeline.analysis.least_privilege import Principals
+from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
 from aclbroker.pipeline.replay.questions import QUESTION, asked_type
+from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 _FURTHER: Final = ("example_host", "events", "first_seen", "last_seen", "wanted")
+
+
+SESSION: Final = ("principal", "other_principals")
+"""The columns that tell a session's principals, beside the cluster."""
 
 
 class ReplayCounts(NamedTuple):
@@ -46,6 +54,48 @@ class ReplayCounts(NamedTuple):
     def flips(self) -> int:
         """How many questions would be decided otherwise."""
         return self.lost_questions + self.gained_questions
+
+
+def with_now(decided: pa.RecordBatch) -> pa.Table:
+    """Return decided questions with ``wanted`` and ``exempt``.
+
+    Wanted is what the current rules allow, or the log where they are not known; exempt are the
+    questions of super users, and of broker users on their listener.
+    """
+    table = pa.Table.from_batches([decided])
+    wanted = pc.coalesce(table["current_allowed"], pc.greater(table["allowed_events"], 0))
+    exempt = pc.equal(table["current_rule"], RuleKind.SUPER_USER.value)
+    return table.append_column("wanted", wanted).append_column(
+        "exempt", pc.fill_null(exempt, False)
+    )
+
+
+def uses_of(table: pa.Table) -> list[SessionUse]:
+    """Return what was used of a cluster's questions, by session, host, operation and type."""
+    is_used = pc.and_(table["wanted"], pc.invert(table["exempt"]))
+    used = table.filter(pc.and_(is_used, pc.is_valid(table["resource_name"])))
+    columns = encoded(used.select([*_USE, "resource_name", "example_host"]))
+    numbers = numbered(columns, _USE)
+    order = np.argsort(numbers, kind="stable")
+    bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), len(order)]
+    in_order = columns.take(pa.array(order))
+    names, examples = values(in_order["resource_name"]), values(in_order["example_host"])
+    firsts = in_order.select(_USE).take(pa.array(bounds[:-1], pa.int64())).to_pylist()
+    return [
+        SessionUse(
+            session_of(row),
+            # The class of a host may be a subnet; the host itself is what ACLs are held against.
+            None if row["host"] is None else min(filter(None, examples[first:end])),
+            AclOperation[row["operation"]],
+            ResourceType[row["resource_type"]],
+            # Listeners may be told apart, and then a name occurs for each.
+            [each for each in dict.fromkeys(names[first:end]) if each is not None],
+        )
+        for row, (first, end) in zip(firsts, pairwise(bounds), strict=True)
+    ]
+
+
+_USE: Final = (*SESSION, "host", "operation", "resource_type")
 
 
 def counts_of(replayed: pa.Table) -> pa.Table:

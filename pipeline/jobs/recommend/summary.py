@@ -105,7 +105,7 @@ class _RecommendSummary:
         counts = self.found.proof.counts.values()
         rules = self.found.rules.values()
         denies = sum(len(each.denies) for each in rules)
-        prefixed = sum(each.prefixed for each in rules)
+        prefixed = sum(each.tally.prefixed for each in rules)
         return [
             Figure("ACLs now", sum(len(self._now(cluster)) for cluster in self.found.rules)),
             Figure("ACLs recommended", sum(map(len, rules))),
@@ -134,7 +134,7 @@ class _RecommendSummary:
         after: Counter[ResourceType] = Counter()
         for cluster, rules in self.found.rules.items():
             before.update(acl.resource_type for acl in self._now(cluster))
-            after.update(rules.by_type)
+            after.update(rules.tally.by_type)
         types = sorted({*before, *after}, key=lambda each: (-before[each], each))
         return Chart(
             "ACLs by resource type",

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_tables
 from aclbroker.pipeline.interface.result import Cell, Table
 from aclbroker.pipeline.jobs.recommend.doubts import PrincipalAcls
-from aclbroker.pipeline.jobs.recommend.find import FLIPS, OPENED, Recommendation
+from aclbroker.pipeline.jobs.recommend.find import CHANGES, FLIPS, OPENED, Recommendation
 from aclbroker.pipeline.jobs.recommend.prefix_rows import (
     ConsideredPrefix,
     prefix_frame,
@@ -29,7 +28,6 @@ ACLS: Final = "recommend/acls"
 """The files with what is recommended, which are no table."""
 
 _CLUSTERS: Final = "recommend/clusters"
-_CHANGES: Final = "recommend/changes"
 _PRINCIPALS: Final = "recommend/principals"
 _PREFIXES: Final = "recommend/prefixes"
 _UNMET: Final = "recommend/unmet"
@@ -92,8 +90,7 @@ class RecommendTables:
         )
         output.table(_CLUSTERS, frame_of(spark, _CLUSTER_COLUMNS, self._of_clusters()))
         outputs[_CLUSTERS] = "every cluster, with its ACLs and the rights opened and closed"
-        output.table(_CHANGES, acl_table(spark, self._changes(), [pa.field("change", _TEXT)]))
-        outputs[_CHANGES] = "every ACL of now and every recommended one, with what becomes of it"
+        outputs[CHANGES] = "every ACL of now and every recommended one, with what becomes of it"
         output.table(_PRINCIPALS, frame_of(spark, _PRINCIPAL_COLUMNS, self._principals))
         outputs[_PRINCIPALS] = "every principal that ACLs name, with how many do"
         outputs[OPENED] = RIGHTS
@@ -111,11 +108,6 @@ class RecommendTables:
     def _now(self, cluster: str) -> Sequence[AclBinding]:
         current = self._inputs.current.get(cluster)
         return () if current is None else current.acls
-
-    def _changes(self) -> Iterator[tuple[str, AclBinding, tuple[str]]]:
-        for cluster, rules in self._found.rules.items():
-            for acl, change in rules.changes():
-                yield cluster, acl, (change,)
 
     def _unmet(self) -> Iterator[tuple[str, Any]]:
         for cluster, unmet in self._found.unmet.items():

@@ -8,6 +8,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
+from aclbroker.broker.acl.bindings import AclPermission
+from aclbroker.pipeline.acls.by_principal import packed_acls
 from aclbroker.pipeline.acls.ruleset import Ruleset, changes, ordered
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.jobs.recommend.doubts import (
@@ -19,6 +21,7 @@ from aclbroker.pipeline.jobs.recommend.doubts import (
     principals_of,
 )
 from aclbroker.pipeline.jobs.recommend.find import AnyTopicSession, any_topic_lost
+from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls
 from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts
 from tests.pipeline.analysis.test_least_privilege import acls
 
@@ -111,7 +114,11 @@ def test_flips_are_added_up_over_clusters():
 def test_a_right_on_any_topic_is_lost_where_no_recommended_allow_gives_it(
     session: AnyTopicSession, is_lost: bool
 ):
-    lost = any_topic_lost([session], {"c": RECOMMENDED})
+    allows = [acl for acl in RECOMMENDED.acls if acl.permission is AclPermission.ALLOW]
+    packed = {acl.principal: packed_acls([acl]) for acl in allows}
+    rules = RecommendedAcls(NOW, packed, range(len(RECOMMENDED.acls) - len(allows)))
+    assert ordered(rules.acls) == RECOMMENDED.acls
+    lost = any_topic_lost([session], {"c": rules})
     assert lost == ([(session.cluster, session.principals[0])] if is_lost else [])
     if is_lost:
         (warning,) = about_any_topic([each for _, each in lost] * 40)

@@ -23,7 +23,8 @@ from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.interface.opened_rights import RIGHTS_IN_PARTS
 from aclbroker.pipeline.jobs.recommend import pieces
-from aclbroker.pipeline.jobs.recommend.part import Known, recommended, rights_of_silent
+from aclbroker.pipeline.jobs.recommend.known import Known
+from aclbroker.pipeline.jobs.recommend.part import recommended, rights_of_silent
 from aclbroker.pipeline.jobs.recommend.prefix_rows import best_first
 from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
 from aclbroker.pipeline.local.session import Broadcast
@@ -106,12 +107,13 @@ class Found:
         rules: Ruleset,
         prefixes: PrefixOptions | None = None,
     ) -> None:
-        known = Known(prefixes, {"c": names_of(chain.from_iterable(parts))}, {})
-        sets = {"current": Rules({"c": rules})}
+        known = Known(
+            Rules({"c": rules}), prefixes, {"c": names_of(chain.from_iterable(parts))}, {}
+        )
         batches = [
             batch
             for part in parts
-            for batch in recommended(Broadcast(known), questions(part, rules), sets)
+            for batch in recommended(Broadcast(known), iter([questions(part, rules)]))
         ]
         table = pa.Table.from_batches(batches)
         kinds = table["kind"].to_pylist()
@@ -124,7 +126,7 @@ class Found:
             row for each in unpacked(table.filter(is_rights)["packed"]) for row in each.to_pylist()
         ]
         seen = {each for session in self.parts.sessions for each in session}
-        silent = rights_of_silent(known.cluster("c", rules), self.acls.denies, seen)
+        silent = rights_of_silent(known.cluster("c"), self.acls.denies, seen)
         rows += [dict(zip(RIGHTS_IN_PARTS.names, each.texts(), strict=True)) for each in silent]
         self.rights = _together(rows)
 

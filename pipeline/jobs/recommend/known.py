@@ -1,0 +1,77 @@
+"""What the tasks of `recommend` know of clusters, beside the questions that they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from aclbroker.broker.acl.bindings import (
+    WILDCARD_PRINCIPAL,
+    AclBinding,
+    AclPermission,
+    ResourceType,
+)
+from aclbroker.broker.reasoning.hosts import HostCut
+from aclbroker.pipeline.acls.by_principal import Grouped
+from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.least_privilege import as_java
+from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.replay.deciding import Rules
+
+
+@dataclass
+class Known:
+    """What tasks know of clusters.
+
+    ``current``: the rules of those of which they are known. ``prefixes``: which PREFIXED ACLs there
+    may be; None for none. ``names``: the resources that exist, where there may be prefixes.
+    ``hosts``: the hosts of those principals whose grants are to name them.
+    """
+
+    current: Rules
+    prefixes: PrefixOptions | None
+    names: Mapping[str, Mapping[ResourceType, Collection[str]]]
+    hosts: Mapping[str, Mapping[str, Collection[str]]]
+    _clusters: dict[str, ClusterRules] = field(default_factory=dict)
+
+    def cluster(self, name: str) -> ClusterRules | None:
+        """Return the rules of a cluster by whom they name, made once in a worker."""
+        ruleset = self.current.ruleset(name)
+        if ruleset is not None and name not in self._clusters:
+            hosts = {each for of in self.hosts.get(name, {}).values() for each in of if each}
+            self._clusters[name] = ClusterRules(ruleset, {as_java(each) for each in hosts})
+        return self._clusters.get(name)
+
+
+def denies_of(ruleset: Ruleset) -> list[AclBinding]:
+    """Return the DENYs, by whose places tasks tell which are kept."""
+    return [acl for acl in ruleset.acls if acl.permission is AclPermission.DENY]
+
+
+class ClusterRules:
+    """The current rules of a cluster, as parts of it need them."""
+
+    def __init__(self, ruleset: Ruleset, hosts: Collection[str]) -> None:
+        self.ruleset = ruleset
+        self.denies = denies_of(ruleset)
+        self.allows = Grouped(acl for acl in ruleset.acls if acl.permission is AclPermission.ALLOW)
+        self.cut = HostCut({*hosts, *(acl.host for acl in ruleset.acls)}, ruleset.cidr)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the cluster is one part."""
+        return self.ruleset.allow_everyone_if_no_acl_found
+
+    def before(self, principals: Collection[str]) -> Ruleset:
+        """Return all rules that can decide about some principals, with every DENY."""
+        if self.is_whole:
+            return self.ruleset
+        allows = map(self.allows.of, {*principals, WILDCARD_PRINCIPAL})
+        return self.ruleset.with_acls([*self.denies, *(acl for each in allows for acl in each)])
+
+    def of(self, rules: Ruleset, principals: Collection[str]) -> Ruleset:
+        """Return rules with the ACLs alone that name some principals, or everybody."""
+        if self.is_whole:
+            return rules
+        named = {*principals, WILDCARD_PRINCIPAL}
+        return rules.with_acls(acl for acl in rules.acls if acl.principal in named)
