@@ -7,7 +7,7 @@ which its checksum does not cover.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -353,13 +353,28 @@ def records_of(batch: Batch) -> Iterator[Any] | None:
 
 
 def plain(batch: Batch) -> bytes | None:
-    """Return a batch without compression, None where that cannot be had; its CRC is not renewed."""
+    """Return a batch without compression, None where that cannot be had; its CRC is not renewed.
+
+    May pause.
+    """
+    steps = plain_in_steps(batch)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: bytes | None = done.value
+            return found
+        pause()
+
+
+def plain_in_steps(batch: Batch) -> Generator[None, None, bytes | None]:
+    """Return what `plain` does; each step takes a moment."""
     codec = batch.attributes & CODEC
     if not codec:
         return bytes(batch.data)
     if codec != _GZIP:
         return None
-    records = _inflated(batch.data[HEADER.size :])
+    records = yield from _inflated(batch.data[HEADER.size :])
     if records is None:
         return None
     fields = list(batch[:-1])
@@ -368,7 +383,7 @@ def plain(batch: Batch) -> bytes | None:
     return HEADER.pack(*fields) + records
 
 
-def _inflated(data: memoryview) -> bytes | None:
+def _inflated(data: memoryview) -> Generator[None, None, bytes | None]:
     engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     parts: list[bytes] = []
     size = 0
@@ -383,7 +398,7 @@ def _inflated(data: memoryview) -> bytes | None:
             if not part and not rest and not engine.eof:
                 return None
             parts.append(part)
-            pause()
+            yield
     except zlib.error:
         return None
     return b"".join(parts)

@@ -5,13 +5,13 @@ What is compressed by what Python cannot read (snappy, lz4, zstd) stays as it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
 from aiokafka.record.util import calc_crc32c
 
-from aclbroker.broker.memory.batch import CODEC, HEADER, OVERHEAD, Batch, plain
+from aclbroker.broker.memory.batch import CODEC, HEADER, OVERHEAD, Batch, plain_in_steps
 from aclbroker.broker.memory.log import PartitionLog
 from aclbroker.broker.memory.segment import Segment
 
@@ -24,6 +24,9 @@ _COUNT: Final = 12
 
 _MOST_KEYS: Final = 1_000_000
 """How many keys are looked at in one run; the rest waits for the next. Each takes memory."""
+
+_RECORDS_AT_ONCE: Final = 256
+"""How many records are looked at in one step."""
 
 
 class _Record(NamedTuple):
@@ -73,11 +76,15 @@ def _closed(log: PartitionLog, now_ms: int) -> list[Segment]:
 
 def _note(log: PartitionLog, segment: Segment, last: dict[bytes, int]) -> Iterator[None]:
     for batch in segment.batches():
-        data = None if batch.is_control or _is_aborted(log, batch) else plain(batch)
+        data = None
+        if not (batch.is_control or _is_aborted(log, batch)):
+            data = yield from plain_in_steps(batch)
         if data is not None:
-            for record in _records(data):
+            for number, record in enumerate(_records(data)):
                 if record.key is not None:
                     last[record.key] = batch.base_offset + record.delta
+                if not number % _RECORDS_AT_ONCE:
+                    yield
         yield
 
 
@@ -98,7 +105,7 @@ def _rewrite(
     for batch in segment.batches():
         data: bytes | None = bytes(batch.data)
         if not batch.is_control:
-            data = _cleaned(batch, last, drops_tombstones=drops_tombstones)
+            data = yield from _cleaned(batch, last, drops_tombstones=drops_tombstones)
         if data is not None:
             kept.append((batch, data))
             size += len(data)
@@ -111,29 +118,34 @@ def _rewrite(
         log.replace(segment, made)
 
 
-def _cleaned(batch: Batch, last: dict[bytes, int], *, drops_tombstones: bool) -> bytes | None:
+def _cleaned(
+    batch: Batch, last: dict[bytes, int], *, drops_tombstones: bool
+) -> Generator[None, None, bytes | None]:
     """Return a batch without the records that later ones replace, None if there are no others."""
-    data = plain(batch)
+    data = yield from plain_in_steps(batch)
     if data is None:
         return bytes(batch.data)
-    records = list(_records(data))
-    kept = [
-        record
-        for record in records
-        if record.key is not None
-        and last.get(record.key, -1) <= batch.base_offset + record.delta
-        and (record.has_value or not drops_tombstones)
-    ]
-    if len(kept) == len(records):
+    made = bytearray(HEADER.size)
+    count = kept = 0
+    for count, record in enumerate(_records(data), 1):
+        if (
+            record.key is not None
+            and last.get(record.key, -1) <= batch.base_offset + record.delta
+            and (record.has_value or not drops_tombstones)
+        ):
+            kept += 1
+            made += data[record.begin : record.end]
+        if not count % _RECORDS_AT_ONCE:
+            yield
+    if kept == count:
         return bytes(batch.data)
     if not kept:
         return None
-    body = b"".join(data[record.begin : record.end] for record in kept)
     fields = list(batch[:-1])
-    fields[_LENGTH] = HEADER.size + len(body) - OVERHEAD
+    fields[_LENGTH] = len(made) - OVERHEAD
     fields[_ATTRIBUTES] = batch.attributes & ~CODEC
-    fields[_COUNT] = len(kept)
-    made = bytearray(HEADER.pack(*fields) + body)
+    fields[_COUNT] = kept
+    HEADER.pack_into(made, 0, *fields)
     _CRC.pack_into(made, _CRC_AT, calc_crc32c(memoryview(made)[_CRC_FROM:]))
     return bytes(made)
 

@@ -5,6 +5,7 @@ from typing import Any
 from aiokafka.record.memory_records import MemoryRecords
 
 from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings, upkeep
+from aclbroker.broker.memory.compaction import compact
 from aclbroker.broker.memory.log import PartitionLog
 from tests.memory.records import NOW, batch, changed
 
@@ -128,3 +129,13 @@ def test_producers_are_forgotten_by_themselves():
     log.append(batch(b"a", producer=(7, 0, 0)), now_ms=NOW)
     clock.advance(86_400_000)
     assert list(log.producers) == []
+
+
+def test_a_batch_of_many_records_is_compacted_in_many_steps_so_that_others_have_their_turn():
+    _, log = new_log(cleanup_policy="compact")
+    keys = [(b"%d" % (number % 3_000), b"") for number in range(6_000)]
+    log.append(batch(*keys, codec=1), now_ms=NOW)
+    log.append(batch((b"z", b"1")), now_ms=NOW)
+    steps = sum(1 for _ in compact(log, NOW))
+    assert steps > 40
+    assert [offset for offset, _, _ in records(log)] == [*range(3_000, 6_001)]
