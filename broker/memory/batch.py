@@ -51,6 +51,7 @@ _GZIP: Final = 1
 _FIRST_VERSION_WITH_ZSTD: Final = 7
 _MOST_INFLATED: Final = 16 << 20
 _INFLATED_AT_ONCE: Final = 1 << 20
+_DEFLATED_AT_ONCE: Final = 1 << 16
 _ERRORS_SHOWN: Final = 3
 _RECORDS_AT_ONCE: Final = 128
 
@@ -402,6 +403,16 @@ def _inflated(data: memoryview) -> Generator[None, None, bytes | None]:
     except zlib.error:
         return None
     return b"".join(parts)
+
+
+def deflated(data: bytes) -> Generator[None, None, bytes]:
+    """Return bytes compressed with gzip; each step takes a moment."""
+    engine = zlib.compressobj(wbits=zlib.MAX_WBITS | 16)
+    parts = []
+    for first in range(0, len(data), _DEFLATED_AT_ONCE):
+        parts.append(engine.compress(data[first : first + _DEFLATED_AT_ONCE]))
+        yield
+    return b"".join((*parts, engine.flush()))
 
 
 def _records(data: bytes | memoryview) -> Iterator[Any]:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from aiokafka.record.util import calc_crc32c
 
-from aclbroker.broker.memory.batch import CODEC, HEADER, OVERHEAD, Batch, plain_in_steps
+from aclbroker.broker.memory.batch import CODEC, HEADER, OVERHEAD, Batch, deflated, plain_in_steps
 from aclbroker.broker.memory.log import PartitionLog
 from aclbroker.broker.memory.segment import Segment
 
@@ -19,7 +19,6 @@ _CRC: Final = Struct(">I")
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21
 _LENGTH: Final = 1
-_ATTRIBUTES: Final = 5
 _COUNT: Final = 12
 
 _MOST_KEYS: Final = 1_000_000
@@ -141,9 +140,10 @@ def _cleaned(
         return bytes(batch.data)
     if not kept:
         return None
+    if batch.attributes & CODEC:
+        made[HEADER.size :] = yield from deflated(bytes(made[HEADER.size :]))
     fields = list(batch[:-1])
     fields[_LENGTH] = len(made) - OVERHEAD
-    fields[_ATTRIBUTES] = batch.attributes & ~CODEC
     fields[_COUNT] = kept
     HEADER.pack_into(made, 0, *fields)
     _CRC.pack_into(made, _CRC_AT, calc_crc32c(memoryview(made)[_CRC_FROM:]))
