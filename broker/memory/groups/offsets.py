@@ -18,7 +18,7 @@ _OFFSET_BYTES: Final = 300
 """What an offset takes without its texts, about."""
 
 _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP: Final = 9
-_SWEPT_AT_ONCE: Final = 1_000
+_SWEPT_AT_ONCE: Final = 100
 
 Place = tuple[str, int]
 """A topic and the index of a partition."""
@@ -231,6 +231,8 @@ class GroupOffsets:
                         yield
             self._remove_unused(group_id)
             steps += 1
+            if steps % _SWEPT_AT_ONCE == 0:
+                yield
 
     def _is_read(self, group_id: str, topic: str) -> bool:
         group = self._table.groups.get(group_id)
