@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from aclbroker.broker.client.blocking import BlockingClient
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from aclbroker.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from aclbroker.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from aclbroker.protocol.messages.delete_groups import DeleteGroupsRequest
+from aclbroker.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from aclbroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from aclbroker.protocol.messages.heartbeat import HeartbeatRequest
 from aclbroker.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from aclbroker.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from aclbroker.protocol.messages.list_groups import ListGroupsRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -32,10 +40,17 @@ from aclbroker.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
+from aclbroker.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from aclbroker.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.memory.groups.support import subscription
+from tests.memory.records import batch
 from tests.memory_cluster.stories import Story, Teller
+from tests.support.process import wait_for
 
 TOPICS: Final = {"orders": 4, "payments": 2}
 READS_ORDERS: Final = subscription("orders", version=1) + b"\0\0\0\0"
@@ -471,6 +486,30 @@ def invalid_expressions(teller: Teller) -> None:
         teller.keep(client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, request).error_code)
 
 
+def internal_topics(teller: Teller) -> None:
+    """Write to a topic that a cluster makes for itself, and delete from it."""
+    name = "__share_group_state"
+    creation = CreateTopicsRequest([CreatableTopic(name, 1, 1)], 1000)
+    teller.client().ask(ApiKey.CREATE_TOPICS, 7, creation)
+    metadata = MetadataRequest([MetadataRequestTopic(name=name)])
+
+    def shown() -> Any:
+        return teller.client().ask(ApiKey.METADATA, 12, metadata).topics[0]
+
+    wait_for(name, lambda: not shown().error_code or None, 20)
+    teller.keep(shown().is_internal)
+    data = [PartitionProduceData(0, batch(b"value")), PartitionProduceData(1, batch(b"value"))]
+    write = ProduceRequest(None, -1, 1000, [TopicProduceData(name, partition_data=data)])
+    for version in (3, 8, 12):
+        teller.ask(ApiKey.PRODUCE, version, write)
+    for client_id in ("__admin_client", "__admin"):
+        with BlockingClient(teller.client().socket, client_id) as client:
+            teller.keep(client.ask(ApiKey.PRODUCE, 12, write).responses[0].partition_responses)
+    deletions = [DeleteRecordsPartition(each, 0) for each in (0, 1)]
+    request = DeleteRecordsRequest([DeleteRecordsTopic(name, deletions)], 1000)
+    teller.ask(ApiKey.DELETE_RECORDS, 2, request)
+
+
 STORIES: Final[tuple[Story, ...]] = (
     refused_joins,
     joins_of_old,
@@ -485,4 +524,5 @@ STORIES: Final[tuple[Story, ...]] = (
     static_consumers,
     upgrades,
     invalid_expressions,
+    internal_topics,
 )

@@ -37,6 +37,7 @@ FIRST = (
     "tests/pipeline/replay/test_oracles.py",
     "tests/logins",
     "tests/cli/test_tutorials.py",
+    "tests/memory_cluster/test_franz_go.py",
     "tests/pipeline/ingest/test_kafka_log.py",
     "tests/pipeline/analysis",
     "tests/fuzz/test_broker.py",

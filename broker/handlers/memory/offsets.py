@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+from aclbroker.broker.catalog import INTERNAL_TOPICS
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
@@ -163,12 +164,15 @@ def delete_records(
 ) -> DeleteRecordsResponse:
     """Delete the records before an offset of each partition; -1 stands for the end.
 
-    As in Kafka, a topic that is only compacted keeps its records (POLICY_VIOLATION).
+    As in Kafka, a topic that is only compacted keeps its records (POLICY_VIOLATION), and so does an
+    internal one (INVALID_TOPIC_EXCEPTION).
     """
 
     def partition(name: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
         index = asked.partition_index
         found = of_leader(services, rights, name, index)
+        if name in INTERNAL_TOPICS and found is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            found = ErrorCode.INVALID_TOPIC_EXCEPTION
         if isinstance(found, ErrorCode):
             return DeleteRecordsPartitionResult(index, low_watermark=-1, error_code=found)
         if not found.log.settings.deletes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from aclbroker.broker.catalog import INTERNAL_TOPICS
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.answers import topic_name
 from aclbroker.broker.handlers.services import Services
@@ -30,6 +31,9 @@ _FIRST_VERSION_THAT_ABORTS: Final = 11
 """From here on a client knows TRANSACTION_ABORTABLE."""
 
 _FIRST_VERSION_WITH_LEADERS: Final = 10
+_CLIENT_OF_KAFKA: Final = "__admin_client"
+"""The only client id that may write to internal topics, as in Kafka."""
+
 _WITHOUT_START: Final = frozenset(
     (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
 )
@@ -74,6 +78,8 @@ def _written(
         return _refused(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if request.acks not in _ACKS:
         return _refused(asked, ErrorCode.INVALID_REQUIRED_ACKS)
+    if name in INTERNAL_TOPICS and rights.context.client_id != _CLIENT_OF_KAFKA:
+        return _refused(asked, ErrorCode.INVALID_TOPIC_EXCEPTION)
     version = rights.context.api_version
     if partition.leader != services.node(rights).node_id:
         response = _refused(asked, ErrorCode.NOT_LEADER_OR_FOLLOWER)
