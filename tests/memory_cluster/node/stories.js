@@ -21,6 +21,11 @@ const exactlyOnce = { idempotent: true, maxInFlightRequests: 1 }
 const numbered = (first, count) =>
   Array.from({ length: count }, (_, n) => ({ key: `${first + n}`, value: `value ${first + n}` }))
 
+function failed(error) {
+  console.error(error)
+  process.exit(1)
+}
+
 async function until(what) {
   while (!what()) await new Promise(resolve => setTimeout(resolve, 20))
 }
@@ -41,6 +46,7 @@ async function member(values, { group = groupId, from = topic } = {}) {
   consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
     has.partitions = payload.memberAssignment[from] ?? []
   })
+  consumer.on(consumer.events.CRASH, ({ payload }) => failed(payload.error))
   await consumer.connect()
   await consumer.subscribe({ topics: [from], fromBeginning: true })
   await consumer.run({
@@ -182,10 +188,4 @@ async function transactions() {
 }
 
 const stories = { admin, groups, transactions }
-stories[story]().then(
-  seen => console.log(JSON.stringify(seen)),
-  error => {
-    console.error(error)
-    process.exit(1)
-  }
-)
+stories[story]().then(seen => console.log(JSON.stringify(seen)), failed)
