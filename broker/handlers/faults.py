@@ -17,7 +17,11 @@ MOST_FAULTS: Final = 1_000
 """How many faults may be to come, each for as many requests as it says."""
 
 MOST_REQUESTS: Final = 1_000_000
+"""How many requests one fault may concern."""
+
 MOST_SECONDS: Final = 3_600
+"""How long a fault may keep a request waiting."""
+
 _LONGEST_NAME: Final = 64
 
 
@@ -50,6 +54,10 @@ class Faults:
             raise ValueError(f"a fault needs a count of at least 1 and at most {MOST_REQUESTS}")
         if not 0 <= fault.delay <= MOST_SECONDS:
             raise ValueError(f"a fault's delay is at least 0 and at most {MOST_SECONDS} seconds")
+        if not (fault.code or fault.closes or fault.delay):
+            raise ValueError("a fault needs an error, a delay, or to close the connection")
+        if fault.code is not None and fault.closes:
+            raise ValueError("a fault closes the connection, or has an error to answer with")
         if sum(map(len, self._coming.values())) >= MOST_FAULTS:
             raise ValueError(f"{MOST_FAULTS} faults are to come already, and no more may be")
         self._coming.setdefault(key, []).append(fault)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 import urllib.request
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
@@ -19,7 +23,9 @@ from aclbroker.testing.clients import client_config
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.toolchain import require
 
+ROOT = Path(__file__).parents[2]
 ATTEMPTS = 20
 TOKEN = "a-token-of-a-test"
 MEMORY = {"aclbroker.cluster": "memory", "aclbroker.catalog.topics": "orders:1"}
@@ -84,6 +90,24 @@ def test_a_connection_ends_and_an_answer_comes_late_as_was_asked_for(broker):
     assert client.list_topics("orders", timeout=20).topics["orders"].error is None
 
 
+def test_what_the_page_shows_for_curl_is_done(broker):
+    require("curl")
+    page = (ROOT / "docs" / "testing.md").read_text()
+    [block] = re.findall(r"^```sh\n(curl .+?)^```$", page, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        ["sh", "-euc", block],
+        env=os.environ | {"ACLBROKER_FAULTS_URL": url(broker)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    first, both, listed, forgotten = (json.loads(line) for line in done.stdout.splitlines())
+    assert [each["request"] for each in listed["faults"]] == ["Produce", "Fetch"]
+    assert first["faults"] == both["faults"][:1]
+    assert (both, forgotten) == (listed, {"faults": []})
+
+
 def test_faults_that_are_to_come_are_listed_and_forgotten(broker):
     asked(url(broker), "POST", request="Fetch", closes="true", delay="1.5", count="3")
     coming = {"request": "Fetch", "error": None, "count": 3, "delay": 1.5, "closes": True}
@@ -98,6 +122,9 @@ def test_faults_that_are_to_come_are_listed_and_forgotten(broker):
     ({"request": "Produce", "eror": "NOT_CONTROLLER"}, "error, count, delay, closes"),
     ({"request": "Produce", "error": "NOT_LEADER"}, "did you mean NOT_LEADER_OR_FOLLOWER"),
     ({"request": "x" * 4_000}, "is not known"),
+    ({"request": "Produce"}, "needs an error, a delay, or to close"),
+    ({"request": "Produce", "error": "NONE"}, "needs an error, a delay, or to close"),
+    ({"request": "Fetch", "error": "NOT_CONTROLLER", "closes": "true"}, "has an error to answer"),
     ({"request": "Produce", "count": "0"}, "at least 1"),
     ({"request": "Produce", "count": "-1"}, "a number of requests"),
     ({"request": "Produce", "count": "9999999"}, "at most 1000000"),
@@ -146,8 +173,8 @@ def test_a_page_in_a_browser_of_this_machine_can_ask_for_nothing(shared, method,
 def test_no_more_faults_are_kept_than_there_may_be(start_broker):
     broker = start_broker(OPEN)
     for _ in range(MOST_FAULTS):
-        assert asked(url(broker), "POST", request="Fetch")[0] == 201
-    status, why = asked(url(broker), "POST", request="Produce")
+        assert asked(url(broker), "POST", request="Fetch", closes="true")[0] == 201
+    status, why = asked(url(broker), "POST", request="Produce", closes="true")
     assert (status, why) == (400, f"{MOST_FAULTS} faults are to come already, and no more may be")
 
 
