@@ -17,7 +17,7 @@ from tests.support.broker import Broker
 from tests.support.kafka import Kafka, running_kafka
 from tests.support.process import LoggedProcess
 
-pytest.register_assert_rewrite("tests.clients.story")
+pytest.register_assert_rewrite("tests.clients.story", "tests.memory_cluster.java_programs")
 
 StartBroker = Callable[..., Broker]
 

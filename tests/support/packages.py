@@ -79,6 +79,22 @@ def kafka_streams_jars() -> Path:
     return jars("kafka-streams-4.3.0", coordinates, without=("org.rocksdb:rocksdbjni",))
 
 
+def streams_example_jars() -> Path:
+    """The jars of the example applications of Kafka Streams 4.3.0, with RocksDB."""
+    coordinates = ("org.apache.kafka:kafka-streams-examples:4.3.0", SLF4J)
+    return jars("kafka-streams-examples-4.3.0", coordinates)
+
+
+def connect_jars() -> Path:
+    """The jars of Kafka Connect 4.3.0, of its connectors for files, and of MirrorMaker."""
+    coordinates = (
+        "org.apache.kafka:connect-mirror:4.3.0",
+        "org.apache.kafka:connect-file:4.3.0",
+        SLF4J,
+    )
+    return jars("kafka-connect-4.3.0", coordinates)
+
+
 def java_command(
     main_class: str, *class_path: Path, minimum: int = 11, flags: tuple[str, ...] = JVM_FLAGS
 ) -> list[str]:
