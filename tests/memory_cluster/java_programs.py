@@ -71,3 +71,11 @@ def assert_just_enough(broker: AclBroker, acls: list[AclBinding]) -> None:
     prefixes = [acl.resource_name for acl in acls if acl.pattern_type is PatternType.PREFIXED]
     used = smallest_policy(broker.used(), prefixes)
     assert list(map(acl_text, sorted(used))) == list(map(acl_text, sorted(acls)))
+
+
+def assert_is_missed(broker: AclBroker, program: Program, acl: AclBinding) -> None:
+    """Take an ACL away from a running program; assert that what it is denied names this ACL."""
+    broker.revoke([acl])
+    program.until(
+        lambda: any(f"add {acl_text(acl)}" == str(each.change) for each in broker.denials()) or None
+    )

@@ -10,9 +10,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.testing import AclBroker
 from tests.memory_cluster.java_programs import (
     Program,
+    assert_is_missed,
     assert_just_enough,
     documented,
     java_config,
@@ -70,8 +72,19 @@ def test_connectors_write_the_lines_of_a_file_to_another(tmp_path: Path):
             with read.open("a") as more:
                 more.write("three\n")
             program.until(lambda: has_written("one\ntwo\nthree\n"))
-            program.terminate()
-        assert_just_enough(broker, acls)
+            assert_just_enough(broker, acls)
+            reads, writes = (
+                [
+                    acl
+                    for acl in acls
+                    if acl.resource_type is ResourceType.TOPIC and acl.operation is operation
+                ]
+                for operation in (AclOperation.READ, AclOperation.WRITE)
+            )
+            assert_is_missed(broker, program, *reads)
+            with read.open("a") as more:
+                more.write("four\n")
+            assert_is_missed(broker, program, *writes)
 
 
 @pytest.fixture
@@ -180,9 +193,11 @@ def test_a_topic_is_mirrored_once_with_its_settings_and_the_offsets_of_its_group
     write_orders(east, range(10, 20))
     with running(mirror(east, west, tmp_path)) as program:
         program.until(lambda: len(copied(reader)) >= 20 or None)
-        program.terminate()
-    assert copied(reader) == list(range(20))
+        assert copied(reader) == list(range(20))
+        acls = documented("mirror-east.yaml")
+        assert_just_enough(east, acls)
+        assert_just_enough(west, documented("mirror-west.yaml"))
+        [describes] = [acl for acl in acls if acl.resource_name == GROUP]
+        assert_is_missed(east, program, describes)
     reader.close()
     shop.close()
-    assert_just_enough(east, documented("mirror-east.yaml"))
-    assert_just_enough(west, documented("mirror-west.yaml"))
