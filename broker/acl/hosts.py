@@ -37,6 +37,9 @@ def canonical(host: str) -> str:
 
     An IPv4 address mapped into IPv6 (``::ffff:a.b.c.d``) becomes the IPv4 address.
     """
+    if ":" not in host:
+        # There is one way to write an IPv4 address, and none of IPv6 is without colons.
+        return host
     address = _address(host)
     return host if address is None else str(address)
 

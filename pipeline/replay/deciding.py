@@ -1,32 +1,22 @@
-"""Decides questions with the broker's own authorizer core, in workers."""
+"""Decides questions in workers: most at once, the others with the broker's own authorizer core."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Decision, Session
-from aclbroker.broker.acl.bindings import (
-    WILDCARD_PRINCIPAL,
-    AclBinding,
-    AclFilter,
-    AclOperation,
-    AclPermission,
-    PatternType,
-    ResourceType,
-)
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.broker.acl.authorizer import Decision, RuleKind
+from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.replay.questions import PEER
-from aclbroker.pipeline.usage.grouping import encoded, numbered, values
+from aclbroker.pipeline.replay.asking import Decider, Grouped, Reasons
+from aclbroker.pipeline.replay.lookup import Found, Lookup
+from aclbroker.pipeline.replay.questions import QUESTION
+from aclbroker.pipeline.usage.grouping import encoded
 
 DECISIONS: Final = ("allowed", "rule")
 """What `decide` tells of every question, behind the name of a set of rules."""
@@ -34,7 +24,7 @@ DECISIONS: Final = ("allowed", "rule")
 
 def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
     """Decide a batch of questions, in a worker: add the columns that `replay.decided` describes."""
-    asked = _Asked(batch)
+    asked = _asked(batch)
     arrays, names = list(batch.columns), list(batch.schema.names)
     for name, rules in sets.items():
         for column, array in rules.answer(asked, explain).items():
@@ -43,102 +33,87 @@ def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -
     return pa.RecordBatch.from_arrays(arrays, names)
 
 
-class _Group(NamedTuple):
-    """Questions of one peer about one operation and type: these rows, in their order."""
-
-    cluster: str
-    session: Session
-    operation: AclOperation
-    resource_type: ResourceType
-    first: int
-    end: int
+def are_plain(batch: pa.RecordBatch, rules: Rules) -> NDArray[np.bool_]:
+    """Tell of each question of a batch whether to decide it takes hardly any time."""
+    return rules.are_plain(_asked(batch))
 
 
-class _Asked:
-    """The questions of a batch, sorted so that those about the same but the name are together.
-
-    ``names`` are the resources' names in that order. ``rows`` tells where each row of the batch is
-    in it.
-    """
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        # No ACL names a host without a class. Leaving all of these out makes few peers of many.
-        host = pc.if_else(pc.is_valid(batch["host"]), batch["example_host"], None)
-        columns = {name: batch[name] for name in (*_GROUPED, "resource_name")} | {"host": host}
-        table = encoded(pa.table(columns))
-        numbers = numbered(table, _GROUPED)
-        order = np.argsort(numbers, kind="stable")
-        self.rows = pa.array(np.argsort(order, kind="stable"))
-        self.names = values(table["resource_name"].take(pa.array(order)))
-        bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), len(order)]
-        firsts = pa.array(order[bounds[:-1]])
-        self.groups = list(_groups(table.select(_GROUPED).take(firsts), bounds))
-
-
-def _groups(firsts: pa.Table, bounds: Sequence[int]) -> Iterator[_Group]:
-    peer, session = None, None
-    columns = (values(firsts[name]) for name in _GROUPED)
-    for row, (first, end) in zip(zip(*columns, strict=True), pairwise(bounds), strict=True):
-        if session is None or row[:5] != peer:
-            peer, session = row[:5], _session(*row[1:5])
-        cluster, operation, resource_type = row[0], AclOperation[row[5]], ResourceType[row[6]]
-        yield _Group(cluster, session, operation, resource_type, first, end)
-
-
-_GROUPED: Final = (*PEER, "operation", "resource_type")
-
-_NOWHERE: Final = "\ud800"
-"""A host that no ACL can name: a lone surrogate cannot be encoded, and so is in no ACL."""
+def _asked(batch: pa.RecordBatch) -> pa.Table:
+    """Return the questions encoded, with an example of each class of hosts for the class."""
+    # No ACL names a host without a class. Leaving all of these out makes few peers of many.
+    host = pc.if_else(pc.is_valid(batch["host"]), batch["example_host"], None)
+    return encoded(pa.table({name: batch[name] for name in QUESTION} | {"host": host}))
 
 
 class Rules:
-    """A set of rules in a worker. An authorizer is made when it is first asked, and kept.
+    """A set of rules in a worker. What decides by them is made when it is first asked, and kept.
 
-    It is made of the ACLs of those who ask: a worker decides for few of a cluster's principals.
+    Authorizers are made of the ACLs of those who ask: a worker needs few of a cluster's principals.
     """
 
     def __init__(self, by_cluster: Mapping[str, Ruleset]) -> None:
         self._by_cluster = dict(by_cluster)
-        self._deciders: dict[str, _Decider] = {}
+        self._lookups: dict[str, Lookup] = {}
+        self._deciders: dict[str, Decider] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"_by_cluster": self._by_cluster, "_deciders": {}}
+        return {"_by_cluster": self._by_cluster, "_lookups": {}, "_deciders": {}}
 
     def ruleset(self, cluster: str) -> Ruleset | None:
         """Return the rules of a cluster, if the set has any."""
         return self._by_cluster.get(cluster)
 
     def acls_met(self, cluster: str) -> Mapping[AclBinding, int]:
-        """Return the ACLs of all who asked so far, with their positions in `Ruleset.acls`.
+        """Return the ACLs of all for whom an authorizer was asked, with their positions.
 
-        Where resources without ACLs are open to everyone, they are all ACLs.
+        These are the positions in `Ruleset.acls`. Where resources without ACLs are open to
+        everyone, they are all ACLs.
         """
         decider = self._decider(cluster)
         return {} if decider is None else decider.positions
 
-    def answer(self, asked: _Asked, explain: bool) -> dict[str, pa.Array]:
-        """Return the columns that `replay.decided` adds, without the set's name."""
-        found: list[Decision | None] = []
-        for group in asked.groups:
-            decider = self._decider(group.cluster)
-            names = asked.names[group.first : group.end]
-            if decider is None:
-                found += [None] * len(names)
-            else:
-                found += decider.decisions(group, names)
-        allowed = [None if each is None else each.allowed for each in found]
-        kinds = [None if each is None else each.kind.value for each in found]
-        answers = pa.array(allowed, pa.bool_()), pa.array(kinds, pa.string())
-        columns = dict(zip(DECISIONS, answers, strict=True))
-        if explain:
-            columns |= self._reasons(asked)
-        return {name: column.take(asked.rows) for name, column in columns.items()}
+    def are_plain(self, asked: pa.Table) -> NDArray[np.bool_]:
+        """Tell of each question whether it is decided without an authorizer."""
+        found = np.zeros(len(asked), bool)
+        for cluster, rows, theirs in _by_cluster(asked):
+            lookup = self._lookup(cluster)
+            found[rows] = True if lookup is None else lookup.are_plain(theirs)
+        return found
 
-    def _reasons(self, asked: _Asked) -> dict[str, pa.Array]:
-        reasons: list[_Reasons] = []
-        for group in asked.groups:
+    def answer(self, asked: pa.Table, explain: bool) -> dict[str, pa.Array]:
+        """Return the columns that `replay.decided` adds, without the set's name."""
+        answers = _Answers(len(asked))
+        left = np.arange(len(asked)) if explain else self._looked_up(asked, answers)
+        grouped = Grouped(asked.take(pa.array(left)))
+        left = left[grouped.order]
+        for group in grouped.groups:
             decider = self._decider(group.cluster)
-            for name in asked.names[group.first : group.end]:
+            if decider is not None:
+                decisions = decider.decisions(group, grouped.names[group.first : group.end])
+                answers.take(left[group.first : group.end], decisions)
+        columns = answers.columns
+        if explain:
+            # All were asked, each in its place.
+            places = pa.array(np.argsort(grouped.order))
+            columns |= {name: each.take(places) for name, each in self._reasons(grouped).items()}
+        return columns
+
+    def _looked_up(self, asked: pa.Table, answers: _Answers) -> NDArray[np.int64]:
+        """Decide all that is plain, and return the rows that are left."""
+        is_left = np.zeros(len(asked), bool)
+        for cluster, rows, theirs in _by_cluster(asked):
+            lookup = self._lookup(cluster)
+            if lookup is not None:
+                is_plain = lookup.are_plain(theirs)
+                is_left[rows[~is_plain]] = True
+                answers.take_found(rows[is_plain], lookup.decide(theirs.filter(pa.array(is_plain))))
+        return np.flatnonzero(is_left)
+
+    def _reasons(self, grouped: Grouped) -> dict[str, pa.Array]:
+        reasons: list[Reasons] = []
+        for group in grouped.groups:
+            decider = self._decider(group.cluster)
+            for name in grouped.names[group.first : group.end]:
                 reasons.append(decider.acls_behind(group, name) if decider else (None, None, None))
         columns = zip(*reasons, strict=True) if reasons else ((), (), ())
         return {
@@ -146,92 +121,58 @@ class Rules:
             for name, column in zip(("allows", "denies", "on_resource"), columns, strict=True)
         }
 
-    def _decider(self, cluster: str) -> _Decider | None:
+    def _lookup(self, cluster: str) -> Lookup | None:
+        if cluster not in self._lookups and cluster in self._by_cluster:
+            self._lookups[cluster] = Lookup(self._by_cluster[cluster])
+        return self._lookups.get(cluster)
+
+    def _decider(self, cluster: str) -> Decider | None:
         if cluster not in self._deciders and cluster in self._by_cluster:
-            self._deciders[cluster] = _Decider(self._by_cluster[cluster])
+            self._deciders[cluster] = Decider(self._by_cluster[cluster])
         return self._deciders.get(cluster)
 
 
 ShippedSets = Mapping[str, Rules]
 """Sets of rules by name, as they are in a worker."""
 
-
-def _session(
-    listener: str | None, principal: str | None, others: str | None, host: str | None
-) -> Session:
-    further = () if others is None else json.loads(others)
-    address = _NOWHERE if host is None else host
-    return Session((principal or "", *further), address, listener or "")
+_KINDS: Final = {kind: number for number, kind in enumerate(RuleKind)}
+_BY_ACL, _BY_DEFAULT = _KINDS[RuleKind.MATCHING_ACL], _KINDS[RuleKind.DEFAULT_DENY]
+_UNDECIDED: Final = -1
 
 
-_Reasons = tuple[list[int] | None, list[int] | None, list[int] | None]
+class _Answers:
+    """What was decided of each of some questions; nothing yet at first."""
+
+    def __init__(self, size: int) -> None:
+        self._allowed = np.zeros(size, bool)
+        self._kinds = np.full(size, _UNDECIDED, np.int8)
+
+    def take(self, rows: NDArray[np.int64], decisions: Sequence[Decision]) -> None:
+        """Take what an authorizer decided of some rows."""
+        self._allowed[rows] = [each.allowed for each in decisions]
+        self._kinds[rows] = [_KINDS[each.kind] for each in decisions]
+
+    def take_found(self, rows: NDArray[np.int64], found: Found) -> None:
+        """Take what was looked up of some rows."""
+        self._allowed[rows] = found.allowed
+        self._kinds[rows] = np.where(found.by_acl, _BY_ACL, _BY_DEFAULT)
+
+    @property
+    def columns(self) -> dict[str, pa.Array]:
+        """The columns `DECISIONS`, null where nothing was decided."""
+        is_open = self._kinds == _UNDECIDED
+        kinds = pa.DictionaryArray.from_arrays(
+            pa.array(self._kinds, mask=is_open), [kind.value for kind in _KINDS]
+        )
+        answers = pa.array(self._allowed, mask=is_open), kinds.cast(pa.string())
+        return dict(zip(DECISIONS, answers, strict=True))
 
 
-class _Decider:
-    """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`.
-
-    ``positions`` has the ACLs that the authorizer knows. Those of a principal are added when it
-    first asks, since to index an ACL takes longer than to decide by it. Where resources without
-    ACLs are open to everyone, the ACLs of all principals count from the beginning.
-    """
-
-    def __init__(self, ruleset: Ruleset) -> None:
-        self.authorizer: StandardAuthorizerData = replace(ruleset, acls=()).authorizer()
-        self.positions: dict[AclBinding, int] = {}
-        self._acls = ruleset.acls
-        self._waiting: dict[str, list[int]] = {}
-        for position, acl in enumerate(ruleset.acls):
-            self._waiting.setdefault(acl.principal, []).append(position)
-        is_open = ruleset.allow_everyone_if_no_acl_found
-        self._meet([*self._waiting] if is_open else [WILDCARD_PRINCIPAL])
-
-    def _meet(self, principals: Iterable[str]) -> None:
-        for principal in principals:
-            for position in self._waiting.pop(principal, ()):
-                acl = self._acls[position]
-                self.authorizer.index.add(acl)
-                self.positions[acl] = position
-
-    def decisions(self, group: _Group, names: Sequence[str | None]) -> list[Decision]:
-        """Return the decision for each name."""
-        session, operation, resource_type = group[1:4]
-        self._meet(session.principals)
-        found = self.authorizer.authorize(session, operation, resource_type, names)
-        if ANY_RESOURCE in names and resource_type is ResourceType.TOPIC:
-            any_topic = self._on_any_topic(session, operation)
-            found = [
-                any_topic if name == ANY_RESOURCE else decision
-                for name, decision in zip(names, found, strict=True)
-            ]
-        return found
-
-    def _on_any_topic(self, session: Session, operation: AclOperation) -> Decision:
-        return self.authorizer.authorize_by_resource_type(session, operation, ResourceType.TOPIC)
-
-    def acls_behind(self, group: _Group, name: str | None) -> _Reasons:
-        """Return the positions of the ACLs that allow, that deny, and that are on the resource."""
-        session, operation, resource_type = group[1:4]
-        is_open = self.authorizer.allow_everyone_if_no_acl_found
-        if name is None:
-            return [], [], [] if is_open else None
-        if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
-            # Other ACLs may decide the same; one is enough to tell why.
-            decision = self._on_any_topic(session, operation)
-            acl = decision.rule.binding
-            behind = [] if acl is None else [self.positions[acl]]
-            allowed, denied = (behind, []) if decision.allowed else ([], behind)
-            return allowed, denied, [] if is_open else None
-        index = self.authorizer.index
-        allows: list[int] = []
-        denies: list[int] = []
-        # A session may name one principal twice, and its ACLs are then found twice.
-        for acl in dict.fromkeys(index.bindings_for(session.peer, resource_type, name)):
-            sources = GRANTED_BY if acl.permission is AclPermission.ALLOW else NAMED_BY
-            if sources[operation] >> acl.operation & 1:
-                found = allows if acl.permission is AclPermission.ALLOW else denies
-                found.append(self.positions[acl])
-        on_resource = None
-        if is_open:
-            matching = index.find(AclFilter(resource_type, name, PatternType.MATCH))
-            on_resource = [self.positions[acl] for acl in matching]
-        return allows, denies, on_resource
+def _by_cluster(asked: pa.Table) -> Iterator[tuple[str, NDArray[np.int64], pa.Table]]:
+    """Yield the questions of each cluster, and which rows they are."""
+    column = asked["cluster"].combine_chunks()
+    codes = column.indices.to_numpy()
+    for code, cluster in enumerate(column.dictionary.to_pylist()):
+        rows = np.flatnonzero(codes == code)
+        is_all = len(rows) == len(asked)
+        yield cluster, rows, asked if is_all else asked.take(pa.array(rows))

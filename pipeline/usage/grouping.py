@@ -6,7 +6,7 @@ number first, and the numbers of a row become one, so that rows are compared by 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -83,6 +83,15 @@ def values(column: pa.ChunkedArray) -> list[str | None]:
     texts = [*found.dictionary.to_pylist(), None]
     codes = pc.fill_null(found.indices, len(texts) - 1).to_numpy().tolist()
     return [texts[code] for code in codes]
+
+
+def tested(column: pa.ChunkedArray, test: Callable[[str], bool]) -> NDArray[np.bool_]:
+    """Test each of the texts of a column of an `encoded` table once; null passes no test."""
+    encoded = _one(column)
+    passed = np.array([*map(test, encoded.dictionary.to_pylist()), False], bool)
+    codes = encoded.indices.fill_null(len(encoded.dictionary)).to_numpy()
+    found: NDArray[np.bool_] = passed[codes]
+    return found
 
 
 def spread(texts: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:

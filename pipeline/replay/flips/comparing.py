@@ -18,7 +18,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
-from aclbroker.pipeline.replay.deciding import DECISIONS, ShippedSets, decide
+from aclbroker.pipeline.replay.deciding import DECISIONS, ShippedSets, are_plain, decide
 from aclbroker.pipeline.replay.flips.difference import Difference
 from aclbroker.pipeline.usage.table import Batches
 
@@ -75,16 +75,23 @@ class Comparer:
         return decided
 
     def _concerned(self, batch: pa.RecordBatch, sets: ShippedSets) -> NDArray[np.bool_]:
-        """Tell of each question whether the two sets can decide it differently."""
+        """Tell of each question whether to decide it again, since that is done sooner than to ask.
+
+        Of the others, whether the two sets can decide it differently.
+        """
+        found = are_plain(batch, sets[AFTER])
         clusters = batch.column("cluster")
-        found = np.ones(batch.num_rows, bool)
         for cluster in clusters.unique().to_pylist():
+            rows = np.flatnonzero(np.array(pc.equal(clusters, cluster)) & ~found)
+            if not len(rows):
+                continue
             before, after = (sets[name].ruleset(cluster) for name in (BEFORE, AFTER))
-            if before is not None and after is not None:
-                if cluster not in self._differences:
-                    self._differences[cluster] = Difference(before, after)
-                rows = np.flatnonzero(pc.equal(clusters, cluster))
-                found[rows] = self._differences[cluster].concerned(batch.take(pa.array(rows)))
+            if before is None or after is None:
+                found[rows] = True
+                continue
+            if cluster not in self._differences:
+                self._differences[cluster] = Difference(before, after)
+            found[rows] = self._differences[cluster].concerned(batch.take(pa.array(rows)))
         return found
 
 

@@ -6,7 +6,6 @@ A proposal changes few of the ACLs of a cluster, and most questions need be deci
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -18,7 +17,7 @@ from aclbroker.broker.acl.authorizer import ANY_RESOURCE
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, ResourceType
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.usage.grouping import encoded, numbered, values
+from aclbroker.pipeline.usage.grouping import encoded, numbered, tested, values
 
 _RESOURCE: Final = ("resource_type", "resource_name")
 
@@ -52,9 +51,11 @@ class Difference:
         return found
 
     def _of_principals(self, questions: pa.RecordBatch) -> NDArray[np.bool_]:
-        first = _flags(questions.column("principal"), lambda name: name in self._principals)
-        further = _flags(
-            questions.column("other_principals"),
+        names = ("principal", "other_principals")
+        columns = encoded(pa.table({name: questions[name] for name in names}))
+        first = tested(columns["principal"], self._principals.__contains__)
+        further = tested(
+            columns["other_principals"],
             lambda names: not self._principals.isdisjoint(json.loads(names)),
         )
         return first | further
@@ -73,11 +74,3 @@ class Difference:
         if resource_type is None or name is None or name == ANY_RESOURCE:
             return True
         return self._of_everyone.has_match(ResourceType[resource_type], name)
-
-
-def _flags(column: pa.Array, test: Callable[[str], bool]) -> NDArray[np.bool_]:
-    """Test each of the texts of a column once; null passes no test."""
-    codes = column.dictionary_encode()
-    of_texts = np.array([*map(test, codes.dictionary.to_pylist()), False], bool)
-    found: NDArray[np.bool_] = of_texts[codes.indices.fill_null(len(of_texts) - 1).to_numpy()]
-    return found
