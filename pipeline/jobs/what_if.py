@@ -77,9 +77,10 @@ def _settings_tables(
 def _set_figures(current: Mapping[str, Ruleset], proposed: Mapping[str, Ruleset]) -> list[Figure]:
     removed = added = 0
     for cluster in proposed.keys() & current.keys():
-        before, after = set(current[cluster].acls), set(proposed[cluster].acls)
-        removed += len(before - after)
-        added += len(after - before)
+        before, after = current[cluster].acls, proposed[cluster].acls
+        both = len(set(before).intersection(after))
+        removed += len(before) - both
+        added += len(after) - both
     return [
         Figure("ACLs proposed", sum(len(rules.acls) for rules in proposed.values())),
         Figure("ACLs removed", removed, "from clusters whose current ACLs are known"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Final
 
 from aclbroker.broker.acl.bindings import WILDCARD
 from aclbroker.broker.acl.hosts import Subnet, canonical, enclosing_subnets, subnet, without_zone
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
+_HOST: Final = attrgetter("host")
 _LINK_LOCAL: Final = ("fe8", "fe9", "fea", "feb")
 
 ANY_HOST: Final = "any"
@@ -28,7 +30,7 @@ class Hosts:
         # Sets of rules name mostly the same hosts, and to bring one to its form takes a while.
         hosts: dict[bool, set[str]] = {False: set(), True: set()}
         for ruleset in rules:
-            hosts[ruleset.cidr].update(acl.host for acl in ruleset.acls)
+            hosts[ruleset.cidr].update(map(_HOST, ruleset.acls))
         for cidr, each in hosts.items():
             for host in each - {WILDCARD}:
                 found = subnet(host) if cidr else None
@@ -36,15 +38,13 @@ class Hosts:
                     self.named.add(canonical(host))
                 else:
                     self._subnets[found] = host
-
-    @property
-    def has_subnets(self) -> bool:
+        is_link_local = any(host.startswith(_LINK_LOCAL) for host in self.named)
+        self.has_subnets = bool(self._subnets) or is_link_local
         """Whether `class_of` must be asked: else a host is in `named`, or its class is None.
 
         It must be asked for link-local addresses, too: one that an ACL names without a zone is
         meant with each zone.
         """
-        return bool(self._subnets) or any(host.startswith(_LINK_LOCAL) for host in self.named)
 
     def class_of(self, host: str | None) -> str | None:
         """Return the class of a host in canonical form, None of one that was not logged."""

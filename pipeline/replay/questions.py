@@ -130,13 +130,15 @@ def _gather(
 
 
 def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
-    table = encoded(table)
+    table = encoded(table, but=("host",))
     asked, events = questions_of(table, hosts, tells_listeners), table["events"]
     columns = {
         **{name: asked[name] for name in QUESTION},
         "allowed_events": pc.if_else(table["allowed"], events, 0),
         "loud_events": pc.if_else(pc.fill_null(table["quiet"], False), 0, events),
-        "example_host": _where(asked["host"], table["host"]),
+        "example_host": _where(asked["host"], table["host"])
+        if hosts.has_subnets
+        else asked["host"],
     }
     return pa.table(
         {name: columns[name] if name in columns else table[name] for name in (*QUESTION, *_COUNTS)}
@@ -145,28 +147,42 @@ def _keyed(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
 
 def _where(host: pa.ChunkedArray, example: pa.ChunkedArray) -> pa.Array:
     """Return the examples where there is a host, without the texts of all others."""
-    column = example.combine_chunks()
+    column = _encoded_hosts(example)
     indices = pc.if_else(pc.is_valid(host).combine_chunks(), column.indices, None)
     return compact(pa.DictionaryArray.from_arrays(indices, column.dictionary))
 
 
 def questions_of(table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
-    """Return the columns `QUESTION` of an `encoded` table of usage, as `gathered` has them."""
-    host = table["host"].combine_chunks()
-    # Among a million hosts an ACL names few: their texts alone are looked at again.
-    classes = _classes(hosts, host.dictionary).dictionary_encode()
-    indices = classes.indices.take(host.indices)
-    columns = {"host": pa.DictionaryArray.from_arrays(indices, classes.dictionary)}
+    """Return the columns `QUESTION` of a table of usage, as `gathered` has them.
+
+    The table is `encoded`, all but its hosts perhaps; the result is as a whole.
+    """
+    columns = {"host": _classes(hosts, table["host"])}
     if not tells_listeners:
         columns["listener"] = pa.nulls(len(table), pa.string())
     return pa.table({name: columns[name] if name in columns else table[name] for name in QUESTION})
 
 
-def _classes(hosts: Hosts, each: pa.Array) -> pa.Array:
+def _classes(hosts: Hosts, column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return the class of each host."""
+    each = column.combine_chunks() if not hosts.has_subnets else _encoded_hosts(column)
+    if not pa.types.is_dictionary(each.type):
+        # Among a million hosts an ACL names few: only these are numbered.
+        return _classes_of(hosts, each).dictionary_encode()
+    classes = _classes_of(hosts, each.dictionary).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(classes.indices.take(each.indices), classes.dictionary)
+
+
+def _classes_of(hosts: Hosts, each: pa.Array) -> pa.Array:
     if hosts.has_subnets:
         return pa.array([hosts.class_of(host) for host in each.to_pylist()], pa.string())
     named = pa.array(sorted(hosts.named), pa.string())
     return pc.if_else(pc.is_in(each, value_set=named), each, None)
+
+
+def _encoded_hosts(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    found = column.combine_chunks()
+    return found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
 
 
 def _merge(

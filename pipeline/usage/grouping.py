@@ -6,7 +6,7 @@ number first, and the numbers of a row become one, so that rows are compared by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,9 +17,15 @@ from numpy.typing import NDArray
 _MOST: Final = 1 << 62
 
 
-def encoded(table: pa.Table) -> pa.Table:
-    """Return a table whose texts are dictionary-encoded, each column as one chunk."""
-    columns = [_encoded(column) for column in table.columns]
+def encoded(table: pa.Table, *, but: Container[str] = ()) -> pa.Table:
+    """Return a table whose texts are dictionary-encoded, each column as one chunk.
+
+    ``but``: columns that may stay as they are, each as one chunk, too.
+    """
+    columns = [
+        _one(column.unify_dictionaries()) if name in but else _encoded(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
     return pa.Table.from_arrays(columns, table.column_names)
 
 
@@ -30,36 +36,60 @@ def grouped(table: pa.Table, keys: Sequence[str], counts: Mapping[str, str]) -> 
     ``sum``, ``min`` or ``max``. The result is encoded, each column one chunk.
     """
     table = encoded(table.select([*keys, *counts]))
-    rows = pa.array(np.arange(table.num_rows))
-    measures = {name: _Measure(_one(table[name])) for name in counts}
-    measured = {name: measure.numbers for name, measure in measures.items()}
-    found = (
-        pa.table({"key": numbered(table, keys), "row": rows, **measured})
-        .group_by("key", use_threads=False)
-        .aggregate([("row", "min"), *counts.items()])
-    )
-    rows = _one(found["row_min"])
-    columns = [_one(table[key]).take(rows) for key in keys]
-    columns += [measures[name].values(_one(found[f"{name}_{how}"])) for name, how in counts.items()]
+    groups = pa.array(numbered(table, keys)).dictionary_encode()
+    codes, size = groups.indices.to_numpy(), len(groups.dictionary)
+    firsts = np.empty(size, np.int64)
+    # Of several rows of a group, the last one that is assigned stays.
+    firsts[codes[::-1]] = np.arange(len(codes))[::-1]
+    columns = [_one(table[key]).take(pa.array(firsts)) for key in keys]
+    columns += [_measured(_one(table[name]), how, codes, size) for name, how in counts.items()]
     return pa.Table.from_arrays(columns, [*keys, *counts])
 
 
-class _Measure:
-    """A column as numbers, to add up or compare; those of texts are their places in order."""
+_LIMITS: Final = np.iinfo(np.int64)
+_HOW: Final = {
+    "sum": (np.add, 0),
+    "min": (np.minimum, _LIMITS.max),
+    "max": (np.maximum, _LIMITS.min),
+}
+"""How two numbers become one, and the number to begin with."""
 
-    def __init__(self, column: pa.Array) -> None:
-        self.numbers = column
-        self._texts: pa.Array | None = None
-        if pa.types.is_dictionary(column.type):
-            order = pc.sort_indices(column.dictionary)
-            self._texts = column.dictionary.take(order)
-            self.numbers = pc.sort_indices(order).take(column.indices).cast(pa.int64())
 
-    def values(self, numbers: pa.Array) -> pa.Array:
-        """Return the values that some of the numbers stand for."""
-        if self._texts is None:
-            return numbers
-        return pa.DictionaryArray.from_arrays(numbers.cast(pa.int32()), self._texts)
+def _measured(column: pa.Array, how: str, codes: NDArray[np.int32], size: int) -> pa.Array:
+    """Return one value for each group, of the rows that have any; ``codes``: the rows' groups."""
+    numbers, texts = column, None
+    if pa.types.is_dictionary(column.type):
+        # The least text is the one whose place in order is the least.
+        order = pc.sort_indices(column.dictionary)
+        texts = column.dictionary.take(order)
+        numbers = pc.sort_indices(order).take(column.indices)
+    mask = None
+    if numbers.null_count:
+        codes = codes[np.array(numbers.is_valid())]
+        numbers = numbers.drop_null()
+        mask = np.ones(size, bool)
+        mask[codes] = False
+    combine, start = _HOW[how]
+    found = np.full(size, start, np.int64)
+    combine.at(found, codes, as_integers(numbers).to_numpy())
+    if mask is not None:
+        found[mask] = 0
+    combined = pa.array(found, mask=mask)
+    if texts is not None:
+        return pa.DictionaryArray.from_arrays(combined.cast(pa.int32()), texts)
+    if how == "sum":
+        return combined
+    return (combined.cast(pa.int32()) if _is_small(column) else combined).cast(column.type)
+
+
+def as_integers(column: pa.Array) -> pa.Array:
+    """Return the values of a column, which are no texts, as integers: a day as its number."""
+    return (column.cast(pa.int32()) if _is_small(column) else column).cast(pa.int64())
+
+
+def _is_small(column: pa.Array) -> bool:
+    found: bool = pa.types.is_date32(column.type) or pa.types.is_boolean(column.type)
+    return found
 
 
 def numbered(table: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:

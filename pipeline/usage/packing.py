@@ -19,6 +19,7 @@ from pyarrow import ipc
 
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.spark.tasks import busy_tasks
+from aclbroker.pipeline.usage.grouping import as_integers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,9 +67,11 @@ def parted(
     """
     if not table.num_rows:
         return
-    parts = _hashes(table, keys)
+    values = {key: _numbers(table[key]) for key in keys}
+    parts = _hashes(values[key] for key in keys)
     if together:
-        parts = parts % np.uint32(max(count // 2, 1)) + _hashes(table, together) % np.uint32(count)
+        theirs = _hashes(values[key] for key in together)
+        parts = parts % np.uint32(max(count // 2, 1)) + theirs % np.uint32(count)
     parts = parts % np.uint32(count)
     order = np.argsort(parts, kind="stable")
     starts = np.flatnonzero(np.diff(parts[order], prepend=np.uint32(count)))
@@ -78,27 +81,28 @@ def parted(
         yield pa.table({"part": pa.array([part], pa.int32()), "packed": [found]})
 
 
-def _hashes(table: pa.Table, keys: Sequence[str]) -> NDArray[np.uint32]:
-    """Return a number for each row that depends on nothing but its values in some columns."""
-    found = np.zeros(table.num_rows, np.uint32)
-    for key in keys:
-        column = table[key].combine_chunks()
-        if pa.types.is_dictionary(column.type):
-            # Python's own hash of a text differs from process to process.
-            of_text = [crc32(text.encode()) for text in column.dictionary.to_pylist()]
-            values = np.array([*of_text, 0], np.uint32)[column.indices.fill_null(-1).to_numpy()]
-        else:
-            values = _as_integers(column).fill_null(-1).to_numpy().astype(np.uint32)
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.uint32]:
+    """Return a number for each value of a column that depends on nothing else."""
+    values = column.combine_chunks()
+    if not pa.types.is_dictionary(values.type):
+        numbers: NDArray[np.int64] = as_integers(values).fill_null(-1).to_numpy()
+        return numbers.astype(np.uint32)
+    # Python's own hash of a text differs from process to process.
+    texts = [crc32(text.encode()) for text in values.dictionary.to_pylist()]
+    found: NDArray[np.uint32] = np.array([*texts, 0], np.uint32)[
+        values.indices.fill_null(-1).to_numpy()
+    ]
+    return found
+
+
+def _hashes(columns: Iterable[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """Return a number for each row that depends on nothing but its numbers in some columns."""
+    found = np.zeros(1, np.uint32)
+    for values in columns:
         # FNV's prime; the last step brings what the upper bits know into the lower ones.
         found = found * np.uint32(16_777_619) ^ values
     mixed: NDArray[np.uint32] = found ^ (found >> np.uint32(16))
     return mixed
-
-
-def _as_integers(column: pa.Array) -> pa.Array:
-    """Return the values of a column, which are no texts, as integers: a day as its number."""
-    small = pa.types.is_date32(column.type) or pa.types.is_boolean(column.type)
-    return column.cast(pa.int32()).cast(pa.int64()) if small else column.cast(pa.int64())
 
 
 def parts_type() -> StructType:

@@ -140,12 +140,12 @@ def _flipped(
 ) -> Tables:
     marks = encoded(shipped.value)
     for table in tables:
-        yield _measured(_matched(marks, encoded(table), hosts, tells_listeners))
+        found = _of_marked(marks, encoded(table, but=("host",)))
+        yield _measured(_matched(marks, encoded(found), hosts, tells_listeners))
 
 
 def _matched(marks: pa.Table, table: pa.Table, hosts: Hosts, tells_listeners: bool) -> pa.Table:
     """Return the rows of a table that flip, with the direction of the mark that fits them."""
-    table = _of_marked(marks, table)
     asked = encoded(questions_of(table, hosts, tells_listeners))
     numbers = numbered(encoded(pa.concat_tables([marks.select(QUESTION), asked])), QUESTION)
     marked, numbers = numbers[: len(marks)], numbers[len(marks) :]
