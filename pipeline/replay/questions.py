@@ -176,7 +176,7 @@ def _classes(hosts: Hosts, column: pa.ChunkedArray) -> pa.DictionaryArray:
 def _classes_of(hosts: Hosts, each: pa.Array) -> pa.Array:
     if hosts.has_subnets:
         return pa.array([hosts.class_of(host) for host in each.to_pylist()], pa.string())
-    named = pa.array(sorted(hosts.named), pa.string())
+    named = pa.array(list(hosts.named), pa.string())
     return pc.if_else(pc.is_in(each, value_set=named), each, None)
 
 

@@ -4,6 +4,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,9 @@ import pytest
 from tests.support import toolchain
 
 toolchain.require_spark()
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
 from aclbroker.broker.acl.bindings import (
@@ -25,7 +29,10 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.frames import functions
+from aclbroker.pipeline.ingest.stored import USAGE, read_usage
+from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.replay import replay
+from aclbroker.pipeline.replay.flips.find import find_flips
 from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.replay.questions import QUESTION
 from aclbroker.pipeline.usage.table import Usage
@@ -190,6 +197,37 @@ def test_many_parts_are_decided_in_few_tasks(spark: "SparkSession") -> None:
     for name, by_cluster in case.sets.items():
         check_decisions(name, by_cluster, case, rows)
     assert 1 < len({row.task for row in rows}) <= 2 * spark.sparkContext.defaultParallelism
+
+
+def stored_usage(
+    spark: "SparkSession", place: Path, usage: Iterable[dict[str, Any]], numbered: list[str]
+) -> Usage:
+    """Usage in Parquet files, in which only some columns have dictionaries."""
+    schema = schemas.arrow(schemas.usage())
+    by_file: dict[Path, list[dict[str, Any]]] = defaultdict(list)
+    for row in usage:
+        by_file[place / USAGE / f"cluster={row['cluster']}" / f"day={row['day']}"].append(row)
+    for directory, rows in by_file.items():
+        directory.mkdir(parents=True)
+        table = pa.Table.from_pylist(rows, schema).drop_columns(["cluster", "day"])
+        pq.write_table(table, directory / "a.parquet", use_dictionary=numbered)
+    return read_usage(spark, str(place))
+
+
+def test_how_files_keep_hosts_makes_no_difference(spark: "SparkSession", tmp_path: Path) -> None:
+    random = Random(5)
+    rules = [random_rules(random, HOSTS[:3], count) for count in (40, 30)]
+    before, after = ({"one": each} for each in rules)
+    case = Case({"now": before, "then": after}, random_usage(random, 2_000))
+    flipped = []
+    for numbered in (["host", "principal"], ["principal"]):
+        place = tmp_path / "-".join(numbered)
+        usage = stored_usage(spark, place, case.usage, numbered)
+        check_questions(case, replay.replayed(usage, case.sets).collect())
+        flips = find_flips(usage, before, after, Output(spark, str(place / "out")), "flips")
+        flipped.append(Counter(tuple(row) for row in flips.usage.rows.collect()))
+    assert flipped[0] == flipped[1]
+    assert {row[6] for row in flipped[0]} == set(HOSTS)
 
 
 def check_questions(case: Case, rows: list["Row"]) -> None:
