@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import glob
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC
 from itertools import islice
@@ -15,6 +14,7 @@ from typing import Final, NamedTuple
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import LogError
 from aclbroker.pipeline.ingest.columns import Columns
+from aclbroker.pipeline.local.files import files_below
 
 _MOST_FILES: Final = 1000
 """How many files are looked into; of more, only whether there are any."""
@@ -89,7 +89,7 @@ def files_of(name: str, most: int | None = None, *, is_log: bool = True) -> list
         return [name]
     if _is_tables(path, name, is_log=is_log):
         return None
-    return list(islice(_below(path), most))
+    return _below(path, most)
 
 
 def _is_tables(path: Path, name: str, *, is_log: bool) -> bool:
@@ -112,21 +112,13 @@ def _is_tables(path: Path, name: str, *, is_log: bool) -> bool:
     return True
 
 
-def _below(path: Path) -> Iterator[str]:
-    """Yield the files below a directory, without those that Spark passes over."""
-
-    def fail(error: OSError) -> None:
-        raise LogError(f"--input {path}: {error.filename} cannot be read: {error.strerror}")
-
-    seen: set[str] = set()
-    for place, directories, files in os.walk(path, onerror=fail, followlinks=True):
-        # A link may lead around in a circle.
-        if (real := os.path.realpath(place)) in seen:
-            directories.clear()
-            continue
-        seen.add(real)
-        directories[:] = sorted(each for each in directories if each[0] not in "._")
-        yield from (os.path.join(place, each) for each in sorted(files) if each[0] not in "._")
+def _below(path: Path, most: int | None) -> list[str]:
+    """Return the files below a directory in order, no more than ``most`` of them."""
+    try:
+        return sorted(each.path for each in islice(files_below(str(path)), most))
+    except OSError as error:
+        where = f"{error.filename} cannot be read: {error.strerror}"
+        raise LogError(f"--input {path}: {where}") from error
 
 
 def _check_columns(

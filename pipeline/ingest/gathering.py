@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from aclbroker.pipeline.ingest.growth import Read, looked_since, plan, rotated_from
 from aclbroker.pipeline.ingest.ledger import Ledger
 from aclbroker.pipeline.ingest.ledger_file import ledger_file
+from aclbroker.pipeline.ingest.listing import each_local_file
 from aclbroker.pipeline.ingest.read import Reading
 from aclbroker.pipeline.ingest.settling import end_by
-from aclbroker.pipeline.ingest.sources import IngestError, local_files, planned_lines
+from aclbroker.pipeline.ingest.sources import IngestError, planned_lines
 from aclbroker.pipeline.ingest.texts import MovedError, is_there
 from aclbroker.pipeline.ingest.unread import UnreadFile
 from aclbroker.pipeline.spark.files import (
@@ -121,8 +122,9 @@ class Gathering:
     def _round(self) -> bool:
         """Read what is new; tell whether no file vanished while it was looked for."""
         times = dict(self._times())
-        paths = dict.fromkeys(path for each in self._inputs for path in self._paths(each))
-        self._newest = {**times, **self._newest}
+        before = self._newest
+        paths = (path for each in self._inputs for path in self._paths(each, before))
+        self._newest = {**times, **before}
         found = plan(self._ledger, paths, end_by(time.time(), self._reading.layout_of))
         for note in found.notes:
             if note not in self._notes:
@@ -144,25 +146,20 @@ class Gathering:
                 if S_ISREG(status.st_mode):
                     yield path, status.st_mtime
 
-    def _paths(self, name: str) -> list[str]:
+    def _paths(self, name: str, since: Mapping[str, float]) -> Iterator[str]:
+        """Yield the files of an input; of one file also what it was rotated to since a time."""
+        path = self._absolute(name)
         try:
-            paths = local_files(self._spark, name) or []
+            yield from each_local_file(self._spark, name)
         except IngestError:
             # A log that is rotated right now; that it is there at all was looked for before.
-            if not self._is_file(name):
+            if path not in since:
                 raise
-            paths = []
-        if self._is_file(name):
-            path = self._absolute(name)
-            paths += rotated_from(path, self._newest[path])
-        return paths
+        if path in since:
+            yield from rotated_from(path, since[path])
 
     def _absolute(self, name: str) -> str:
         return str(local_path(self._spark, name))
-
-    def _is_file(self, name: str) -> bool:
-        """Whether an input is one file, of which something was read."""
-        return self._absolute(name) in self._newest
 
     def _batch(self, reads: Sequence[Read]) -> None:
         name = self._batch_name

@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -232,15 +231,17 @@ def end_of_lines(text: Text, start: int, size: int) -> int:
 
 def rotated_from(path: str, since: float) -> list[str]:
     """Return the files that a log file was rotated to and that were written to since a time."""
-    name = Path(path).name
-    return [
-        str(each)
-        for each in sorted(Path(path).parent.iterdir())
-        if each.name.startswith(name)
-        and _ROTATED.fullmatch(each.name, len(name))
-        and _modified(each) >= since
-        and each.is_file()
-    ]
+    directory, name = os.path.split(path)
+    with os.scandir(directory) as entries:
+        found = [
+            each.path
+            for each in entries
+            if each.name.startswith(name)
+            and _ROTATED.fullmatch(each.name, len(name))
+            and _modified(each.path) >= since
+            and each.is_file()
+        ]
+    return sorted(found)
 
 
 def looked_since(
@@ -255,8 +256,8 @@ def looked_since(
     return {**before, **{path: time for path, time in now.items() if path not in held}}
 
 
-def _modified(path: Path) -> float:
+def _modified(path: str) -> float:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except FileNotFoundError:
         return -1.0

@@ -57,7 +57,7 @@ def head(spark: SparkSession, paths: Sequence[str], *, may_be_empty: bool = Fals
     if isinstance(spark, LocalSession):
         found = next(filter(bytes.strip, map(_head, _found(spark, paths))), b"")
         return _checked(found, paths, may_be_empty)
-    with _told():
+    with read_errors_told():
         patterns = _patterns(spark, paths)
         text = _text(spark, patterns)
         paths_of_files = [path_of(url) for url in text.inputFiles()]
@@ -97,7 +97,7 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     """
     if isinstance(spark, LocalSession):
         return _of_files(spark, _files(Path(each).as_uri() for each in _found(spark, paths)), [])
-    with _told():
+    with read_errors_told():
         patterns = _patterns(spark, paths)
         local = [each for each in patterns if is_local(spark, each)]
         others = [each for each in patterns if each not in local]
@@ -116,7 +116,7 @@ def local_files(spark: SparkSession, path: str) -> list[str] | None:
     """
     if isinstance(spark, LocalSession):
         return _found(spark, [path])
-    with _told():
+    with read_errors_told():
         pattern = as_pattern(spark, path)
         if not is_local(spark, pattern):
             return None
@@ -192,7 +192,7 @@ def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def read_errors_told() -> Iterator[None]:
     """Raise IngestError, which tells why an input cannot be read, for Spark's errors."""
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException

@@ -22,8 +22,9 @@ from aclbroker.pipeline import schemas
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.compaction import READERS, compact, sweep
 from aclbroker.pipeline.ingest.gathering import Gathering, Limits, Written, alone, batches_known
+from aclbroker.pipeline.ingest.listing import is_of_this_machine
 from aclbroker.pipeline.ingest.read import Reading, events, usage
-from aclbroker.pipeline.ingest.sources import IngestError, lines, local_files, stream
+from aclbroker.pipeline.ingest.sources import IngestError, lines, stream
 from aclbroker.pipeline.ingest.stored import (
     CHECKPOINTS,
     EVENTS,
@@ -154,7 +155,7 @@ class _Work:
         """
         # A path that does not exist is an error here and none to a stream.
         files = [path for path in paths if not is_topic(path)]
-        local = [path for path in files if local_files(self.spark, path) is not None]
+        local = [path for path in files if is_of_this_machine(self.spark, path)]
         if remote := [path for path in files if path not in local]:
             lines(self.spark, remote)
         with alone(self.spark, self._checkpoints):
