@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import shutil
@@ -149,8 +148,6 @@ def _answered_here(
         raise
     finally:
         use(SPARK)
-        # What was kept from the collector (`uncollected`) DuckDB would call leaked at the end.
-        gc.unfreeze()
 
 
 def _answered_by_spark(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from aclbroker.pipeline.local.session import LocalSession
     from aclbroker.pipeline.local.tables import Writer
 
+# What is not freed as Python ends, DuckDB prints as leaked: such as what `uncollected` has kept.
+atexit.register(gc.unfreeze)
+
 _numbers: Final = count()
 _ZONELESS: Final = pa.timestamp("us")
 
@@ -24,7 +29,10 @@ _ZONELESS: Final = pa.timestamp("us")
 @cache
 def database() -> duckdb.DuckDBPyConnection:
     """Return the database of this process: in memory, without files and without connections."""
-    return duckdb.connect(config={"enable_external_access": "false", "temp_directory": ""})
+    opened = duckdb.connect(config={"enable_external_access": "false", "temp_directory": ""})
+    # The collector does not see what DuckDB holds, such as functions that were registered.
+    atexit.register(opened.close)
+    return opened
 
 
 class Row(tuple[Any, ...]):

@@ -1,6 +1,5 @@
 """The engines that tests of the pipeline run on: one Spark session for all, and this process."""
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,13 +23,6 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def collector() -> Iterator[None]:
-    """DuckDB would call leaked what `uncollected` kept from the collector."""
-    yield
-    gc.unfreeze()
 
 
 ENGINES = ("spark", "local")
