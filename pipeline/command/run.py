@@ -26,6 +26,7 @@ from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import LOCAL, SPARK, use
 from aclbroker.pipeline.report.terminal import summary
 from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
+from aclbroker.pipeline.spark.workers import uncollected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -132,8 +133,13 @@ def _answered_here(
     """Answer in this process, without Spark."""
     rules = read_rules(options, describe)
     _take_interrupts(_note_interrupt)
-    from aclbroker.pipeline.command.answers import answered
-    from aclbroker.pipeline.local.session import LocalSession
+    # The collector would go through all that these bring, again and again.
+    with uncollected():
+        from aclbroker.pipeline.local.arrow import leave_pandas_out
+
+        leave_pandas_out()
+        from aclbroker.pipeline.command.answers import answered
+        from aclbroker.pipeline.local.session import LocalSession
 
     _take_interrupts()
     if _was_interrupted.is_set():

@@ -32,12 +32,18 @@ class Output:
         ``partition_by``: columns whose values become directories, the first one outermost.
         """
         path = f"{self.place}/{name}"
+        is_here = isinstance(self.spark, LocalSession)
+        if is_here:
+            # Its query is answered once, for the file and for who asks of the table.
+            rows = rows.persist()
         writer = rows.write.mode("overwrite").option("compression", "zstd")
         # The whole table is replaced, not only the partitions that there are now.
         writer = writer.option("partitionOverwriteMode", "static")
         if partition_by:
             writer = writer.partitionBy(*partition_by)
         writer.parquet(path)
+        if is_here and not partition_by:
+            return self.spark.createDataFrame(rows.toArrow())
         # Without the schema, Spark would take the directory cluster=1 for a number.
         return self.spark.read.schema(rows.schema).parquet(path)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from aclbroker.broker.policy import Policy
     from aclbroker.pipeline.command.options import AuditOptions
 
 
@@ -22,10 +23,16 @@ class AuditCommand:
 
     def run(self) -> int:
         """Run the job and return an exit status of `pipeline.command.run`."""
-        from aclbroker.cli.acl_source import described
         from aclbroker.pipeline.command.run import run
 
-        return run(self.options, described)
+        return run(self.options, _described)
+
+
+def _described(address: str, command_config: str | None) -> Policy:
+    # The client of a cluster is imported only where one is asked.
+    from aclbroker.cli.acl_source import described
+
+    return described(address, command_config)
 
 
 def add_audit(commands: Any, *, with_options: bool) -> None:

@@ -10,19 +10,23 @@ command runs, so that the server starts fast.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from aclbroker.broker.auth.sasl.scram_credentials import MAX_ITERATIONS, MIN_ITERATIONS
-from aclbroker.broker.config import Config, ConfigError, load
-from aclbroker.broker.config.values import SCRAM_MECHANISMS
+from aclbroker.broker.auth.sasl.scram_credentials import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+)
 from aclbroker.cli.cluster import add_cluster_options, failed
 from aclbroker.cli.scram_users import ScramUsersCommand, read_password
 
 if TYPE_CHECKING:
+    from aclbroker.broker.config import Config
     from aclbroker.broker.observability.audit import Audit
+
+_MECHANISMS: Final = [each.mechanism_name for each in ScramMechanism]
 
 _RECORDED_AS: Final = "aclbroker scram add"
 """What the audit log calls this command."""
@@ -39,6 +43,10 @@ class ScramCommand:
 
     def run(self) -> int:
         """Store the credential; return 0, or 1 and the reason on standard error if it failed."""
+        import asyncio
+
+        from aclbroker.broker.config import ConfigError, load
+
         try:
             config = load(self.file)
         except ConfigError as error:
@@ -115,7 +123,7 @@ def add_scram(commands: Any) -> None:
     removed = _action(actions, "remove", "remove a user, or one of its passwords")
     removed.add_argument("users", metavar="USER", nargs=1, type=_user)
     removed.add_argument(
-        "--mechanism", choices=SCRAM_MECHANISMS, help="by default all that the user has"
+        "--mechanism", choices=_MECHANISMS, help="by default all that the user has"
     )
 
 
@@ -135,7 +143,7 @@ def _add_add(actions: Any) -> None:
     )
     add.add_argument("user", metavar="USER", type=_user, help="the name, without 'User:'")
     add_cluster_options(add, required=False)
-    add.add_argument("--mechanism", choices=SCRAM_MECHANISMS, default="SCRAM-SHA-512")
+    add.add_argument("--mechanism", choices=_MECHANISMS, default="SCRAM-SHA-512")
     add.add_argument(
         "--iterations",
         metavar="COUNT",

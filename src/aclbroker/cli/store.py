@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aclbroker.broker.config import ConfigError, load
-
 if TYPE_CHECKING:
     from aclbroker.broker.stores.examination import Examination
 
@@ -38,6 +36,7 @@ class StoreCommand:
 
     def run(self) -> int:
         """Run the command; return 0, or 1 if the store is damaged or the command failed."""
+        from aclbroker.broker.config import ConfigError
         from aclbroker.broker.stores.store import StoreError
 
         try:
@@ -54,6 +53,7 @@ class StoreCommand:
     def _path(self) -> Path:
         if self.file is not None:
             return Path(os.path.realpath(self.file))
+        from aclbroker.broker.config import load
         from aclbroker.broker.stores import path_of
 
         url = load(self.config).store
