@@ -18,66 +18,84 @@ DAY: Final = 86_400_000_000
 
 MINUTE: Final = 60_000_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_DATE_LENGTH: Final = len("2026-11-21")
-_DATE: Final = re.compile(rb"20[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_MINUTE_LENGTH: Final = len("2026-11-21T07:48:")
+_WIDTH: Final = 16
+_NO_CHECK: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How times are written: what stands before the date, behind it, and the form of the rest.
+    """How times are written: what stands before the date, behind it, and the form of the seconds.
 
-    In ``rest`` ``h``, ``m``, ``s`` and ``u`` stand for the digits of hours, minutes, seconds and
-    their fractions, anything else for itself.
+    In ``seconds``, which are all behind the minutes and their colon and have up to 16 bytes, ``s``
+    and ``u`` stand for the digits of seconds and their fractions, anything else for itself.
     """
 
     before: bytes
     behind: bytes
-    rest: bytes
+    seconds: bytes
+
+    @property
+    def minute_size(self) -> int:
+        """How many bytes there are up to the seconds."""
+        return len(self.before) + _MINUTE_LENGTH
 
     @property
     def size(self) -> int:
         """How many bytes a time has."""
-        return len(self.before) + _DATE_LENGTH + len(self.behind) + len(self.rest)
+        return self.minute_size + len(self.seconds)
+
+    @property
+    def minute_form(self) -> re.Pattern[bytes]:
+        """What texts match that end before the seconds: the date, the hour and the minute."""
+        day, clock = rb"(20[0-9]{2}-[0-9]{2}-[0-9]{2})", rb"([01][0-9]|2[0-3]):([0-5][0-9]):"
+        return re.compile(re.escape(self.before) + day + re.escape(self.behind) + clock)
 
     def read(self, lines: Lines, places: Places) -> tuple[NDArray[np.int64], Flags]:
         """Return the times at some places, in microseconds since 1970, and which of them are times.
 
         Of what is no time any number comes. Years are those from 2000 to 2099.
         """
-        size = len(self.before) + _DATE_LENGTH + len(self.behind)
-        days, good = of_runs(lines.windows(places, size), self._day)
-        base, most, weights = self._weights()
-        digits = lines.bytes_at(places + size, len(self.rest)) - base
-        good &= ~(digits > most).any(axis=1)
-        tens = self.rest.index(b"h")
-        good &= (digits[:, tens] < 2) | (digits[:, tens + 1] < 4)
-        micros = (digits @ weights).astype(np.int64)
-        return days + micros, good
+        form = self.minute_form
 
-    def _day(self, text: bytes) -> int | None:
-        day = text[len(self.before) : len(text) - len(self.behind)]
-        if self.before + day + self.behind != text or not _DATE.fullmatch(day):
-            return None
-        try:
-            ordinal = date.fromisoformat(day.decode("ascii")).toordinal()
-        except ValueError:
-            return None
-        return (ordinal - _EPOCH) * DAY
+        def minute(text: bytes) -> int | None:
+            match = form.fullmatch(text)
+            found = match and minute_of(match)
+            return found and found[0]
+
+        minutes, good = of_runs(lines.windows(places, self.minute_size), minute)
+        micros, are_seconds = self.seconds_of(lines, places + self.minute_size)
+        return minutes + micros, good & are_seconds
+
+    def seconds_of(self, lines: Lines, places: Places) -> tuple[NDArray[np.int64], Flags]:
+        """Return the seconds at some places, in microseconds, and which of them are seconds."""
+        base, most, weights = self._weights()
+        digits = lines.bytes_at(places, _WIDTH) - base
+        wrong = (digits > most).view(np.uint64)
+        return (digits @ weights).astype(np.int64), (wrong[:, 0] | wrong[:, 1]) == 0
 
     def _weights(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
         """Return what to take off each byte, what may be left of it, and how much that counts."""
-        rest = self.rest.decode("ascii")
-        units = {"h": DAY // 24, "m": MINUTE, "s": 1_000_000, "u": 10 ** (6 - rest.count("u"))}
-        base = [ord("0") if each in units else ord(each) for each in rest]
-        most = [{"h": 2, "m": 5, "s": 5}.get(each, 9) if each in units else 0 for each in rest]
-        weights = [0] * len(rest)
-        for at, each in enumerate(rest):
-            behind = rest[at + 1 :].count(each)
-            if each in units:
-                weights[at] = units[each] * 10**behind
-                if behind == 0:
-                    most[at] = 9
-        return np.array(base, np.uint8), np.array(most, np.uint8), np.array(weights, np.float64)
+        text = self.seconds.decode("ascii")
+        units = {"s": 1_000_000, "u": 10 ** (6 - text.count("u"))}
+        base = np.zeros(_WIDTH, np.uint8)
+        most = np.full(_WIDTH, _NO_CHECK, np.uint8)
+        weights = np.zeros(_WIDTH, np.float64)
+        for at, each in enumerate(text):
+            behind = text[at + 1 :].count(each)
+            base[at] = ord("0") if each in units else ord(each)
+            most[at] = 0 if each not in units else 5 if each == "s" and behind else 9
+            weights[at] = units[each] * 10**behind if each in units else 0
+        return base, most, weights
+
+
+def minute_of(match: re.Match[bytes]) -> tuple[int] | None:
+    """Return the time of what matches the `Clock.minute_form`, None if there is no such day."""
+    try:
+        day = date.fromisoformat(match[1].decode("ascii")).toordinal()
+    except ValueError:
+        return None
+    return ((day - _EPOCH) * DAY + (int(match[2]) * 60 + int(match[3])) * MINUTE,)
 
 
 def of_runs(

@@ -1,14 +1,16 @@
 """Lines of our own audit log in the form in which the broker writes them, many at a time.
 
 The broker (`broker.observability.audit_forms`) writes the keys in one order, without spaces. Lines
-of that form without escapes are gone through part by part (`walking`); since every byte of them is
-compared with what must stand there, they say what `json_line` says. All others are left to
-`json_log`: with other keys, or in another order, or twice, with escapes or spaces, or cut off.
+without escapes are cut where a comma stands before a quotation mark, and each different slice is
+compared with what must stand there; since that is so of every byte, they say what `json_line` says.
+All others are left to `json_log`: with other keys, or in another order, or twice, with escapes or
+spaces, or cut off.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,7 +21,9 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
 from aclbroker.pipeline.ingest import json_line
-from aclbroker.pipeline.ingest.clocks import Clock
+from aclbroker.pipeline.ingest.clocks import minute_of
+from aclbroker.pipeline.ingest.cuts import Cuts
+from aclbroker.pipeline.ingest.json_cuts import CLOCK, CUT, At, Tail, bounds, formed
 from aclbroker.pipeline.ingest.json_tail import Tails, more_of, taken_roll_up
 from aclbroker.pipeline.ingest.memory import (
     Codes,
@@ -27,8 +31,6 @@ from aclbroker.pipeline.ingest.memory import (
     Lines,
     Spans,
     canonical_hosts,
-    encoded_texts,
-    holding,
     mapped,
 )
 from aclbroker.pipeline.ingest.parsed import (
@@ -43,12 +45,11 @@ from aclbroker.pipeline.ingest.record import (
     PRINCIPAL_FORM,
     canonical_host,
 )
-from aclbroker.pipeline.ingest.walking import Walk
+from aclbroker.pipeline.ingest.slices import Rows, Sliced, Slices
 from aclbroker.pipeline.ingest.words import Words
 from aclbroker.pipeline.usage.grouping import spread
 
-_CLOCK: Final = Clock(b'{"timestamp":"', b"T", b"hh:mm:ss.uuuuuuZ")
-_SOME: Final = r'([^"\\\x00-\x1f]{1,200})'
+_SOME: Final = r'([^"]{1,200})'
 _INTEGER: Final = "(?:0|-?[1-9][0-9]{0,17})"
 
 
@@ -61,53 +62,51 @@ def _compiled(form: str) -> re.Pattern[bytes]:
 
 
 _ORIGIN: Final = _compiled(
-    rf'","level":"{_one_of(json_line.LEVELS)}","event":"authorization","cluster_id":"{_SOME}",'
-    rf'"node_id":{_INTEGER},"listener":"{_SOME}","principal":"'
+    rf',"level":"{_one_of(json_line.LEVELS)}","event":"authorization","cluster_id":"{_SOME}",'
+    rf'"node_id":{_INTEGER},"listener":"{_SOME}"'
 )
-_HOST: Final = b'","host":"'
 _ASKED: Final = _compiled(
-    rf'","operation":"{_one_of(json_line.OPERATIONS)}",'
-    rf'"resource_type":"{_one_of(json_line.RESOURCE_TYPES)}","pattern_type":"LITERAL",'
-    r'"resource_name":"'
+    rf',"operation":"{_one_of(json_line.OPERATIONS)}",'
+    rf'"resource_type":"{_one_of(json_line.RESOURCE_TYPES)}","pattern_type":"LITERAL"'
 )
 _REQUEST: Final = _compiled(
-    rf'","resource_ref_count":(0|[1-9][0-9]{{0,9}}),"api_name":"{_SOME}",'
-    rf'"api_version":{_INTEGER},"client_id":(?:(")|null,"correlation_id":)'
+    rf',"resource_ref_count":(0|[1-9][0-9]{{0,9}}),"api_name":"{_SOME}","api_version":{_INTEGER}'
 )
-_CORRELATION: Final = b'","correlation_id":'
-_DECISION: Final = _compiled(rf',"allowed":(true|false),"rule":"{_one_of(json_line.RULES)}","acl":')
+_PRINCIPAL, _HOST, _NAME = b',"principal":"', b',"host":"', b',"resource_name":"'
+_CLIENT, _NO_CLIENT = b',"client_id":"', b',"client_id":null'
+_CORRELATION: Final = b',"correlation_id":'
+_DECISION: Final = _compiled(rf',"allowed":(true|false),"rule":"{_one_of(json_line.RULES)}"')
 
+_ACL_KEY: Final = b',"acl":'
 _ACL: Final = _compiled(
-    rf'{{"resource_type":"{_one_of([each.name for each in ResourceType])}","resource_name":"'
+    rf',"acl":(?:null|({{)"resource_type":"{_one_of([each.name for each in ResourceType])}")(}})?'
 )
-_PATTERN: Final = _compiled(
-    rf'","pattern_type":"{_one_of([each.name for each in PatternType])}","principal":"'
-)
+_PATTERN: Final = _compiled(rf',"pattern_type":"{_one_of([each.name for each in PatternType])}"')
 _PERMISSION: Final = _compiled(
-    rf'","operation":"{_one_of([each.name for each in AclOperation])}",'
-    rf'"permission_type":"{_one_of([each.name for each in AclPermission])}"}}'
+    rf',"host":"[^"]*","operation":"{_one_of([each.name for each in AclOperation])}",'
+    rf'"permission_type":"{_one_of([each.name for each in AclPermission])}"}}(}})?'
 )
-_NO_ACL: Final = b"null"
 
 
 class _Found(NamedTuple):
     """The parts of lines that have the form, by line."""
 
+    minute: Codes
     origin: Codes
-    principal: Spans
-    host: Spans
     asked: Codes
-    name: Spans
     request: Codes
-    has_client: Flags
-    client: Spans
     decision: Codes
+    principal: Slices
+    host: Slices
+    name: Slices
+    client: Slices
+    has_client: Flags
     tails: Tails
 
-    def of(self, rows: NDArray[np.int64]) -> _Found:
+    def of(self, rows: Rows) -> _Found:
         """Return the parts of some of the lines."""
         parts: list[Any] = [
-            each.of(rows) if isinstance(each, Spans | Tails) else each[rows] for each in self
+            each.of(rows) if isinstance(each, Slices | Tails) else each[rows] for each in self
         ]
         return _Found(*parts)
 
@@ -116,13 +115,14 @@ class JsonForm:
     """Reads the lines of the form; what it saw before makes it faster."""
 
     def __init__(self) -> None:
+        self._minute = Words(CLOCK.minute_form, ("micros",), minute_of)
         self._origin = Words(_ORIGIN, ("quiet", "cluster", "listener"), _origin)
         self._asked = Words(_ASKED, ("operation", "resource_type"), _texts)
-        self._request = Words(_REQUEST, ("reference_count", "api", "has_client"), _request)
+        self._request = Words(_REQUEST, ("reference_count", "api"), _request)
         self._decision = Words(_DECISION, ("allowed", "rule"), _decision)
-        self._acl = Words(_ACL, (), _texts)
+        self._acl = Words(_ACL, ("has_acl", "closes"), _acl)
         self._pattern = Words(_PATTERN, (), _texts)
-        self._permission = Words(_PERMISSION, (), _texts)
+        self._permission = Words(_PERMISSION, ("closes",), lambda match: (match[3] is not None,))
 
     def read(self, lines: pa.Array) -> tuple[Parsed | None, pa.Array]:
         """Return what those of some binary lines say that have the form, and the others."""
@@ -132,16 +132,19 @@ class JsonForm:
             memory = Lines(lines)
         except OverflowError:
             return None, lines
-        time, good = _CLOCK.read(memory, memory.starts)
-        walk = Walk(memory)
-        walk.good &= good & _plain(memory)
-        walk.skip(_CLOCK.size)
-        if not walk.good.any():
+        cuts = Cuts(memory, CUT)
+        rows = formed(memory, cuts)
+        rows = rows[_plain(memory)[rows]]
+        if not len(rows):
             return None, lines
-        found = self._walked(walk)
-        rows = np.flatnonzero(walk.good)
-        if len(rows) < len(lines):
-            found, time = found.of(rows), time[rows]
+        found, is_good = self._found(memory, cuts, rows)
+        seconds, are_seconds = CLOCK.seconds_of(memory, memory.starts[rows] + CLOCK.minute_size)
+        good = np.flatnonzero(is_good & are_seconds)
+        if len(good) < len(rows):
+            found, seconds, rows = found.of(good), seconds[good], rows[good]
+        if not len(rows):
+            return None, lines
+        time = self._minute.numbers("micros", found.minute) + seconds
         parsed, is_read = self._parsed(memory, found, time)
         if parsed is None or (is_read.all() and len(rows) == len(lines)):
             return parsed, lines[:0] if parsed else lines
@@ -149,55 +152,60 @@ class JsonForm:
         is_other[rows[is_read]] = False
         return parsed, lines.filter(pa.array(is_other))
 
-    def _walked(self, walk: Walk) -> _Found:
-        for words in (self._origin, self._asked, self._request, self._decision):
-            words.begin()
-        for words in (self._acl, self._pattern, self._permission):
-            words.begin()
-        origin = walk.words(self._origin)
-        principal = walk.until(b'"')
-        walk.text(_HOST)
-        host = walk.until(b'"')
-        asked = walk.words(self._asked)
-        name = walk.until(b'"')
-        request = walk.words(self._request)
-        has_client = self._request.flags("has_client", request)
-        client = walk.until(b'"', has_client)
-        walk.text(_CORRELATION, has_client)
-        walk.digits()
-        decision = walk.words(self._decision)
-        tails = self._tails(walk)
-        return _Found(
-            origin, principal, host, asked, name, request, has_client, client, decision, tails,
-        )  # fmt: skip
+    def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
+        """Return the parts of some lines, and in which of them all that must be there are right."""
+        places, tail = bounds(lines, cuts, rows)
 
-    def _tails(self, walk: Walk) -> Tails:
+        at = Sliced(lines, places, (At.SECONDS, At.CORRELATION)).at
+        principal, host, name = at(At.PRINCIPAL), at(At.HOST), at(At.NAME)
+        client = at(At.CLIENT)
+        has_client = client.each(_is_quoted(client.texts, _CLIENT))
+        found = _Found(
+            at(At.MINUTE).words(self._minute),
+            at(At.ORIGIN).words(self._origin),
+            at(At.ASKED).words(self._asked),
+            at(At.REQUEST).words(self._request),
+            at(At.DECISION).words(self._decision),
+            *(principal, host, name, client, has_client),
+            self._tails(lines, at, places[At.ACL], tail),
+        )
+        good = lines.have_number(places[At.CORRELATION], places[At.DECISION], _CORRELATION)
+        for part in found[:5]:
+            good &= part >= 0
+        good &= principal.each(_is_principal(principal.texts))
+        # A host has one byte at least.
+        is_host = pc.greater(pc.binary_length(host.texts), len(_HOST) + 1)
+        good &= host.each(pc.and_(_is_quoted(host.texts, _HOST), is_host))
+        good &= name.each(_is_quoted(name.texts, _NAME))
+        good &= has_client | client.each(pc.equal(client.texts, _NO_CLIENT))
+        more = np.flatnonzero(found.tails.has_more)
+        good[more] &= lines.have(places[At.ACL][more], _ACL_KEY)
+        return found, good
+
+    def _tails(self, lines: Lines, at: Callable[[int], Slices], begin: Codes, tail: Tail) -> Tails:
         """Take the rest of the lines, which have an ACL there or null, and may be roll-ups."""
-        begin, good = walk.at, walk.good.copy()
-        has_acl = walk.lines.codes[begin] == ord("{")
-        walk.text(_NO_ACL, ~has_acl)
-        for words in (self._acl, self._pattern):
-            walk.words(words, has_acl)
-            walk.until(b'"', has_acl)
-        walk.text(_HOST, has_acl)
-        walk.until(b'"', has_acl)
-        walk.words(self._permission, has_acl)
-        roll_up = taken_roll_up(walk)
-        walk.text(b"}")
-        walk.end()
-        has_more = good & ~walk.good
-        walk.good = good
-        return Tails(Spans(begin, walk.lines.ends, has_more), has_more, roll_up)
+        acl = at(At.ACL).words(self._acl)
+        has_acl = self._acl.flags("has_acl", acl)
+        permission = at(At.PERMISSION).words(self._permission)
+        closes = self._acl.flags("closes", acl)
+        is_whole = ~closes & (permission >= 0) & (at(At.PATTERN).words(self._pattern) >= 0)
+        for number, key in ((At.ACL_NAME, _NAME), (At.ACL_PRINCIPAL, _PRINCIPAL)):
+            found = at(number)
+            is_whole &= found.each(_is_quoted(found.texts, key))
+        closes = np.where(has_acl, self._permission.flags("closes", permission), closes)
+        good = tail.is_known & (acl >= 0) & (has_acl == tail.has_acl) & (is_whole | ~has_acl)
+        good &= closes != tail.is_roll_up
+        roll_up = taken_roll_up(lines, good & tail.is_roll_up, tail.how_many, tail.last, tail.ends)
+        if roll_up is not None:
+            good &= roll_up.is_roll_up | ~tail.is_roll_up
+        return Tails(Spans(begin + len(_ACL_KEY), tail.ends), ~good, roll_up)
 
     def _parsed(
         self, lines: Lines, found: _Found, time: NDArray[np.int64]
     ) -> tuple[Parsed | None, Flags]:
         """Return what lines of the form say, and which of them; others have wrong values."""
-        principals = encoded_texts(lines, found.principal)
-        is_read = found.host.ends > found.host.starts
-        is_read &= holding(
-            principals, lambda texts: pc.match_substring_regex(texts, f"^{PRINCIPAL_FORM}")
-        )
+        principals = _inner(found.principal, _PRINCIPAL)
+        is_read = np.ones(len(time), bool)
         more = more_of(lines, found.tails, is_read, time, principals)
         is_read = more.is_read
         rows = np.flatnonzero(is_read)
@@ -205,8 +213,8 @@ class JsonForm:
             return None, is_read
         if len(rows) < len(is_read):
             found, time, more = found.of(rows), time[rows], more.of(rows)
-            principals = principals.take(pa.array(rows))
-        columns = self._columns(lines, found)
+            principals = _inner(found.principal, _PRINCIPAL)
+        columns = self._columns(found)
         columns["principal"] = principals
         columns["other_principals"] = spread(pa.array(more.others, pa.string()), more.others_of)
         records = pa.table([columns[name] for name in RECORD_SCHEMA.names], RECORD_SCHEMA.names)
@@ -217,15 +225,14 @@ class JsonForm:
         times = pa.array(time).cast(MICROSECOND)
         return Parsed(records, None, times, (), rolled_up), is_read
 
-    def _columns(self, lines: Lines, found: _Found) -> dict[str, pa.Array]:
+    def _columns(self, found: _Found) -> dict[str, pa.Array]:
         """Return the columns of records but those of principals."""
-        hosts = encoded_texts(lines, found.host)
-        clients = lines.texts(found.client.starts, found.client.ends).cast(pa.string())
         nobody = np.zeros(len(found.origin), np.int32)
+        hosts = _inner(found.host, _HOST)
         columns = {
             "host": mapped(hosts, lambda each: canonical_hosts(each, IPV4, canonical_host)),
-            "resource_name": encoded_texts(lines, found.name),
-            "client_id": pc.if_else(pa.array(found.has_client), clients, None),
+            "resource_name": _inner(found.name, _NAME),
+            "client_id": _inner(found.client, _CLIENT, found.has_client),
             "source": spread(pa.array([json_line.SOURCE]), nobody),
         }
         parts = (
@@ -239,6 +246,22 @@ class JsonForm:
                 if name in RECORD_SCHEMA.names:
                     columns[name] = words.column(name, codes, RECORD_SCHEMA.field(name).type)
         return columns
+
+
+def _is_quoted(slices: pa.Array, before: bytes) -> pa.Array:
+    """Tell which slices are a text of JSON behind a key, so far as they hold no escapes."""
+    # A slice begins with a quotation mark behind the comma, and has four of them so.
+    good = pc.and_(pc.starts_with(slices, before), pc.ends_with(slices, b'"'))
+    return pc.and_(good, pc.equal(pc.count_substring(slices, b'"'), 4))
+
+
+def _is_principal(slices: pa.Array) -> pa.Array:
+    has_type = pc.match_substring_regex(slices, f"^{_PRINCIPAL.decode()}{PRINCIPAL_FORM}")
+    return pc.and_(_is_quoted(slices, _PRINCIPAL), has_type)
+
+
+def _inner(slices: Slices, before: bytes, where: Flags | None = None) -> pa.DictionaryArray:
+    return slices.inner(len(before), 1, where)
 
 
 def _plain(lines: Lines) -> Flags:
@@ -263,9 +286,13 @@ def _origin(match: re.Match[bytes]) -> tuple[bool, str, str]:
     return level == "trace", cluster, listener
 
 
-def _request(match: re.Match[bytes]) -> tuple[int, str, bool] | None:
+def _request(match: re.Match[bytes]) -> tuple[int, str] | None:
     count = int(match[1])
-    return (count, match[2].decode(), match[3] is not None) if count <= MOST_REFERENCES else None
+    return (count, match[2].decode()) if count <= MOST_REFERENCES else None
+
+
+def _acl(match: re.Match[bytes]) -> tuple[bool, bool]:
+    return match[1] is not None, match[3] is not None
 
 
 def _decision(match: re.Match[bytes]) -> tuple[bool, str] | None:

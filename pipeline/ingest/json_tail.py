@@ -19,10 +19,9 @@ from aclbroker.pipeline.ingest.clocks import DAY, Clock
 from aclbroker.pipeline.ingest.memory import Codes, Flags, Lines, Places, Spans
 from aclbroker.pipeline.ingest.parsed import microseconds_of
 from aclbroker.pipeline.ingest.record import MOST_REFERENCES
-from aclbroker.pipeline.ingest.walking import Walk
 
 _COUNT: Final = b',"count":'
-_LAST_CLOCK: Final = Clock(b',"last_timestamp":"', b"T", b'hh:mm:ss.uuuuuuZ"')
+_LAST_CLOCK: Final = Clock(b',"last_timestamp":"', b"T", b'ss.uuuuuuZ"}')
 
 
 class RollUp(NamedTuple):
@@ -109,14 +108,20 @@ def more_of(
     return More(is_read, list(others), others_of, decisions, last)
 
 
-def taken_roll_up(walk: Walk) -> RollUp | None:
-    """Take how many decisions lines stand for, and when the last one was; None if none has that."""
-    is_roll_up = walk.lines.have(walk.at, _COUNT) & walk.good
-    if not is_roll_up.any():
+def taken_roll_up(
+    lines: Lines, where: Flags, count: Codes, last: Codes, ends: Places
+) -> RollUp | None:
+    """Take how many decisions lines stand for, and when the last one was; None if none has that.
+
+    ``count`` and ``last``: where these keys stand, if they do, in the lines ``where`` they may.
+    """
+    if not where.any():
         return None
-    walk.text(_COUNT, is_roll_up)
-    count = walk.digits(is_roll_up)
-    return RollUp(is_roll_up, count, walk.skip(_LAST_CLOCK.size, is_roll_up))
+    rows = np.flatnonzero(where)
+    is_roll_up = np.zeros(len(where), bool)
+    is_roll_up[rows] = lines.have_number(count[rows], last[rows], _COUNT)
+    is_roll_up &= ends - last == _LAST_CLOCK.size
+    return RollUp(is_roll_up, Spans(count + len(_COUNT), last), last)
 
 
 def _rolled_up(lines: Lines, found: RollUp) -> tuple[NDArray[np.int64], NDArray[np.int64], Flags]:

@@ -1,17 +1,18 @@
 """Lines of Kafka's log in the form in which most of them come, many at a time.
 
-That is the form of StandardAuthorizer, with a request and a rule. Such lines are gone through part
-by part (`walking`). Free texts end at a space, behind which the next fixed word must stand; one
-that holds spaces itself is looked through for fixed words. So a line that is read here has each of
-them once, and says what `kafka_line` says. Whatever is doubtful is left to it: lines that are none,
-that were forged or cut off, of older authorizers.
+That is the form of StandardAuthorizer, with a request and a rule. Such lines are cut where a space
+stands before an equals sign, which is where all fixed words but one end, and each different slice
+is read once. So a line that is read here has each of the words once, and says what `kafka_line`
+says. Whatever is doubtful is left to it: lines that are none, that were forged or cut off, of older
+authorizers.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
+from enum import IntEnum
+from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -19,22 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
 from aclbroker.pipeline.ingest import kafka_line
-from aclbroker.pipeline.ingest.clocks import MINUTE, Clock, of_runs
+from aclbroker.pipeline.ingest.clocks import Clock, minute_of
+from aclbroker.pipeline.ingest.cuts import Cuts, count_pairs
 from aclbroker.pipeline.ingest.kafka_line import Dialect
 from aclbroker.pipeline.ingest.memory import (
     Codes,
+    Flags,
     Lines,
-    Spans,
     canonical_hosts,
-    encoded_texts,
-    holding,
     mapped,
 )
 from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA
 from aclbroker.pipeline.ingest.record import IPV4, PRINCIPAL_FORM, canonical_host
-from aclbroker.pipeline.ingest.walking import Walk
+from aclbroker.pipeline.ingest.slices import Rows, Sliced, Slices
 from aclbroker.pipeline.ingest.words import Words
 from aclbroker.pipeline.usage.grouping import spread
 
@@ -47,55 +46,94 @@ class Formed(NamedTuple):
     micros: NDArray[np.int64]
 
 
-_CLOCK: Final = Clock(b"[", b" ", b"hh:mm:ss,uuu] ")
-_TRIES: Final = 8
-"""So many words of a text that holds spaces are looked at to find its end."""
+_CLOCK: Final = Clock(b"[", b" ", b"ss,uuu] ")
 
 
 def _compiled(form: str) -> re.Pattern[bytes]:
-    return re.compile(form.encode())
+    return re.compile(form.encode(), re.DOTALL)
 
 
 def _one_of(words: Any) -> str:
     return f"({'|'.join(sorted(words))})"
 
 
-_LEVEL: Final = _compiled(rf"{_one_of(kafka_line.LEVELS)}{kafka_line.PRINCIPAL} ")
-_ASKED: Final = _compiled(
-    rf"( is (?:Allowed|Denied) operation =) {_one_of(kafka_line.OPERATIONS)}{kafka_line.HOST} "
+def _stem(word: str) -> bytes:
+    """Return what stands of a fixed word before the cut in it."""
+    return word.removesuffix(" =").encode()
+
+
+_CUT: Final = b" ="
+_BEGIN: Final = b" = "
+_RULE: Final = kafka_line.RULE.encode()
+_TAIL: Final = re.escape(kafka_line.TAIL)
+
+_LEVEL: Final = _compiled(f"{_one_of(kafka_line.LEVELS)}{kafka_line.PRINCIPAL.removesuffix(' =')}")
+_ALLOWED, _DENIED = _stem(kafka_line.ALLOWED), _stem(kafka_line.DENIED)
+_OPERATION: Final = _compiled(
+    f" = {_one_of(kafka_line.OPERATIONS)}{kafka_line.HOST.removesuffix(' =')}"
 )
-_RESOURCE: Final = _compiled(
-    rf"{kafka_line.RESOURCE} {_one_of(kafka_line.RESOURCE_TYPES)}:LITERAL:"
-)
-_ACL: Final = (
-    rf"{kafka_line.MATCHING_ACL}\(acl=StandardAcl([(\[])"
-    rf"resourceType={_one_of([each.name for each in ResourceType])}, resourceName="
-)
-_REQUEST: Final = _compiled(
-    rf"{kafka_line.REQUEST} {_one_of(kafka_line.APIS)}{kafka_line.COUNT} ([0-9]{{1,9}})"
-    rf"{kafka_line.RULE} (?:{_one_of(kafka_line.SIMPLE_RULES)}{re.escape(kafka_line.TAIL)}|{_ACL})"
-)
-_PATTERN: Final = _compiled(
-    rf", patternType={_one_of([each.name for each in PatternType])}, principal="
-)
-_ACL_HOST: Final = b", host="
-_PERMISSION: Final = _compiled(
-    rf", operation={_one_of([each.name for each in AclOperation])}, permissionType="
-    rf"{_one_of([each.name for each in AclPermission if each.name in ('ALLOW', 'DENY')])}"
-    rf"([)\]])\){re.escape(kafka_line.TAIL)}"
-)
+_HOST: Final = _stem(kafka_line.RESOURCE)
+_TYPES: Final = tuple(kafka_line.RESOURCE_TYPES.items())
+_RESOURCES: Final = tuple(f" = {printed}:LITERAL:".encode() for printed, _ in _TYPES)
+_NAME: Final = _stem(kafka_line.REQUEST)
+_REQUEST: Final = _compiled(f" = {_one_of(kafka_line.APIS)}{kafka_line.COUNT.removesuffix(' =')}")
+_COUNT: Final = rf" = ([0-9]{{1,9}}){kafka_line.RULE} "
+_SIMPLE: Final = rf"{_one_of(kafka_line.SIMPLE_RULES)}{_TAIL}"
+_ACL: Final = rf"{kafka_line.MATCHING_ACL}\(acl=StandardAcl([(\[])resourceType="
+_DECIDED: Final = _compiled(f"{_COUNT}(?:{_SIMPLE}|{_ACL}.*)")
+_PERMISSION: Final = _compiled(rf".?, permissionType=(ALLOW|DENY)([)\]])\){_TAIL}")
+
+_OF_ACL: Final = f"{kafka_line.RULE} {kafka_line.MATCHING_ACL}(acl=StandardAcl[resourceType="
+_MOST_OF_SIMPLE: Final = 72
+"""So many bytes are behind the last cut at most if the rule names no ACL."""
+
+_HEAD_OF_ACL: Final = len(f" = 123456789{_OF_ACL}")
+"""So many bytes of a rule that names an ACL are looked at: what is fixed, and little more."""
+
+_END_OF_ACL: Final = len(f", permissionType=ALLOW]){kafka_line.TAIL}")
+
+
+_HOST_FORM: Final = f"^{_BEGIN.decode()}{kafka_line.HOST_FORM}{_HOST.decode()}$"
+
+
+class _At(IntEnum):
+    """The slices of lines by their numbers. `INNER` and `PERMISSION` are empty without an ACL."""
+
+    MINUTE = 0
+    SECONDS = 1
+    LEVEL = 2
+    ASKER = 3
+    OPERATION = 4
+    HOST = 5
+    RESOURCE = 6
+    REQUEST = 7
+    DECIDED = 8
+    INNER = 9
+    PERMISSION = 10
+
+
+_CUTS: Final = _At.DECIDED - _At.LEVEL
+"""How many cuts there are in a line."""
 
 
 class _Found(NamedTuple):
     """The parts of lines that have the form, by line."""
 
+    minute: Codes
     level: Codes
-    principal: Spans
-    asked: Codes
-    host: Spans
-    resource: Codes
-    name: Spans
+    operation: Codes
     request: Codes
+    decided: Codes
+    asker: Slices
+    host: Slices
+    resource: Slices
+
+    def of(self, rows: Rows) -> _Found:
+        """Return the parts of some of the lines."""
+        parts: list[Any] = [
+            each.of(rows) if isinstance(each, Slices) else each[rows] for each in self
+        ]
+        return _Found(*parts)
 
 
 class KafkaForm:
@@ -103,11 +141,11 @@ class KafkaForm:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
+        self._minute = Words(_CLOCK.minute_form, ("micros",), minute_of)
         self._level = Words(_LEVEL, ("quiet",), lambda match: (match[1] == b"TRACE",))
-        self._asked = Words(_ASKED, ("allowed", "operation"), _asked)
-        self._resource = Words(_RESOURCE, ("resource_type",), _resource)
-        self._request = Words(_REQUEST, _REQUEST_FIELDS, _request)
-        self._pattern = Words(_PATTERN, (), lambda _: ())
+        self._operation = Words(_OPERATION, ("operation",), _operation)
+        self._request = Words(_REQUEST, ("api", "is_probing"), _request)
+        self._decided = Words(_DECIDED, _DECIDED_FIELDS, _decided)
         self._permission = Words(_PERMISSION, ("permits", "is_square"), _permission)
 
     def read(self, lines: pa.Array, zone: tzinfo) -> Formed | None:
@@ -121,101 +159,160 @@ class KafkaForm:
             memory = Lines(lines)
         except OverflowError:
             return None
-        time, good = _CLOCK.read(memory, memory.starts)
-        walk = Walk(memory)
-        walk.good &= good & memory.are_utf8()
-        walk.skip(_CLOCK.size)
-        found = self._walked(walk)
-        rows = np.flatnonzero(walk.good)
+        cuts = Cuts(memory, _CUT)
+        rows = np.flatnonzero(memory.are_utf8() & (cuts.counts == _CUTS))
+        rows = rows[cuts.at(0, rows) - memory.starts[rows] >= _CLOCK.size]
         if not len(rows):
             return None
-        principals = encoded_texts(memory, found.principal.of(rows))
-        hosts = encoded_texts(memory, found.host.of(rows))
-        good = holding(principals, lambda each: _match(each, f"^{PRINCIPAL_FORM}"))
-        good &= holding(hosts, lambda each: _match(each, f"^(?:{kafka_line.HOST_FORM})$"))
+        found, good = self._found(memory, cuts, rows)
+        seconds, are_seconds = _CLOCK.seconds_of(memory, memory.starts[rows] + _CLOCK.minute_size)
+        good &= are_seconds
+        good &= _have_one_rule(lines, memory, rows)
         kept = np.flatnonzero(good)
         if not len(kept):
             return None
         if len(kept) < len(rows):
-            rows = rows[kept]
-            principals, hosts = principals.take(pa.array(kept)), hosts.take(pa.array(kept))
-        columns = self._columns(found, rows)
-        columns["principal"] = principals
-        columns["host"] = mapped(hosts, lambda each: canonical_hosts(each, IPV4, canonical_host))
-        columns["resource_name"] = encoded_texts(memory, found.name.of(rows))
+            found, seconds, rows = found.of(kept), seconds[kept], rows[kept]
+        columns = self._columns(found)
         arrays = [
             columns.get(field.name, pa.nulls(len(rows), _encoded_type(field.type)))
             for field in RECORD_SCHEMA
         ]
         records = pa.Table.from_arrays(arrays, RECORD_SCHEMA.names)
-        return Formed(rows, records, _in_utc(time[rows], zone))
+        return Formed(rows, records, self._minutes(found.minute, zone) + seconds)
 
-    def _walked(self, walk: Walk) -> _Found:
-        some = (self._level, self._asked, self._resource, self._request)
-        for words in (*some, self._pattern, self._permission):
-            words.begin()
-        level = walk.words(self._level)
-        principal = walk.until(b" is ", tries=_TRIES)
-        asked = walk.words(self._asked)
-        host = walk.until(b" ")
-        resource = walk.words(self._resource)
-        name = walk.until(kafka_line.REQUEST.encode(), tries=_TRIES)
-        request = walk.words(self._request)
-        self._rule(walk, asked, request)
-        for text in (principal, name):
-            _leave_words_out(walk, text)
-        return _Found(level, principal, asked, host, resource, name, request)
-
-    def _rule(self, walk: Walk, asked: Codes, request: Codes) -> None:
-        """Take the rest of the lines, and leave those out whose rule decides otherwise."""
-        names_acl = self._request.flags("names_acl", request)
-        acl_name = walk.until(b" patternType=", names_acl, tries=_TRIES)
-        walk.back(1, names_acl)
-        walk.words(self._pattern, names_acl)
-        acl_principal = walk.until(b" host=", names_acl, tries=_TRIES)
-        walk.back(1, names_acl)
-        walk.text(_ACL_HOST, names_acl)
-        acl_host = walk.until(b" ", names_acl)
-        walk.back(1, names_acl)
-        permission = walk.words(self._permission, names_acl)
-        walk.end()
-        for text in (acl_name, acl_principal, acl_host):
-            _leave_words_out(walk, text)
+    def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
+        """Return the parts of some lines, and which of them have all parts as they must be."""
+        at = Sliced(lines, _bounds(lines, cuts, rows), (_At.SECONDS, _At.INNER)).at
+        found = _Found(
+            at(_At.MINUTE).words(self._minute),
+            at(_At.LEVEL).words(self._level),
+            at(_At.OPERATION).words(self._operation),
+            at(_At.REQUEST).words(self._request),
+            at(_At.DECIDED).words(self._decided),
+            *(at(_At.ASKER), at(_At.HOST), at(_At.RESOURCE)),
+        )
+        good = found.asker.each(_are_askers(found.asker.texts))
+        good &= found.host.each(_match(found.host.texts, _HOST_FORM))
+        good &= found.resource.each(_are_resources(found.resource.texts))
+        for part in found[:5]:
+            good &= part >= 0
+        decided = self._decided
+        names_acl = decided.flags("names_acl", found.decided)
+        permission = at(_At.PERMISSION).words(self._permission)
         permits = self._permission.flags("permits", permission)
         is_square = self._permission.flags("is_square", permission)
-        walk.good &= ~names_acl | (is_square == self._request.flags("is_square", request))
-        allows = np.where(names_acl, permits, self._request.flags("allows", request))
-        walk.good &= allows == self._asked.flags("allowed", asked)
-        walk.good &= ~self._request.flags("probes", request)
+        good &= ~names_acl | (permission >= 0)
+        good &= ~names_acl | (is_square == decided.flags("is_square", found.decided))
+        allows = np.where(names_acl, permits, decided.flags("allows", found.decided))
+        good &= allows == _are_allowed(found.asker)
+        # What this asks for depends on the name, for `kafka_line` to see.
+        is_probe = self._request.flags("is_probing", found.request)
+        good &= ~(is_probe & decided.flags("is_zero", found.decided))
+        return found, good
 
-    def _columns(self, found: _Found, rows: NDArray[np.int64]) -> dict[str, pa.Array]:
-        """Return the columns of records that are found in parts of few different texts."""
-        cluster = spread(pa.array([self._cluster]), np.zeros(len(rows), np.int32))
-        columns = {"cluster": cluster}
+    def _minutes(self, codes: Codes, zone: tzinfo) -> NDArray[np.int64]:
+        """Return the minutes of lines in UTC, in microseconds."""
+        micros = self._minute.values("micros")
+        in_utc = np.zeros(len(micros), np.int64)
+        for number in np.unique(codes).tolist():
+            in_utc[number] = _in_utc(micros[number], zone)
+        found: NDArray[np.int64] = in_utc[codes]
+        return found
+
+    def _columns(self, found: _Found) -> dict[str, pa.Array]:
+        """Return the columns of records."""
+        nobody = np.zeros(len(found.level), np.int32)
+        hosts = found.host.inner(len(_BEGIN), len(_HOST))
+        columns = {
+            "cluster": spread(pa.array([self._cluster]), nobody),
+            "host": mapped(hosts, lambda each: canonical_hosts(each, IPV4, canonical_host)),
+            "principal": _principals(found.asker),
+            "allowed": pa.array(_are_allowed(found.asker)),
+            **_resources(found.resource),
+        }
         parts = (
             (self._level, found.level),
-            (self._asked, found.asked),
-            (self._resource, found.resource),
+            (self._operation, found.operation),
             (self._request, found.request),
+            (self._decided, found.decided),
         )
         for words, codes in parts:
             for name in words.fields:
                 if name in RECORD_SCHEMA.names:
                     kind = RECORD_SCHEMA.field(name).type
-                    columns[name] = words.column(name, codes[rows], kind)
+                    columns[name] = words.column(name, codes, kind)
         return columns
 
 
-def _leave_words_out(walk: Walk, spans: Spans) -> None:
-    """Leave the lines out that have a fixed word in a text; without a space there is none in it."""
-    rows = np.flatnonzero(spans.is_doubtful & walk.good)
-    if len(rows):
-        texts = encoded_texts(walk.lines, spans.of(rows))
-        walk.good[rows] &= holding(texts, lambda each: pc.invert(_match(each, _WORD)))
+def _are_askers(slices: pa.Array) -> pa.Array:
+    """Tell which slices are a principal and a verdict."""
+    is_one = _match(slices, f"^{_BEGIN.decode()}{PRINCIPAL_FORM}")
+    is_told = pc.or_(pc.ends_with(slices, _ALLOWED), pc.ends_with(slices, _DENIED))
+    return pc.and_not(pc.and_(is_one, is_told), pc.match_substring(slices, _RULE))
 
 
-_WORD: Final = f" =|{re.escape(kafka_line.RULE)}"
-"""What texts that have a fixed word match; all but one end so."""
+def _are_allowed(askers: Slices) -> Flags:
+    return askers.each(pc.ends_with(askers.texts, _ALLOWED))
+
+
+def _principals(askers: Slices) -> pa.DictionaryArray:
+    texts = pc.binary_slice(askers.texts, len(_BEGIN), -len(_DENIED))
+    # One of the verdicts is a letter longer.
+    shorter = pc.binary_slice(askers.texts, len(_BEGIN), -len(_ALLOWED))
+    texts = pc.if_else(pc.ends_with(askers.texts, _ALLOWED), shorter, texts)
+    return spread(texts.cast(pa.string()), askers.codes)
+
+
+def _are_resources(slices: pa.Array) -> pa.Array:
+    """Tell which slices are a type and a name."""
+    is_one = pc.ends_with(slices, _NAME)
+    starts = [pc.starts_with(slices, begin) for begin in _RESOURCES]
+    is_one = pc.and_(is_one, reduce(pc.or_, starts))
+    return pc.and_not(is_one, pc.match_substring(slices, _RULE))
+
+
+def _resources(slices: Slices) -> dict[str, pa.Array]:
+    """Return the columns of types and names."""
+    types = np.zeros(len(slices.texts), np.int32)
+    for number, begin in enumerate(_RESOURCES):
+        is_one = pc.starts_with(slices.texts, begin)
+        types[is_one.to_numpy(zero_copy_only=False)] = number
+    lines = Lines(slices.texts)
+    begins = np.array([len(begin) for begin in _RESOURCES])[types]
+    names = lines.texts(lines.starts + begins, lines.ends - len(_NAME))
+    return {
+        "resource_type": spread(pa.array([name for _, name in _TYPES]), types[slices.codes]),
+        "resource_name": spread(names.cast(pa.string()), slices.codes),
+    }
+
+
+def _bounds(lines: Lines, cuts: Cuts, rows: Rows) -> list[Codes]:
+    """Return where the slices of some lines are."""
+    starts, ends = lines.starts[rows].astype(np.int32), lines.ends[rows].astype(np.int32)
+    behind = cuts.at(_CUTS - 1, rows)
+    # Where this is too much for the line, so that a bound would be before another, it has no form.
+    head = np.where(ends - behind <= _MOST_OF_SIMPLE, ends, behind + np.int32(_HEAD_OF_ACL))
+    head = np.minimum(head, ends)
+    end = np.maximum(ends - np.int32(_END_OF_ACL), head)
+    return [
+        *(starts, starts + np.int32(_CLOCK.minute_size), starts + np.int32(_CLOCK.size)),
+        *(cuts.at(number, rows) for number in range(_CUTS)),
+        *(head, end, ends),
+    ]
+
+
+def _have_one_rule(lines: pa.Array, memory: Lines, rows: Rows) -> Flags:
+    """Tell which lines have the one fixed word no more than once that has no cut in it."""
+    found = np.ones(len(rows), bool)
+    # All of these lines have it once at least.
+    if count_pairs(memory, _RULE[:2]) == len(rows):
+        return found
+    suspects = np.flatnonzero(Cuts(memory, _RULE[:2]).counts[rows] > 1)
+    if len(suspects):
+        texts = lines.take(pa.array(rows[suspects]))
+        found[suspects] = pc.less(pc.count_substring(texts, _RULE), 2)
+    return found
 
 
 def _match(texts: pa.Array, form: str) -> pa.Array:
@@ -226,52 +323,41 @@ def _encoded_type(kind: pa.DataType) -> pa.DataType:
     return pa.dictionary(pa.int32(), kind) if pa.types.is_string(kind) else kind
 
 
-def _asked(match: re.Match[bytes]) -> tuple[bool, str]:
-    operation = kafka_line.OPERATIONS[match[2].decode()]
-    return match[1].decode() == kafka_line.ALLOWED, operation
+def _operation(match: re.Match[bytes]) -> tuple[str]:
+    return (kafka_line.OPERATIONS[match[1].decode()],)
 
 
-def _resource(match: re.Match[bytes]) -> tuple[str]:
-    return (kafka_line.RESOURCE_TYPES[match[1].decode()],)
+def _request(match: re.Match[bytes]) -> tuple[str, bool]:
+    api = match[1].decode()
+    return api, api == kafka_line.PROBING
 
 
-_REQUEST_FIELDS: Final = (
-    *("api", "reference_count", "rule", "source", "names_acl", "is_square", "allows", "probes"),
+_DECIDED_FIELDS: Final = (
+    *("reference_count", "is_zero", "rule", "source", "names_acl", "is_square", "allows"),
 )
 
 
-def _request(match: re.Match[bytes]) -> tuple[Any, ...]:
-    api, count = match[1].decode(), int(match[2])
-    # What this asks for depends on the name, for `kafka_line` to see.
-    probes = api == kafka_line.PROBING and count == 0
-    if match[3] is not None:
-        rule = match[3].decode()
-        allows = kafka_line.SIMPLE_RULES[rule]
-        return api, count, rule, Dialect.ROUND.value, False, False, allows, probes
-    is_square = match[4] == b"["
+def _decided(match: re.Match[bytes]) -> tuple[Any, ...]:
+    count = int(match[1])
+    if match[2] is not None:
+        rule, source = match[2].decode(), Dialect.ROUND.value
+        return count, count == 0, rule, source, False, False, kafka_line.SIMPLE_RULES[rule]
+    is_square = match[3] == b"["
     source = Dialect.SQUARE if is_square else Dialect.ROUND
-    return api, count, kafka_line.MATCHING_ACL, source.value, True, is_square, False, probes
+    return count, count == 0, kafka_line.MATCHING_ACL, source.value, True, is_square, False
 
 
 def _permission(match: re.Match[bytes]) -> tuple[bool, bool]:
-    return match[2] == b"ALLOW", match[3] == b"]"
-
-
-def _in_utc(micros: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
-    """Return times of a zone in UTC."""
-    if zone is UTC or str(zone) == "UTC":
-        return micros
-    minutes, seconds = np.divmod(micros, MINUTE)
-    found, _ = of_runs(minutes, lambda each: _minute(int.from_bytes(each, "little"), zone))
-    return found + seconds
+    return match[1] == b"ALLOW", match[2] == b"]"
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @lru_cache(maxsize=100_000)
-def _minute(minute: int, zone: tzinfo) -> int | None:
-    """Return when a minute of a zone's clock is in UTC, in microseconds."""
-    local = (_EPOCH + timedelta(minutes=minute)).strftime("%Y-%m-%d %H:%M:00")
+def _in_utc(micros: int, zone: tzinfo) -> int:
+    """Return when a minute of a zone's clock is in UTC, both in microseconds."""
+    local = (_EPOCH + timedelta(microseconds=micros)).strftime("%Y-%m-%d %H:%M:00")
     found = kafka_line.second_of(local, zone)
-    return None if found is None else (found - _EPOCH) // timedelta(microseconds=1)
+    # Years are those that every zone has.
+    return micros if found is None else (found - _EPOCH) // timedelta(microseconds=1)

@@ -75,7 +75,9 @@ class KafkaLog:
             self._piece = piece
             self._unsettled = piece.start > 0 and not piece.is_whole and self._layout.is_breakable()
             self._broken = -1
-        yield from self._settle(pa.concat_arrays([self._held, lines]), at_end=False)
+        if len(self._held):
+            lines = pa.concat_arrays([self._held, lines])
+        yield from self._settle(lines, at_end=False)
 
     def finish(self) -> Iterator[Parsed]:
         """Yield what is left of the last piece."""

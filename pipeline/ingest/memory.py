@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from aclbroker.pipeline.usage.grouping import spread
 
-Places = NDArray[np.int64]
+Places = NDArray[np.signedinteger[Any]]
 """Where something stands among the bytes of all lines, one place a line."""
 
 Codes = NDArray[np.int32]
@@ -21,25 +21,21 @@ Flags = NDArray[np.bool_]
 REACH: Final = 1024
 """How many bytes behind the end of a line may be looked at."""
 
-_WIDTHS: Final = (32, 128, 512)
-"""How far the end of a free text is looked for. Longer ones are not found."""
+_NUMBER: Final = 32
+"""In so many bytes a number must end, with the text that stands before it."""
 
 _MOST_BYTES: Final = 2**31 - 1
 
 
 class Spans(NamedTuple):
-    """A free text of each line: where it begins, and where it ends.
-
-    ``is_doubtful``: whether a place was passed over where it might have ended.
-    """
+    """A text of each line: where it begins, and where it ends."""
 
     starts: Places
     ends: Places
-    is_doubtful: Flags
 
     def of(self, rows: NDArray[np.int64]) -> Spans:
         """Return those of some of the lines."""
-        return Spans(self.starts[rows], self.ends[rows], self.is_doubtful[rows])
+        return Spans(self.starts[rows], self.ends[rows])
 
 
 class Lines:
@@ -81,27 +77,19 @@ class Lines:
         found: Flags = self.windows(places, len(text)) == np.frombuffer(text, f"V{len(text)}")[0]
         return found
 
-    def first(
-        self, places: Places, test: Callable[[NDArray[np.uint8]], NDArray[np.bool_]]
-    ) -> Places:
-        """Return where, from some places on, the first byte stands of which ``test`` is true.
+    def have_number(self, places: Places, ends: Places, before: bytes) -> Flags:
+        """Tell where a text stands and a number behind it, without needless zeros, up to the ends.
 
-        If it is further away than it is looked for, some other place behind comes instead.
+        Behind the end there must be no further digit. Long numbers are not found.
         """
-        found = places
-        left: NDArray[np.int64] | None = None
-        for width in _WIDTHS:
-            begin = places if left is None else places[left]
-            hits = test(self.bytes_at(begin, width))
-            hits[:, -1] = True
-            at = hits.argmax(axis=1)
-            if left is None:
-                found, left = begin + at, np.flatnonzero(at == width - 1)
-            else:
-                found[left] = begin + at
-                left = left[at == width - 1]
-            if not len(left):
-                break
+        base, most = np.full(_NUMBER, ord("0"), np.uint8), np.full(_NUMBER, 9, np.uint8)
+        base[: len(before)], most[: len(before)] = np.frombuffer(before, np.uint8), 0
+        codes = self.bytes_at(places, _NUMBER)
+        wrong = codes - base > most
+        wrong[:, -1] = True
+        size = wrong.argmax(axis=1)
+        is_digit, is_zero = size == len(before) + 1, codes[:, len(before)] == ord("0")
+        found: Flags = (size > len(before)) & (is_digit | ~is_zero) & (places + size == ends)
         return found
 
     def texts(self, starts: Places, ends: Places) -> pa.Array:
@@ -141,19 +129,6 @@ class Lines:
 
 _BLOCK: Final = 1 << 20
 _NOT_ASCII: Final = 0x80
-
-
-def encoded_texts(lines: Lines, spans: Spans) -> pa.DictionaryArray:
-    """Return texts dictionary-encoded; raises pyarrow.ArrowInvalid if one is not UTF-8."""
-    found = lines.texts(spans.starts, spans.ends).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(found.indices, found.dictionary.cast(pa.string()))
-
-
-def holding(texts: pa.DictionaryArray, test: Callable[[pa.Array], pa.Array]) -> Flags:
-    """Tell of which lines a test holds that is made of each different text."""
-    held = test(texts.dictionary).to_numpy(zero_copy_only=False).astype(bool)
-    found: Flags = held[texts.indices.to_numpy()]
-    return found
 
 
 def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) -> pa.Array:

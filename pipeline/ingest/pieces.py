@@ -11,14 +11,21 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest.memory import REACH
 from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
+Bytes = NDArray[np.uint8]
+
 _AT_ONCE: Final = 8 << 20
 _BLOCK: Final = 1 << 20
 _LONGEST_LINE: Final = 256 << 20
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_LAST: Final = 1 << 16
+_BEHIND: Final = REACH + 2
+"""How much room there is behind a text: for a line feed, and for the bytes that `Lines` has."""
+_MARK: Final = b"\xef\xbb\xbf"
+"""The byte order mark."""
 
 
 class LineTooLongError(ValueError):
@@ -73,6 +80,17 @@ class _Reader:
         self.position += len(found)
         return found
 
+    def fill(self, place: memoryview) -> int:
+        """Put the next bytes somewhere, as many at most as fit; return how many, 0 at the end."""
+        size = len(self._ahead[: len(place)])
+        if size:
+            place[:size] = self._ahead[:size]
+            self._ahead = self._ahead[size:]
+        else:
+            size = self._stream.readinto(place)
+        self.position += size
+        return size
+
     def skip_line(self) -> None:
         """Go on behind the next line feed."""
         while data := self.read(_BLOCK):
@@ -84,30 +102,59 @@ class _Reader:
 
 
 def _arrays(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
-    for parts in _whole_lines(reader, end):
+    for text, size in _whole_lines(reader, end):
         # As Spark's own reader does.
-        if is_begin:
-            parts = [b"".join(parts).removeprefix(_BYTE_ORDER_MARK)]
-            is_begin = False
-        if any(map(len, parts)):
-            yield _split(parts)
+        has_mark = is_begin and text[:size][: len(_MARK)].tobytes() == _MARK
+        first = len(_MARK) if has_mark else 0
+        is_begin = False
+        if first < size:
+            yield _split(text[first:], size - first)
 
 
-def _whole_lines(reader: _Reader, end: int | None) -> Iterator[list[Any]]:
-    """Yield the bytes up to ``end``, or all, and those of the line that it lies in, in parts."""
-    rest = b""
+def _whole_lines(reader: _Reader, end: int | None) -> Iterator[tuple[Bytes, int]]:
+    """Yield the bytes up to ``end``, or all, and those of the line that it lies in, in parts.
+
+    Each with how many it are, since there is `_BEHIND` more room behind them.
+    """
+    rest: Bytes = np.empty(0, np.uint8)
     while end is None or reader.position < end:
-        data = reader.read(_AT_ONCE if end is None else min(_AT_ONCE, end - reader.position))
-        if not data:
+        room = _AT_ONCE if end is None else min(_AT_ONCE, end - reader.position)
+        text = _with_room(rest, room)
+        found = reader.fill(memoryview(text.data)[len(rest) : len(rest) + room])
+        if not found:
             break
-        cut = data.rfind(b"\n") + 1
+        size = len(rest) + found
+        cut = _behind_last_line(text[len(rest) : size])
         if cut:
-            yield [rest, memoryview(data)[:cut]]
-            rest = data[cut:]
+            cut += len(rest)
+            rest = text[cut:size].copy()
+            yield text, cut
         else:
-            rest = _longer(rest, data)
-    if rest:
-        yield [_longer(rest, _rest_of_line(reader))]
+            rest = text[:size]
+            _check_length(size)
+    if len(rest):
+        more = np.frombuffer(_rest_of_line(reader), np.uint8)
+        size = len(rest) + len(more)
+        _check_length(size)
+        text = _with_room(rest, len(more))
+        text[len(rest) : size] = more
+        yield text, size
+
+
+def _with_room(rest: Bytes, room: int) -> Bytes:
+    """Return some bytes with so much room behind them, and `_BEHIND` more."""
+    text = np.empty(len(rest) + room + _BEHIND, np.uint8)
+    text[: len(rest)] = rest
+    return text
+
+
+def _behind_last_line(text: Bytes) -> int:
+    """Return the place behind the last line feed, 0 if there is none."""
+    for width in (_LAST, len(text)):
+        found = text[-width:].tobytes().rfind(b"\n") + 1
+        if found:
+            return max(len(text) - width, 0) + found
+    return 0
 
 
 def _rest_of_line(reader: _Reader) -> bytes:
@@ -121,22 +168,29 @@ def _rest_of_line(reader: _Reader) -> bytes:
 
 
 def _longer(line: bytes, rest: bytes) -> bytes:
-    if len(line) + len(rest) > _LONGEST_LINE:
-        raise LineTooLongError(f"a line of the log has more than {_LONGEST_LINE:,} bytes")
+    _check_length(len(line) + len(rest))
     return line + rest
 
 
-def _split(parts: list[Any]) -> pa.Array:
-    """Return the lines of a text that is given in parts, with the bytes behind that `Lines` has."""
-    line_feed = b"" if parts[-1][-1:] == b"\n" else b"\n"
-    text = b"".join([*parts, line_feed, bytes(REACH + 1)])
-    codes = np.frombuffer(text, np.uint8)[: -REACH - 1]
+def _check_length(size: int) -> None:
+    if size > _LONGEST_LINE:
+        raise LineTooLongError(f"a line of the log has more than {_LONGEST_LINE:,} bytes")
+
+
+def _split(text: Bytes, size: int) -> pa.Array:
+    """Return the lines of so many bytes, with the bytes behind that `Lines` has."""
+    if text[size - 1] != _LINE_FEED:
+        text[size] = _LINE_FEED
+        size += 1
+    text[size : size + REACH + 1] = 0
+    codes = text[:size]
     # Not all at once: the arrays for a part of the text fit into the processor's cache.
     found = [
         np.flatnonzero(codes[first : first + _BLOCK] == _LINE_FEED) + (first + 1)
         for first in range(0, len(codes), _BLOCK)
     ]
-    offsets = np.concatenate([np.zeros(1, np.int64), *found, [len(text)]]).astype(np.int32)
+    ends = [np.zeros(1, np.int64), *found, np.full(1, size + REACH + 1)]
+    offsets = np.concatenate(ends).astype(np.int32)
     buffers: list[Any] = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     ended = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
     return pc.binary_slice(ended, 0, -1)[:-1]

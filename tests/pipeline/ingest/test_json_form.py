@@ -111,6 +111,8 @@ FORMED = [
     record(host="2001:DB8:0:0:0:0:0:1"),
     record(timestamp="2028-02-29T23:59:59.999999Z"),
     record(principals=["User:alice", "Group:a"], nearest=[]),
+    record(principal="User:x,y", acl=None, allowed=False, rule="DefaultDeny"),
+    record(acl=None, principals=["User:alice", "Group:a"], allowed=False, rule="DefaultDeny"),
     ROLLED_UP,
     ROLLED_UP[:-1] + ',"other_client_ids":true}',
     json.dumps(RECORD | {"resource_name": "\u00fc"}, ensure_ascii=False, separators=(",", ":")),
@@ -135,6 +137,14 @@ def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone(text: str) 
         record(principal='User:x","host":"10.0.0.1'),
         record(resource_name='x","resource_ref_count":4,"api_name":"Fetch'),
         record(client_id='app","correlation_id":7,"allowed":true,"rule":"SuperUser'),
+        # A quotation mark in a text that is not escaped.
+        record().replace("User:alice", 'User:al"ice', 1),
+        record().replace('"host":"', '"host":""', 1),
+        record().replace('"resource_name":"', '"resource_name":"x"', 1),
+        record().replace('"client_id":"', '"client_id":"x":"', 1),
+        '"resource_name":"x":"'.join(record().rsplit('"resource_name":"', 1)),
+        '"principal":"x" "'.join(record().rsplit('"principal":"', 1)),
+        '"host":"x" "'.join(record().rsplit('"host":"', 1)),
         record().replace('"node_id":1', '"node_id":01'),
         record().replace('"correlation_id":7', '"correlation_id":07'),
         record().replace('"correlation_id":7', '"correlation_id":'),
@@ -166,6 +176,40 @@ def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone(text: str) 
 )
 def test_what_only_resembles_the_form_is_left_to_others(line: str) -> None:
     assert not has_form(line.encode())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # A comma before a quotation mark, where lines are cut, within a text or at its end.
+        record(client_id="a,"),
+        record(resource_name=","),
+        record(principal="User:,", client_id=","),
+        record().replace('"node_id":1,', '"node_id":1 ,'),
+        # As many cuts as the form has, or as a roll-up, and other keys than it has.
+        record().replace('"node_id":1', '"node":1'),
+        record().replace('"pattern_type":"PREFIXED"', '"pattern":"PREFIXED"', 1),
+        record(acl=None, a="", b=""),
+        record(acl=None, count=3, b=""),
+        # Bytes of one character on both sides of where a text would begin.
+        record().replace('"principal":"User', '"principa":\u00fc"User', 1),
+        record().replace('"host":"10', '"host":\u00fc"10', 1),
+        record().replace('"resource_name":"', '"resource_nam":\u20ac"', 1),
+        record().replace('"client_id":"', '"client_i":\U0001f600"', 1),
+        record().replace('"User:alice"', '"User:alice\u00fc', 1),
+    ],
+)
+def test_lines_that_are_cut_elsewhere_say_what_they_say_alone(line: str) -> None:
+    has_form(line.encode())
+    found = collected(JsonLog().parse(binary([line.encode()] * 40), "a"))
+    is_said = isinstance(parse(line.encode()), Said)
+    assert (len(found.events), len(found.rejected)) == ((40, 0) if is_said else (0, 40))
+
+
+def test_a_line_that_ends_where_a_cut_could_go_on_in_the_next() -> None:
+    lines = [record().encode(), record().encode() + b",", b'"' + record().encode(), b',"']
+    assert check(JsonForm(), [*lines, record().encode()]) == lines[1:]
+    assert check(JsonForm(), lines[1:]) == lines[1:]
 
 
 def test_a_record_that_was_cut_in_two_is_no_line_of_the_form() -> None:

@@ -104,6 +104,17 @@ def test_other_lines_mean_what_they_mean_alone(text: str) -> None:
             resource="Topic:LITERAL:hardcode",
             request=" for request = InitProducerId with resourceRefCount = 0",
         ),
+        # The one fixed word without a cut in it, where an ACL is told.
+        *(
+            allowed_line().replace(
+                "resourceName=", f"resourceName={'x' * before} based on rule{behind}", 1
+            )
+            for before in range(24)
+            for behind in ("", " x", "," * 40)
+        ),
+        allowed_line().replace(", permissionType=ALLOW", " based on rule, permissionType=ALLOW"),
+        allowed_line().replace(", permissionType=ALLOW", ""),
+        allowed_line().replace("MatchingAcl(acl=", "MatchingAcl(acl ="),
         " = = = = = = ",
         "= = = = = =",
     ],
