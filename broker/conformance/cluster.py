@@ -91,7 +91,7 @@ class Cluster:
         broker cannot have are missing from its lists for every role.
         """
         # A run that was interrupted may have left some.
-        self._delete_topics(set(self.topics()) - set(_WANTED_TOPICS))
+        self.delete_topics(set(self.topics()) - set(_WANTED_TOPICS))
         self._delete_groups(ABSENT_GROUPS)
         missing = sorted(set(_WANTED_TOPICS) - set(self.topics()))
         if missing:
@@ -133,17 +133,18 @@ class Cluster:
         self._delete_acls()
         if acls:
             self._create_acls([create_acls.AclCreation(*acl) for acl in acls])
-        self._settle()
+        self.settle()
 
     def clean_up(self) -> None:
         """Delete the suite's groups and topics and all ACLs."""
         # Groups go first, since Kafka takes half a minute to delete a share group whose topics are
         # gone. The absent groups are included, since AlterShareGroupOffsets creates one of them.
         self._delete_groups((*GROUPS, *SHARE_GROUPS, *ABSENT_GROUPS))
-        self._delete_topics(self.topics())
+        self.delete_topics(self.topics())
         self._delete_acls()
 
-    def _delete_topics(self, names: Iterable[str]) -> None:
+    def delete_topics(self, names: Iterable[str]) -> None:
+        """Delete topics of these names."""
         if ApiKey.DELETE_TOPICS in self.offered and (doomed := sorted(names)):
             states = [delete_topics.DeleteTopicState(name, ZERO_UUID) for name in doomed]
             request = delete_topics.DeleteTopicsRequest(states, doomed, timeout_ms=10_000)
@@ -235,7 +236,7 @@ class Cluster:
             if result.error_code:
                 raise SuiteError(f"an ACL was not created: {result.error_message}")
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Wait until the last changes of ACLs are in force.
 
         A Kafka broker learns of ACLs from the metadata log, in order, and only after their creation

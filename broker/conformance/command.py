@@ -8,10 +8,14 @@ from typing import NamedTuple
 
 from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
 from aclbroker.broker.client.errors import ClientConfigError, ClientError
+from aclbroker.broker.conformance import comparison, session
+from aclbroker.broker.conformance.behaviour import comparison as of_behaviour
+from aclbroker.broker.conformance.behaviour import playing
 from aclbroker.broker.conformance.cluster import SuiteError
-from aclbroker.broker.conformance.comparison import compare
 from aclbroker.broker.conformance.options import read_keys, read_target
 from aclbroker.broker.conformance.recording import (
+    AUTHORIZATION,
+    BEHAVIOUR,
     Recording,
     RecordingError,
     dumps,
@@ -20,7 +24,6 @@ from aclbroker.broker.conformance.recording import (
 )
 from aclbroker.broker.conformance.report import FORMATS
 from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
-from aclbroker.broker.conformance.session import record
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: equal or recorded, different, and not run to its end."""
@@ -49,6 +52,8 @@ class ConformanceOptions(NamedTuple):
     format: str
     offered_only: bool
     broker_name: str | None
+    suite: str = AUTHORIZATION
+    """``authorization`` or ``behaviour``."""
 
 
 def run(options: ConformanceOptions) -> int:
@@ -62,7 +67,8 @@ def run(options: ConformanceOptions) -> int:
         if not _confirmed(options):
             return FAILED
         name = options.broker_name or options.bootstrap_server
-        actual = record(target, name, _progress, keys)
+        play = playing.record if options.suite == BEHAVIOUR else session.record
+        actual = play(target, name, _progress, keys)
     except (ConnectionClosed, NoAnswer) as error:
         return _failed(f"the broker stopped answering: {type(error).__name__}")
     except ClientConfigError as error:
@@ -89,7 +95,15 @@ def _recorded(options: ConformanceOptions) -> Recording | None:
     """Return the recording to compare with, None if the command does not compare."""
     if options.action == "record":
         return None
-    return load(Path(options.recording)) if options.recording else packaged_recording()
+    if options.recording is None:
+        return packaged_recording(options.suite)
+    recorded = load(Path(options.recording))
+    if recorded.suite != options.suite:
+        raise RecordingError(
+            f"{options.recording} is a recording of the suite {recorded.suite}, not of "
+            f"{options.suite}: --suite says which is played"
+        )
+    return recorded
 
 
 def _confirmed(options: ConformanceOptions) -> bool:
@@ -114,6 +128,7 @@ def write_report(options: ConformanceOptions, recorded: Recording, actual: Recor
 
     Returns `EQUAL` if every difference is explained by a divergence, else `DIFFERENT`.
     """
+    compare = of_behaviour.compare if recorded.suite == BEHAVIOUR else comparison.compare
     results = compare(recorded, actual, offered_only=options.offered_only)
     report = FORMATS[options.format](recorded.broker, results)
     if options.output is None:

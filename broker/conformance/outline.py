@@ -115,7 +115,7 @@ class _Walk:
 
         All fields of a ``refused`` struct are kept, since they do not depend on a broker's data.
         """
-        fields = _fields_of(item, self._version)
+        fields = fields_of(item, self._version)
         refused = refused or any(self._refuses(item, field) for field in fields)
         for field in fields:
             value, where = getattr(item, field.name), path + field.name
@@ -131,7 +131,7 @@ class _Walk:
             elif refused and field.name not in _LEFT_OUT:
                 self._made.fields[where] = self._plain(value)
 
-    def _refuses(self, item: Any, field: _Field) -> bool:
+    def _refuses(self, item: Any, field: Field) -> bool:
         return field.is_code and bool(
             refusal(self._key, getattr(item, field.name), self._made.named)
         )
@@ -170,7 +170,7 @@ class _Walk:
 
     def _about(self, entry: Any) -> str:
         """Return what an entry is about: its kind, name and topic id, as far as it has them."""
-        names = {field.name for field in _fields_of(entry, self._version)}
+        names = {field.name for field in fields_of(entry, self._version)}
         parts = [f"{getattr(entry, kind)}:" for kind in _KINDS if kind in names]
         name = next((each for each in _NAMES if each in names), None)
         if name is not None and (value := getattr(entry, name)) is not None:
@@ -183,19 +183,22 @@ class _Walk:
         return "".join(parts)
 
 
-class _Field(NamedTuple):
+class Field(NamedTuple):
+    """A field of a message: whether it holds structs, and whether it is an error code."""
+
     name: str
     holds_structs: bool
     is_code: bool
 
 
-def _fields_of(item: Any, version: int) -> tuple[_Field, ...]:
+def fields_of(item: Any, version: int) -> tuple[Field, ...]:
+    """Return the fields that a message, or a struct in one, has at a version."""
     cls: Any = type(item)
     return _fields_at(cls, version)
 
 
 @cache
-def _fields_at(cls: Any, version: int) -> tuple[_Field, ...]:
+def _fields_at(cls: Any, version: int) -> tuple[Field, ...]:
     found = []
     for field in dataclasses.fields(cls):
         spec: FieldSpec | None = field.metadata.get("spec")
@@ -203,5 +206,5 @@ def _fields_at(cls: Any, version: int) -> tuple[_Field, ...]:
             continue
         kind = spec.kind[0] if isinstance(spec.kind, list) else spec.kind
         is_code = spec.kind == "int16" and field.name.endswith("error_code")
-        found.append(_Field(field.name, isinstance(kind, type), is_code))
+        found.append(Field(field.name, isinstance(kind, type), is_code))
     return tuple(found)

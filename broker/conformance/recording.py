@@ -3,7 +3,7 @@
 The file holds each different outline once, and for each case, version and role the number of its
 outline. Format 2::
 
-    {"format": 2, "broker": "Apache Kafka 4.3.0",
+    {"format": 2, "broker": "Apache Kafka 4.3.0", "suite": "authorization",
      "offered": {"PRODUCE": [0, 13], ...},
      "outlines": [["answered", {path: code}, {path: operations}, {path: [name, ...]},
                    {path: field}, {path: [name told, ...]}, [code, ...]], ...],
@@ -23,8 +23,13 @@ from aclbroker.broker.conformance.outline import Outline
 from aclbroker.protocol.messages import ApiKey
 
 FORMAT: Final = 2
-PACKAGED: Final = "kafka-4.3.0.json.gz"
-"""The file name of the packaged recording, made with a real Kafka 4.3.0."""
+AUTHORIZATION: Final = "authorization"
+BEHAVIOUR: Final = "behaviour"
+PACKAGED: Final = {
+    AUTHORIZATION: "kafka-4.3.0.json.gz",
+    BEHAVIOUR: "kafka-4.3.0-behaviour.json.gz",
+}
+"""The file names of the packaged recordings by suite, made with a real Kafka 4.3.0."""
 
 
 class RecordingError(Exception):
@@ -48,6 +53,8 @@ class Recording(NamedTuple):
     offered: dict[ApiKey, range]
     """The versions of each key that the broker advertises."""
     answers: dict[Step, Outline]
+    suite: str = AUTHORIZATION
+    """What was played: the cases of `corpus`, or the stories of `behaviour`."""
 
     def of(self, keys: Collection[ApiKey]) -> Recording:
         """Return what is recorded of these keys."""
@@ -55,9 +62,10 @@ class Recording(NamedTuple):
         return self._replace(answers=answers)
 
 
-def packaged_recording() -> Recording:
+def packaged_recording(suite: str = AUTHORIZATION) -> Recording:
     """Return the recording of a real Kafka 4.3.0 that comes with the program."""
-    return loads(resources.files(__package__).joinpath("recordings", PACKAGED).read_bytes())
+    file = resources.files(__package__).joinpath("recordings", PACKAGED[suite])
+    return loads(file.read_bytes())
 
 
 def load(path: Path) -> Recording:
@@ -77,6 +85,7 @@ def dumps(recording: Recording) -> bytes:
     document = {
         "format": FORMAT,
         "broker": recording.broker,
+        "suite": recording.suite,
         "offered": {
             key.name: [versions[0], versions[-1]] for key, versions in recording.offered.items()
         },
@@ -96,7 +105,8 @@ def loads(data: bytes) -> Recording:
             ApiKey[name]: range(first, last + 1)
             for name, (first, last) in document["offered"].items()
         }
-        return Recording(document["broker"], offered, dict(_answers(document)))
+        suite = document.get("suite", AUTHORIZATION)
+        return Recording(document["broker"], offered, dict(_answers(document)), suite)
     except (OSError, EOFError, ValueError, KeyError, TypeError, IndexError) as error:
         raise RecordingError(f"not a recording: {error!r}") from error
 

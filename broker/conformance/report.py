@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import quoteattr
 
+from aclbroker.broker.conformance.behaviour import divergences as of_behaviour
+from aclbroker.broker.conformance.behaviour.roles import ROLES as ROLES_OF_BEHAVIOUR
 from aclbroker.broker.conformance.comparison import Result
 from aclbroker.broker.conformance.divergences import DIVERGENCES
 from aclbroker.broker.conformance.roles import ROLES
@@ -17,6 +19,8 @@ _SHOWN: Final = 8
 """How many differences of a step the text shows."""
 
 _ROLE_NAMES: Final = tuple(role.name for role in ROLES)
+_BEHAVIOUR_ROLE_NAMES: Final = tuple(role.name for role in ROLES_OF_BEHAVIOUR)
+_REASONS: Final = {each.name: each.reason for each in (*DIVERGENCES, *of_behaviour.DIVERGENCES)}
 
 
 def text(recorded: str, results: Sequence[Result]) -> str:
@@ -25,10 +29,11 @@ def text(recorded: str, results: Sequence[Result]) -> str:
     ``recorded`` names the broker of the recording. A cell has the number of steps that passed and,
     if there are any, the number of those that differ after a slash.
     """
-    lines = ["".join(f"{head:>12}" for head in ("", *_ROLE_NAMES)).replace(" " * 12, " " * 30, 1)]
+    names = _role_names(results)
+    lines = [" " * 30 + "".join(f"{name:>12}" for name in names)]
     for key, of_key in _by(results, _key).items():
         roles = _by(of_key, _role)
-        cells = (_cell(roles.get(role, ())) for role in _ROLE_NAMES)
+        cells = (_cell(roles.get(role, ())) for role in names)
         lines.append(f"{key.name.lower():<30}" + "".join(f"{cell:>12}" for cell in cells))
     lines += _difference_lines(results)
     lines += ["", *_total_lines(recorded, results)]
@@ -116,13 +121,18 @@ def _difference_lines(results: Iterable[Result]) -> Iterator[str]:
 
 def _total_lines(recorded: str, results: Sequence[Result]) -> Iterator[str]:
     for name, count in _divergences(results).items():
-        reason = next(each.reason for each in DIVERGENCES if each.name == name)
-        yield f"{count} steps differ as meant, {name}: {reason}"
+        yield f"{count} steps differ as meant, {name}: {_REASONS[name]}"
     different = len(results) - _passed(results)
     yield (
         f"{len(results)} steps (API key, case, version, role) compared with {recorded}: "
         f"{different} differ."
     )
+
+
+def _role_names(results: Sequence[Result]) -> Sequence[str]:
+    """Return the roles of the suite that was played, as the columns of the table."""
+    is_behaviour = any(result.step.role in _BEHAVIOUR_ROLE_NAMES for result in results)
+    return _BEHAVIOUR_ROLE_NAMES if is_behaviour else _ROLE_NAMES
 
 
 def _divergences(results: Iterable[Result]) -> dict[str, int]:

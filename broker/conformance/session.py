@@ -70,8 +70,8 @@ def record(
     which `ConnectionClosed` and `NoAnswer` are subclasses) if the broker stops answering.
     """
     # Make sure that both users can log in before anything is changed.
-    _logged_in(target.user, ANSWERED_WITHIN).close()
-    with _logged_in(target.super_user, PREPARED_WITHIN) as session:
+    logged_in(target.user, ANSWERED_WITHIN).close()
+    with logged_in(target.super_user, PREPARED_WITHIN) as session:
         cluster = Cluster(session.client)
         answers: dict[Step, Outline] = {}
         try:
@@ -88,7 +88,7 @@ def record(
         return Recording(broker, cluster.offered, answers)
 
 
-def _logged_in(login: Login, timeout: float) -> Session:
+def logged_in(login: Login, timeout: float) -> Session:
     """Connect and log in; ``timeout`` is in seconds, for each answer.
 
     Raises `SuiteError` if the broker does not let the user in, and `ClientError`.
@@ -148,7 +148,7 @@ class _Player:
     def ask(self, case: Case, version: int) -> Outline:
         """Send the request of a case; return the outline of its answer, or of what came instead."""
         if self._client is None:
-            self._client = _logged_in(self._login, ANSWERED_WITHIN).client
+            self._client = logged_in(self._login, ANSWERED_WITHIN).client
         try:
             return self._answer(self._client, case, version)
         except NoAnswer:

@@ -48,6 +48,7 @@ _MAX_TIMESTAMP_AT: Final = 35
 _MOST_SEQUENCE: Final = 0x7FFFFFFF
 _ZSTD: Final = 4
 _GZIP: Final = 1
+_NOT_GZIP: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 _FIRST_VERSION_WITH_ZSTD: Final = 7
 _MOST_INFLATED: Final = 16 << 20
 _INFLATED_AT_ONCE: Final = 1 << 20
@@ -141,12 +142,6 @@ class Rules(NamedTuple):
     log_append_time: bool = False
     before_max_ms: int = (1 << 63) - 1
     after_max_ms: int = 3_600_000
-
-    def wants_records(self) -> bool:
-        """Tell whether each record has to be looked at."""
-        return self.is_compacted or (
-            not self.log_append_time and self.before_max_ms < (1 << 63) - 1
-        )
 
 
 def read_batch(data: memoryview, at: int = 0) -> Batch:
@@ -252,13 +247,11 @@ def _check_counts(batch: Batch, where: str) -> None:
 def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
     """Check all records: their form, their keys and their times.
 
-    Of compressed ones that need not or cannot be read the times count that the header has.
+    Of compressed ones that cannot be read the times count that the header has.
     """
     first, last = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
     created = not rules.log_append_time
-    records = None
-    if rules.wants_records() or not batch.attributes & CODEC:
-        records = records_of(batch)
+    records = records_of(batch)
     errors: list[tuple[int, str]] = []
     late: list[tuple[int, str]] = []
     if records is not None:
@@ -356,7 +349,7 @@ def records_of(batch: Batch) -> Iterator[Any] | None:
 def plain(batch: Batch) -> bytes | None:
     """Return a batch without compression, None where that cannot be had; its CRC is not renewed.
 
-    May pause.
+    May pause. Raises `LogError` for what is said to be gzip and is not.
     """
     steps = plain_in_steps(batch)
     while True:
@@ -397,11 +390,11 @@ def _inflated(data: memoryview) -> Generator[None, None, bytes | None]:
             if size > _MOST_INFLATED:
                 return None
             if not part and not rest and not engine.eof:
-                return None
+                raise LogError(_NOT_GZIP, "The records end within their compression.")
             parts.append(part)
             yield
-    except zlib.error:
-        return None
+    except zlib.error as error:
+        raise LogError(_NOT_GZIP, "The records are not compressed with gzip.") from error
     return b"".join(parts)
 
 

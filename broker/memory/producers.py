@@ -37,11 +37,12 @@ class Written(NamedTuple):
 class Producer:
     """What is known of a producer; ``transaction_start`` is None if none of it is under way.
 
-    ``used_ms`` is when it last wrote, and ``coordinator_epoch`` that of its last marker.
+    ``used_ms`` is when it last wrote, ``last_ms`` the time of its last batch or marker, and
+    ``coordinator_epoch`` that of its last marker.
     """
 
     __slots__ = (
-        *("batches", "coordinator_epoch", "epoch", "producer_id"),
+        *("batches", "coordinator_epoch", "epoch", "last_ms", "producer_id"),
         *("transaction_start", "transaction_ms", "used_ms"),
     )
 
@@ -52,6 +53,7 @@ class Producer:
         self.transaction_start: int | None = None
         self.transaction_ms = -1
         self.used_ms = -1
+        self.last_ms = -1
         self.coordinator_epoch = -1
 
     @property
@@ -162,6 +164,7 @@ class Producers:
     def wrote(self, batch: Batch, first_offset: int, now_ms: int) -> None:
         """Note a batch that was checked and written at an offset."""
         producer = self._used(batch.producer_id, batch.producer_epoch, now_ms)
+        producer.last_ms = batch.max_timestamp
         last_offset = first_offset + batch.last_offset_delta
         producer.batches.append(
             Written(
@@ -184,6 +187,7 @@ class Producers:
         producer = self._used(producer_id, epoch, now_ms)
         first, producer.transaction_start = producer.transaction_start, None
         producer.coordinator_epoch = coordinator_epoch
+        producer.last_ms = now_ms
         self._transactions.pop(producer_id, None)
         return first
 

@@ -26,11 +26,12 @@ class FetchedPartition:
     """What a client asks for of a partition, and what it was told last.
 
     ``topic_id`` is zero where the client gives names, and ``topic`` is empty where it gives ids.
-    ``current_epoch`` is the leader epoch that the client knows, -1 if none.
+    ``current_epoch`` is the leader epoch that the client knows, and ``last_epoch`` that of the last
+    record that it has; -1 if none.
     """
 
     __slots__ = (
-        *("current_epoch", "fetch_offset", "high_watermark", "index", "max_bytes"),
+        *("current_epoch", "fetch_offset", "high_watermark", "index", "last_epoch", "max_bytes"),
         *("start_offset", "topic", "topic_id"),
     )
 
@@ -41,6 +42,7 @@ class FetchedPartition:
         self.fetch_offset = 0
         self.max_bytes = 0
         self.current_epoch = -1
+        self.last_epoch = -1
         self.high_watermark = -1
         self.start_offset = -1
 
@@ -113,7 +115,7 @@ class FetchSessions:
         by_ids: bool,
     ) -> FetchSession | None:
         """Begin a session, None if there is no room for it."""
-        if not partitions or not self._has_room(len(partitions), now_ms):
+        if not self._has_room(len(partitions), now_ms):
             return None
         session_id = 1 + randbelow(_LARGEST_ID)
         while session_id in self._by_id:
@@ -144,6 +146,7 @@ class FetchSessions:
                 known.fetch_offset = each.fetch_offset
                 known.max_bytes = each.max_bytes
                 known.current_epoch = each.current_epoch
+                known.last_epoch = each.last_epoch
         for key in forgotten:
             session.partitions.pop(key, None)
         self._partitions += len(session.partitions) - before

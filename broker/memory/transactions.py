@@ -284,6 +284,8 @@ class Transactions:
         ended = Producer(old.producer_id, transaction.epoch)
         partitions, transaction.partitions = transaction.partitions, {}
         groups, transaction.groups = transaction.groups, {}
+        if transaction.state is not TransactionState.ONGOING:
+            transaction.started_ms = self._clock.now_ms()
         transaction.previous_producer_id = old.producer_id
         if rotates:
             transaction.producer_id, transaction.epoch = next(self._producer_ids), 0

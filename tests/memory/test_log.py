@@ -178,17 +178,33 @@ def test_a_bomb_is_not_inflated():
     assert log.find_time(NOW) == Found(NOW, 0)
 
 
+def packed(records: bytes, codec: int, time_ms: int = NOW) -> bytes:
+    """Return a batch of one record that has these bytes in the place of its compressed records."""
+    header = bytearray(batch(b"a", time_ms=time_ms)[:61])
+    header[8:12] = (49 + len(records)).to_bytes(4)
+    return changed(bytes(header) + records, 21, codec.to_bytes(2))
+
+
+def test_what_is_said_to_be_gzip_is_looked_into():
+    log = new_log()
+    for broken in (b"nothing of that kind", gzip.compress(b"\2" * 99)[:-12]):
+        assert refused(log, packed(broken, 1)).code is ErrorCode.UNKNOWN_SERVER_ERROR
+    why = refused(log, packed(gzip.compress(b"\x7f\x7f"), 1))
+    assert why.code is ErrorCode.INVALID_RECORD
+    late = batch(b"abc", b"d", time_ms=NOW + 3_600_000, codec=1)
+    why = refused(log, changed(late, 35, (NOW).to_bytes(8)))
+    assert (why.code, [index for index, _ in why.record_errors]) == (
+        ErrorCode.INVALID_TIMESTAMP,
+        [1],
+    )
+
+
 def test_compressed_records_that_cannot_be_read_are_found_as_their_batch():
     log = new_log()
-    log.append(changed(batch(b"abc", codec=1), 61, b"\x7f\x7f"), now_ms=NOW)
-    assert log.find_time(NOW) == Found(NOW, 0)
-    broken = gzip.compress(b"\x7f\x7f")
-    header = bytearray(batch(b"a", time_ms=NOW + 9)[:61])
-    header[8:12] = (49 + len(broken)).to_bytes(4)
-    header[21:23] = (1).to_bytes(2)
-    log.append(changed(bytes(header) + broken, 57, (1).to_bytes(4)), now_ms=NOW)
-    assert log.find_time(NOW + 9) == Found(NOW + 9, 1)
-    late = batch(b"abc", time_ms=NOW + 3_600_001, codec=1)
+    for number, codec in enumerate((2, 3, 4)):
+        log.append(packed(b"anything", codec, NOW + number), now_ms=NOW)
+        assert log.find_time(NOW + number) == Found(NOW + number, number)
+    late = packed(b"anything", 4, NOW + 3_600_001)
     assert refused(log, late).code is ErrorCode.INVALID_TIMESTAMP
 
 

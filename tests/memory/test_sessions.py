@@ -40,8 +40,11 @@ def test_a_session_changes_by_what_is_named_and_forgotten():
     assert list(session.partitions) == [("t", 2), ("t", 1)]
 
 
-def test_nothing_opens_no_session():
-    assert FetchSessions().open("User:a", {}, 0, by_ids=False) is None
+def test_a_session_of_nothing_takes_partitions_later():
+    session = (table := FetchSessions()).open("User:a", {}, 0, by_ids=False)
+    assert session is not None
+    assert table.change(session, asked(0).values(), [])
+    assert list(session.partitions) == [("t", 0)]
 
 
 def test_epochs_begin_anew_after_the_largest():

@@ -125,7 +125,7 @@ def _state(producer: Producer) -> ProducerState:
         producer.producer_id,
         producer.epoch,
         producer.last_sequence,
-        producer.batches[-1].time_ms if producer.batches else producer.used_ms,
+        producer.last_ms,
         producer.coordinator_epoch,
         -1 if start is None else start,
     )

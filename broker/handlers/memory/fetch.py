@@ -22,6 +22,7 @@ from aclbroker.broker.memory.topics import Partition
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -42,7 +43,6 @@ _COPIED: Final = 16_384
 _FORGOTTEN_AT_ONCE: Final = 2_000
 _FINAL: Final = -1
 _LONGEST_NAME: Final = 249
-_ANY_EPOCH: Final = -1
 
 
 class _Asked(NamedTuple):
@@ -139,6 +139,7 @@ def _named(request: FetchRequest) -> list[FetchedPartition]:
             each.fetch_offset = entry.fetch_offset
             each.max_bytes = entry.partition_max_bytes
             each.current_epoch = entry.current_leader_epoch
+            each.last_epoch = entry.last_fetched_epoch
             named.append(each)
     return named
 
@@ -202,7 +203,9 @@ def _read_all(
                 _tell_leader(rights, partition, data, answer)
             answer.add(asked, data)
         else:
-            _read(request, asked, partition, room - answer.size, answer)
+            before = answer.size
+            _read(request, asked, partition, room, answer)
+            room = max(0, room - (answer.size - before))
     return answer
 
 
@@ -211,7 +214,7 @@ def _wrong_leader(
 ) -> ErrorCode | None:
     if partition.leader != services.node(rights).node_id:
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if asked.current_epoch in (_ANY_EPOCH, partition.log.leader_epoch):
+    if asked.current_epoch < 0 or asked.current_epoch == partition.log.leader_epoch:
         return None
     if asked.current_epoch < partition.log.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -233,8 +236,15 @@ def _read(
     room: int,
     answer: _Answer,
 ) -> None:
-    most = max(0, min(asked.max_bytes, room))
+    most = min(asked.max_bytes, room)
+    if most < 0:
+        answer.add(asked, _error(asked, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return
     try:
+        diverging = _diverging(asked, partition.log)
+        if diverging is not None:
+            answer.add(asked, diverging)
+            return
         read = partition.log.read(
             asked.fetch_offset, most, whole=not answer.size, committed=request.isolation_level == 1
         )
@@ -243,6 +253,30 @@ def _read(
         return
     answer.logs.append((partition.log, read.end_offset))
     answer.add(asked, _data(asked, read), read.size)
+
+
+def _diverging(asked: FetchedPartition, log: PartitionLog) -> PartitionData | None:
+    """Return where the log ends in an epoch that the client has read beyond it (KIP-595).
+
+    Returns None if it has not. Raises `LogError` with OFFSET_OUT_OF_RANGE for an unknown epoch.
+    """
+    if asked.last_epoch < 0:
+        return None
+    epoch, end = log.epoch_end(asked.last_epoch)
+    if end < 0:
+        raise LogError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if asked.fetch_offset <= end:
+        return None
+    return PartitionData(
+        asked.index,
+        ErrorCode.NONE,
+        log.end_offset,
+        log.last_stable_offset,
+        log.start_offset,
+        diverging_epoch=EpochEndOffset(epoch, end),
+        aborted_transactions=None,
+        records=b"",
+    )
 
 
 def _data(asked: FetchedPartition, read: Read) -> PartitionData:

@@ -42,6 +42,10 @@ _MOST_ERRORS: Final = 1000
 """How many wrong records an answer names in one partition."""
 
 
+class _NotVerified(LogError):
+    """A reason of the coordinator of transactions, found before the log is asked."""
+
+
 def produce(services: Services, rights: RequestRights, request: ProduceRequest) -> ProduceResponse:
     """Write one batch to each partition, and answer where it is, or why it was not written."""
     leaders: set[int] = set()
@@ -121,7 +125,7 @@ def _verify(partition: Partition, transactional_id: str | None, batch: Batch, ve
     if code is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_VERSION_THAT_ABORTS:
         code = ErrorCode.INVALID_TXN_STATE
     if code:
-        raise LogError(code)
+        raise _NotVerified(code)
 
 
 def _refused(asked: PartitionProduceData, code: ErrorCode) -> PartitionProduceResponse:
@@ -132,7 +136,8 @@ def _why(
     asked: PartitionProduceData, partition: Partition, why: LogError
 ) -> PartitionProduceResponse:
     response = _refused(asked, why.code)
-    if why.code not in _WITHOUT_START and why.is_checked:
+    is_of_log = why.is_checked and not isinstance(why, _NotVerified)
+    if why.code not in _WITHOUT_START and is_of_log:
         response.log_start_offset = partition.log.start_offset
     if why.record_errors:
         response.record_errors = [

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Collection
 from typing import Final
 
+from aclbroker.broker.catalog import new_topic_id
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.answers import topic_name
 from aclbroker.broker.handlers.memory.configs import setting_source
@@ -37,6 +40,7 @@ from aclbroker.turns import in_turns
 _DEFAULT: Final = -1
 _ONE: Final = 1
 _NO_TOPIC: Final = "This server does not host this topic-partition."
+_NAMED_TWICE: Final = "The topic is given both by its name and by its id."
 
 
 def create_topics(
@@ -89,7 +93,8 @@ def _created(
         placing.check_numbers(topic.num_partitions, topic.replication_factor, nodes)
         replicas = max(1, topic.replication_factor)
     count = _count(services, topic)
-    topic_id = ZERO_UUID
+    # Kafka makes up an id for a topic that is only looked at, too.
+    topic_id = new_topic_id()
     if not tried:
         made = topics.create(topic.name, count, configs, assignments, replicas)
         if made is None:
@@ -132,18 +137,28 @@ def _configs(topic: CreatableTopic) -> dict[str, str]:
 def delete_topics(
     services: Services, _rights: RequestRights, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    """Delete each topic, by its name or its id."""
+    """Delete each topic, by its name or its id.
+
+    One that is named in both ways is not deleted, as in Kafka.
+    """
     asked: list[str | DeleteTopicState] = [*request.topics, *request.topic_names]
+    counts = Counter(topic_name(services, entry) for entry in in_turns(asked))
+    twice = {name for name, count in in_turns(counts.items()) if name and count > 1}
     return DeleteTopicsResponse(
-        responses=[_deleted(services, entry) for entry in in_turns(asked, _ONE)]
+        responses=[_deleted(services, entry, twice) for entry in in_turns(asked, _ONE)]
     )
 
 
-def _deleted(services: Services, entry: str | DeleteTopicState) -> DeletableTopicResult:
+def _deleted(
+    services: Services, entry: str | DeleteTopicState, twice: Collection[str]
+) -> DeletableTopicResult:
     topics = services.memory.topics
     by_id = not isinstance(entry, str) and entry.topic_id != ZERO_UUID
     name = topic_name(services, entry)
     topic = topics.by_name.get(name)
+    if topic is not None and name in twice:
+        code = ErrorCode.INVALID_REQUEST
+        return DeletableTopicResult(name, topic.topic_id, code, _NAMED_TWICE)
     if topic is None:
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         topic_id = entry.topic_id if isinstance(entry, DeleteTopicState) else ZERO_UUID

@@ -13,6 +13,8 @@ from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.groups.offsets import NewOffset
+from aclbroker.broker.memory.groups.topic_regex import TopicRegex
+from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
 from aclbroker.broker.memory.transactions import (
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -371,6 +373,11 @@ def list_transactions(
     """List the transactional ids of this node that the filters let through."""
     ids, states = set(request.producer_id_filters), set(request.state_filters)
     now = services.memory.clock.now_ms()
+    try:
+        # Kafka has RE2/J match whole ids, as it does with names of topics.
+        pattern = TopicRegex(request.transactional_id_pattern or ".*")
+    except RegexError:
+        return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
 
     def is_wanted(each: Transaction) -> bool:
         return not (
@@ -378,6 +385,7 @@ def list_transactions(
             or (ids and each.producer_id not in ids)
             or (states and each.state.value not in states)
             or (0 <= request.duration_filter >= now - each.started_ms)
+            or (request.transactional_id_pattern and not pattern.matches(each.transactional_id))
         )
 
     return ListTransactionsResponse(

@@ -85,6 +85,13 @@ def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
         "conformance.user. those of the user who plays the other roles",
     )
     action.add_argument(
+        "--suite",
+        choices=("authorization", "behaviour"),
+        default="authorization",
+        help="what is played: requests of every API, to see who is refused what (the default), or "
+        "dialogues about topics, records, groups and transactions, all of whose answers count",
+    )
+    action.add_argument(
         "--api",
         dest="apis",
         action="append",

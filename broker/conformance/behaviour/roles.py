@@ -1,0 +1,53 @@
+"""The roles in which stories are told: one user with different ACLs on all that the suite makes."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.broker.acl.bindings import AclOperation as Op
+from aclbroker.broker.conformance.resources import PREFIX
+
+_TOPIC, _GROUP, _TRANSACTION = (
+    ResourceType.TOPIC,
+    ResourceType.GROUP,
+    ResourceType.TRANSACTIONAL_ID,
+)
+
+
+class Role(NamedTuple):
+    """A name, the operations that are allowed on each type of resource, and which versions."""
+
+    name: str
+    allowed: tuple[tuple[ResourceType, Op], ...]
+    oldest: bool = False
+    """Whether requests are sent at the lowest versions instead of the highest."""
+
+    def acls(self, principal: str) -> tuple[AclBinding, ...]:
+        """Return the ACLs of the role for a principal: prefixed ones, on the suite's names."""
+        return tuple(
+            AclBinding(
+                kind, PREFIX, PatternType.PREFIXED, principal, "*", operation, AclPermission.ALLOW
+            )
+            for kind, operation in self.allowed
+        )
+
+
+_EVERYTHING: Final = tuple((kind, Op.ALL) for kind in (_TOPIC, _GROUP, _TRANSACTION))
+
+ROLES: Final = (
+    Role("owner", _EVERYTHING),
+    Role("old-owner", _EVERYTHING, oldest=True),
+    Role("reader", ((_TOPIC, Op.READ), (_GROUP, Op.READ))),
+    Role("writer", ((_TOPIC, Op.WRITE), (_TRANSACTION, Op.WRITE))),
+    Role("describer", tuple((kind, Op.DESCRIBE) for kind in (_TOPIC, _GROUP, _TRANSACTION))),
+    Role("no-topics", ((_GROUP, Op.ALL), (_TRANSACTION, Op.ALL))),
+    Role("topics-only", ((_TOPIC, Op.ALL),)),
+    Role("nobody", ()),
+)
+"""All roles, in the order in which stories are told in them."""

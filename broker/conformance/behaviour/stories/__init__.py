@@ -1,0 +1,32 @@
+"""All stories, in the order in which they are told."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from aclbroker.broker.conformance.behaviour.stories import (
+    classic_groups,
+    configs,
+    consumer_groups,
+    fetching,
+    group_offsets,
+    offsets,
+    producing,
+    topics,
+    transactions,
+    transactions_refused,
+)
+from aclbroker.broker.conformance.behaviour.story import Story
+
+STORIES: Final[tuple[Story, ...]] = (
+    *producing.STORIES,
+    *fetching.STORIES,
+    *offsets.STORIES,
+    *topics.STORIES,
+    *configs.STORIES,
+    *classic_groups.STORIES,
+    *consumer_groups.STORIES,
+    *group_offsets.STORIES,
+    *transactions.STORIES,
+    *transactions_refused.STORIES,
+)

@@ -1,0 +1,131 @@
+"""What stories about topics, records, groups and transactions are answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from aclbroker.broker.conformance.behaviour.comparison import compare
+from aclbroker.broker.conformance.behaviour.divergences import DIVERGENCES
+from aclbroker.broker.conformance.behaviour.roles import ROLES
+from aclbroker.broker.conformance.behaviour.stories import STORIES
+from aclbroker.broker.conformance.recording import BEHAVIOUR, Recording, load, packaged_recording
+from aclbroker.protocol.messages import ApiKey
+from tests.conformance_tool.examples import command_config, conformance, to
+from tests.conftest import StartBroker
+from tests.support.broker import Broker
+from tests.support.kafka import running_kafka
+
+MEMORY: Final = {
+    "aclbroker.cluster": "memory",
+    "auto.create.topics.enable": "false",
+    "group.initial.rebalance.delay.ms": "0",
+}
+AS_RECORDED: Final = {
+    "auto.create.topics.enable": "false",
+    "group.consumer.assignment.interval.ms": "0",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""The settings of the Kafka of the recording."""
+
+SAME_MESSAGES: Final = frozenset((ApiKey.CONSUMER_GROUP_HEARTBEAT,))
+"""The keys whose messages for people are Kafka's."""
+
+
+def recorded_of(address: str, directory: Path) -> Recording:
+    """What a broker answers to the stories."""
+    file = directory / "recording.json.gz"
+    server = to(address, command_config(directory))
+    ended = conformance("record", *server, "--suite", "behaviour", "--yes", "--output", file)
+    assert ended.returncode == 0, ended.stderr
+    return load(file)
+
+
+@pytest.fixture(scope="module")
+def our_recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
+    directory = tmp_path_factory.mktemp("broker")
+    broker = Broker(directory, MEMORY)
+    broker.start()
+    try:
+        return recorded_of(broker.listeners["SASL_PLAINTEXT"], directory)
+    finally:
+        broker.terminate()
+
+
+def test_a_kafka_answers_as_recorded(tmp_path: Path):
+    with running_kafka(tmp_path, AS_RECORDED) as kafka:
+        actual = recorded_of(kafka.listeners["SASL_PLAINTEXT"], tmp_path)
+    recorded = packaged_recording(BEHAVIOUR)
+    results = compare(recorded, actual)
+    assert [result for result in results if not result.passed or result.explained] == []
+    assert len(results) == len(recorded.answers) == len(actual.answers)
+
+
+def test_our_broker_answers_as_kafka_does(our_recording: Recording):
+    recorded = packaged_recording(BEHAVIOUR)
+    results = compare(recorded, our_recording)
+    print(f"{len(results)} steps compared")
+    assert [result for result in results if not result.passed] == []
+    assert our_recording.answers.keys() == recorded.answers.keys()
+    # A divergence that no longer occurs would hide one that comes back.
+    meant = {each.name for each in DIVERGENCES}
+    assert {name for result in results for name in result.explained} == meant
+
+
+def test_what_members_of_groups_are_told_is_told_in_the_words_of_kafka(our_recording: Recording):
+    recorded, ours = (
+        {
+            step: answer.told
+            for step, answer in recording.answers.items()
+            if step.key in SAME_MESSAGES
+            and step.role == "owner"
+            and answer.fields["error_code"] not in (29, 30)
+        }
+        for recording in (packaged_recording(BEHAVIOUR), our_recording)
+    )
+    assert ours == recorded
+
+
+def test_a_broker_that_keeps_no_records_differs(start_broker: StartBroker, tmp_path: Path):
+    server = to(start_broker().listeners["SASL_PLAINTEXT"], command_config(tmp_path))
+    ended = conformance("compare", *server, "--suite", "behaviour", "--yes")
+    assert ended.returncode == 2
+    assert "aclbroker conformance: a topic cannot be created: 44: " in ended.stderr
+
+
+def test_a_recording_of_the_other_suite_ends_it_before_anything_is_done(tmp_path: Path):
+    file = Path("broker/conformance/recordings/kafka-4.3.0.json.gz")
+    ended = conformance(
+        *("compare", *to("127.0.0.1:1", command_config(tmp_path)), "--yes"),
+        *("--suite", "behaviour", "--recording", file),
+    )
+    assert ended.returncode == 2
+    assert "is a recording of the suite authorization, not of behaviour" in ended.stderr
+
+
+def test_each_story_and_each_role_is_recorded():
+    answers = packaged_recording(BEHAVIOUR).answers
+    told = {(step.label.partition(":")[0], step.role) for step in answers}
+    wanted = {
+        (story.name, role.name)
+        for story in STORIES
+        for role in ROLES
+        if not (role.oldest and story.newest_only)
+    }
+    # What sessions of fetches there are is a matter of versions that the lowest has not.
+    assert wanted - told == {("sessions of fetches", "old-owner")}
+    assert told <= wanted
+
+
+def test_no_code_in_the_recording_can_be_altered_unnoticed():
+    recorded = packaged_recording(BEHAVIOUR)
+    for step, answer in recorded.answers.items():
+        for path, value in answer.fields.items():
+            if path.endswith("error_code"):
+                fields = answer.fields | {path: value + 1}
+                altered = recorded._replace(answers={step: answer._replace(fields=fields)})
+                one = recorded._replace(answers={step: answer})
+                [result] = compare(one, altered)
+                assert result.unexplained or result.explained
