@@ -1,6 +1,7 @@
 """Compaction (``cleanup.policy=compact``): of each key only the last record is kept.
 
-What is compressed by what Python cannot read (snappy, lz4, zstd) stays as it is.
+What is compressed by what Python cannot read (snappy, lz4, zstd) stays as it is. So do deletions of
+keys after it, since it may have them.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ def compact(log: PartitionLog, now_ms: int) -> Iterator[None]:
             break
         yield from _note(log, segment, last)
         end = segment.end_offset
+    has_unread = False
     for segment in segments:
         if segment.end_offset <= end:
-            yield from _rewrite(log, segment, last, now_ms)
+            has_unread = yield from _rewrite(log, segment, last, now_ms, has_unread=has_unread)
     log.compacted_to = end
 
 
@@ -96,15 +98,23 @@ def _is_aborted(log: PartitionLog, batch: Batch) -> bool:
 
 
 def _rewrite(
-    log: PartitionLog, segment: Segment, last: dict[bytes, int], now_ms: int
-) -> Iterator[None]:
-    drops_tombstones = now_ms - segment.max_timestamp > log.settings.delete_retention_ms
+    log: PartitionLog, segment: Segment, last: dict[bytes, int], now_ms: int, *, has_unread: bool
+) -> Generator[None, None, bool]:
+    """Put a smaller segment in the place of one; ``has_unread`` if batches before were not read.
+
+    Returns whether there are such batches now.
+    """
+    is_over = now_ms - segment.max_timestamp > log.settings.delete_retention_ms
     kept: list[tuple[Batch, bytes]] = []
     size = 0
     for batch in segment.batches():
         data: bytes | None = bytes(batch.data)
         if not batch.is_control:
-            data = yield from _cleaned(batch, last, drops_tombstones=drops_tombstones)
+            records = yield from plain_in_steps(batch)
+            has_unread |= records is None
+            if records is not None:
+                drops = is_over and not has_unread
+                data = yield from _cleaned(batch, records, last, drops_tombstones=drops)
         if data is not None:
             kept.append((batch, data))
             size += len(data)
@@ -115,15 +125,16 @@ def _rewrite(
             made.append(data, batch.base_offset, batch.last_offset, batch.max_timestamp)
         made.end_offset = segment.end_offset
         log.replace(segment, made)
+    return has_unread
 
 
 def _cleaned(
-    batch: Batch, last: dict[bytes, int], *, drops_tombstones: bool
+    batch: Batch, data: bytes, last: dict[bytes, int], *, drops_tombstones: bool
 ) -> Generator[None, None, bytes | None]:
-    """Return a batch without the records that later ones replace, None if there are no others."""
-    data = yield from plain_in_steps(batch)
-    if data is None:
-        return bytes(batch.data)
+    """Return a batch without the records that later ones replace, None if there are no others.
+
+    ``data`` is the batch without compression.
+    """
     made = bytearray(HEADER.size)
     count = kept = 0
     for count, record in enumerate(_records(data), 1):

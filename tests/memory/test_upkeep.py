@@ -124,6 +124,19 @@ def test_what_is_little_or_not_readable_stays():
     assert log.size == size
 
 
+def test_a_deletion_stays_while_a_batch_that_was_not_read_may_have_its_key():
+    clock, log = new_log(cleanup_policy="compact", delete_retention_ms="0")
+    log.append(batch((b"a", None)), now_ms=NOW)
+    log.append(changed(batch((b"b", b"1")), 21, (2).to_bytes(2)), now_ms=NOW)
+    log.append(batch((b"b", None)), now_ms=NOW)
+    log.append(batch((b"c", None), (b"c", b"1")), now_ms=NOW)
+    log.append(batch((b"d", b"1")), now_ms=NOW)
+    clock.advance(upkeep.INTERVAL_MS)
+    assert records(log, 2) == [(2, b"b", None), (4, b"c", b"1"), (5, b"d", b"1")]
+    assert log.read(0, 1 << 20).size == log.size
+    assert bytes(log.read(0, 1 << 20).parts[0][:8]) == (1).to_bytes(8)
+
+
 def test_producers_are_forgotten_by_themselves():
     clock, log = new_log()
     log.append(batch(b"a", producer=(7, 0, 0)), now_ms=NOW)

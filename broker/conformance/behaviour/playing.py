@@ -27,6 +27,7 @@ from aclbroker.protocol.messages import (
     describe_groups,
     describe_transactions,
     find_coordinator,
+    init_producer_id,
     list_offsets,
 )
 
@@ -154,7 +155,12 @@ class _Stage:
         [group] = self.cluster.ask(ApiKey.DESCRIBE_GROUPS, groups, 5).groups
         transactions = describe_transactions.DescribeTransactionsRequest([name])
         answer = self.cluster.ask(ApiKey.DESCRIBE_TRANSACTIONS, transactions, 0)
-        codes = {group.error_code, *(each.error_code for each in answer.transaction_states)}
+        producer = init_producer_id.InitProducerIdRequest(None, 60_000)
+        codes = {
+            group.error_code,
+            *(each.error_code for each in answer.transaction_states),
+            self.cluster.ask(ApiKey.INIT_PRODUCER_ID, producer, 4).error_code,
+        }
         return not codes.intersection(_NOT_YET)
 
     def _wait(self, what: str, is_so: Callable[[], bool]) -> None:
