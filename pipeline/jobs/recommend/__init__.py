@@ -18,8 +18,8 @@ names are of it is their price.
 Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
 from the ACLs for what was written, and a warning says where it does not.
 
-The memory that this takes on the driver grows with the number of different questions, as the result
-does: docs/audit-analysis.md has how much. What never decides is looked for at some names at a time.
+Tasks do this for some principals each (`pipeline.jobs.recommend.part`). The driver has the ACLs
+packed, and the policy and the commands are written one principal after the other.
 """
 
 from __future__ import annotations

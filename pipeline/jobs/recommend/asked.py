@@ -19,7 +19,7 @@ from aclbroker.pipeline.analysis.prefixes import PREFIXABLE, PrefixOptions
 from aclbroker.pipeline.frames import Window
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.jobs.recommend.known import Known
+from aclbroker.pipeline.jobs.recommend.known import Known, denies_of
 from aclbroker.pipeline.jobs.recommend.part import recommended
 from aclbroker.pipeline.jobs.recommend.pieces import pieces_type
 from aclbroker.pipeline.jobs.recommend.replayed import session_of
@@ -38,6 +38,9 @@ SESSION: Final = ("cluster", "principal", "other_principals")
 
 _AT_ONCE: Final = 50_000
 """How many questions a task works on together, if a company has no more."""
+
+_BY_DENY: Final = 4
+"""How many of them there are for each DENY at least, since all DENYs are looked at beside them."""
 
 
 class Gathered(NamedTuple):
@@ -69,7 +72,8 @@ def pieces_of(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | 
         partial(recommended, shipped),
         pieces_type(),
         whole=Whole(
-            partial(_companies_of, _companies(inputs), _undivided(inputs.current)), _AT_ONCE
+            partial(_companies_of, _companies(inputs), _undivided(inputs.current)),
+            max([_AT_ONCE, *(_BY_DENY * len(denies_of(each)) for each in inputs.current.values())]),
         ),
     )
     return Gathered(found, known, shipped)

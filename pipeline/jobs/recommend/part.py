@@ -28,8 +28,9 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.pipeline.acls.by_principal import packed_acls
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.least_privilege import Principals
+from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
 from aclbroker.pipeline.analysis.opened import AskedQuestion, ChangedRights, changed_rights
+from aclbroker.pipeline.analysis.prefixes import Candidate
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.interface.opened_rights import RIGHTS_IN_PARTS
 from aclbroker.pipeline.jobs.recommend import pieces
@@ -37,14 +38,17 @@ from aclbroker.pipeline.jobs.recommend.known import ClusterRules, Known
 from aclbroker.pipeline.jobs.recommend.pieces import Piece, in_batches, piece, rows_of
 from aclbroker.pipeline.jobs.recommend.prefix_rows import PREFIX_COLUMNS, prefix_rows
 from aclbroker.pipeline.jobs.recommend.replayed import (
+    CURRENT,
+    RECOMMENDED,
     SESSION,
+    answered,
     counts_of,
     flips_of,
     session_of,
     uses_of,
     with_now,
 )
-from aclbroker.pipeline.replay.deciding import Rules, decide
+from aclbroker.pipeline.replay.deciding import Rules, ShippedSets
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.table import Batches
 
@@ -58,8 +62,6 @@ UNMET_COLUMNS: Final = pa.schema(
         ("reason", pa.string()),
     ]
 )
-
-_CURRENT: Final = "current"
 
 
 def rights_of_silent(
@@ -82,18 +84,20 @@ def recommended(known: Broadcast[Known], batches: Batches) -> Batches:
     """Yield the pieces of batches of questions, each of which has companies as a whole."""
     with uncollected():
         for batch in batches:
-            table = with_now(decide(batch, {_CURRENT: known.value.current}))
+            asked = pa.Table.from_batches([batch])
+            table = with_now(answered(asked, {CURRENT: known.value.current}))
             for cluster in pc.unique(table["cluster"]).to_pylist():
                 of_cluster = table.filter(pc.equal(table["cluster"], cluster))
                 yield pieces.batch_of(_Part(cluster, of_cluster, known.value).pieces())
 
 
 class _Decided(NamedTuple):
-    """What is recommended for a part, and all that was considered for it."""
+    """What is recommended for a part, and what else was found on the way."""
 
-    draft: Draft
-    forbidden: Collection[AclBinding]
     rules: Ruleset
+    unmet: Sequence[Unmet]
+    considered: Sequence[Candidate]
+    forbidden: Collection[AclBinding]
 
 
 class _Part:
@@ -115,17 +119,16 @@ class _Part:
         cluster = self._known.cluster(self._cluster)
         before = None if cluster is None else cluster.before(self._principals)
         found = self._found(before)
-        replayed = self._replayed(cluster, found.rules)
+        counts, flips = self._replayed(cluster, found.rules)
         yield self._piece(pieces.SESSIONS, self._session_rows)
-        yield self._piece(pieces.COUNTS, counts_of(replayed))
+        yield self._piece(pieces.COUNTS, counts)
         yield from self._acls(cluster, found.rules)
         unmet = [
             (each.principals, each.host, each.operation.name, each.resource_type.name, *each[4:])
-            for each in found.draft.grants.unmet
+            for each in found.unmet
         ]
         if unmet:
             yield self._piece(pieces.UNMET, rows_of(UNMET_COLUMNS, unmet))
-        flips = flips_of(replayed)
         if flips.num_rows:
             yield self._piece(pieces.FLIPS, flips)
         opened: list[ChangedRights] = []
@@ -133,7 +136,7 @@ class _Part:
             yield from self._rights(cluster, before, found.rules, flips, opened)
         if self._known.prefixes is not None:
             price = self._known.prefixes.maximum_price
-            rows = prefix_rows(found.draft.considered, found.rules, found.forbidden, price, opened)
+            rows = prefix_rows(found.considered, found.rules, found.forbidden, price, opened)
             yield self._piece(pieces.PREFIXES, rows_of(PREFIX_COLUMNS, rows))
 
     def _piece(self, kind: str, table: pa.Table) -> Piece:
@@ -148,7 +151,9 @@ class _Part:
         )
         draft = Draft(evidence, before, self._known.prefixes)
         forbidden = self._newly_allowing(draft.widest()) if draft.affordable else ()
-        return _Decided(draft, forbidden, draft.rules(forbidden))
+        rules = draft.rules(forbidden)
+        # What was used, and the grants for it, take as much memory as the rules.
+        return _Decided(rules, draft.grants.unmet, draft.considered, forbidden)
 
     def _newly_allowing(self, rules: Ruleset) -> set[AclBinding]:
         """Return the ACLs of some rules that would allow what was asked and is denied now."""
@@ -156,28 +161,29 @@ class _Part:
         denied = self._questions.filter(
             pc.and_(is_denied, pc.is_valid(self._questions["resource_name"]))
         )
-        answered = self._answered(denied, rules, explain=True)
-        allowed = answered.filter(answered["recommended_allowed"])
+        found = answered(denied, self._sets(rules), explain=True)
+        allowed = found.filter(found["recommended_allowed"])
         places = pc.unique(pc.list_flatten(allowed["recommended_allows"])).to_pylist()
         return {rules.acls[place] for place in places}
 
-    def _answered(self, questions: pa.Table, rules: Ruleset, *, explain: bool = False) -> pa.Table:
-        sets = {"recommended": Rules({self._cluster: rules})}
-        (batch,) = questions.combine_chunks().to_batches() or [_empty(questions)]
-        return pa.Table.from_batches([decide(batch, sets, explain=explain)])
+    def _sets(self, rules: Ruleset) -> ShippedSets:
+        return {RECOMMENDED: Rules({self._cluster: rules})}
 
-    def _replayed(self, cluster: ClusterRules | None, rules: Ruleset) -> pa.Table:
-        """Return the questions with what is decided about them under what is recommended."""
+    def _replayed(
+        self, cluster: ClusterRules | None, rules: Ruleset
+    ) -> tuple[pa.RecordBatch, pa.Table]:
+        """Return the counts of a replay under what is recommended, and the flips."""
         most = rules
         if cluster is not None and not cluster.is_whole:
             most = rules.with_acls([*rules.acls, *cluster.denies])
         wanted = self._questions["wanted"]
-        return pa.concat_tables(
+        replayed = pa.concat_tables(
             [
-                self._answered(self._questions.filter(wanted), most),
-                self._answered(self._questions.filter(pc.invert(wanted)), rules),
+                answered(self._questions.filter(wanted), self._sets(most)),
+                answered(self._questions.filter(pc.invert(wanted)), self._sets(rules)),
             ]
         )
+        return counts_of(replayed), flips_of(replayed)
 
     def _acls(self, cluster: ClusterRules | None, rules: Ruleset) -> Iterator[Piece]:
         allows = [acl for acl in rules.acls if acl.permission is AclPermission.ALLOW]
@@ -216,10 +222,6 @@ class _Part:
 
         for some in in_batches(RIGHTS_IN_PARTS, rows()):
             yield self._piece(pieces.RIGHTS, some)
-
-
-def _empty(table: pa.Table) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist([], table.schema)
 
 
 def _asked(flips: pa.Table) -> list[AskedQuestion]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
+from aclbroker.pipeline.replay.deciding import ShippedSets, decide
 from aclbroker.pipeline.replay.questions import QUESTION, asked_type
 from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
@@ -56,18 +57,31 @@ class ReplayCounts(NamedTuple):
         return self.lost_questions + self.gained_questions
 
 
-def with_now(decided: pa.RecordBatch) -> pa.Table:
+CURRENT: Final = "current"
+RECOMMENDED: Final = "recommended"
+"""The sets of rules by which questions are decided."""
+
+_AT_ONCE: Final = 50_000
+
+
+def answered(questions: pa.Table, sets: ShippedSets, *, explain: bool = False) -> pa.Table:
+    """Return questions with the columns that `replay.decided` describes."""
+    # Decisions are objects: those of some questions at a time.
+    some = questions.combine_chunks().to_batches(_AT_ONCE)
+    some = some or [pa.RecordBatch.from_pylist([], questions.schema)]
+    return pa.Table.from_batches([decide(each, sets, explain=explain) for each in some])
+
+
+def with_now(decided: pa.Table) -> pa.Table:
     """Return decided questions with ``wanted`` and ``exempt``.
 
     Wanted is what the current rules allow, or the log where they are not known; exempt are the
     questions of super users, and of broker users on their listener.
     """
-    table = pa.Table.from_batches([decided])
-    wanted = pc.coalesce(table["current_allowed"], pc.greater(table["allowed_events"], 0))
-    exempt = pc.equal(table["current_rule"], RuleKind.SUPER_USER.value)
-    return table.append_column("wanted", wanted).append_column(
-        "exempt", pc.fill_null(exempt, False)
-    )
+    wanted = pc.coalesce(decided["current_allowed"], pc.greater(decided["allowed_events"], 0))
+    exempt = pc.equal(decided["current_rule"], RuleKind.SUPER_USER.value)
+    found = decided.append_column("wanted", wanted)
+    return found.append_column("exempt", pc.fill_null(exempt, False))
 
 
 def uses_of(table: pa.Table) -> list[SessionUse]:
@@ -98,7 +112,7 @@ def uses_of(table: pa.Table) -> list[SessionUse]:
 _USE: Final = (*SESSION, "host", "operation", "resource_type")
 
 
-def counts_of(replayed: pa.Table) -> pa.Table:
+def counts_of(replayed: pa.Table) -> pa.RecordBatch:
     """Return a row of `ReplayCounts` for questions with what is decided now, and would be.
 
     What is decided now is in ``current_allowed`` (null where the rules are not known) and, where
@@ -127,7 +141,7 @@ def counts_of(replayed: pa.Table) -> pa.Table:
         np.where(is_known, denied_since + allowed_since, events)[is_mixed].sum(),
     )
     columns = [pa.array([int(each)], pa.int64()) for each in found]
-    return pa.table(columns, ReplayCounts._fields)
+    return pa.RecordBatch.from_arrays(columns, ReplayCounts._fields)
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:

@@ -1,10 +1,13 @@
 """What `recommend` finds company by company is what it finds for all of a cluster at once."""
 
+import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,14 +18,17 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType, ResourceType
+from aclbroker.broker.policy import read_policy
 from aclbroker.pipeline import schemas
-from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, changes, ordered
 from aclbroker.pipeline.analysis.companies import companies
 from aclbroker.pipeline.analysis.least_privilege import SessionUse
+from aclbroker.pipeline.analysis.opened import opened
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.interface.opened_rights import RIGHTS_IN_PARTS
-from aclbroker.pipeline.jobs.recommend import pieces
+from aclbroker.pipeline.jobs import recommend
+from aclbroker.pipeline.jobs.recommend import RecommendOptions, asked, pieces
 from aclbroker.pipeline.jobs.recommend.known import Known
 from aclbroker.pipeline.jobs.recommend.part import recommended, rights_of_silent
 from aclbroker.pipeline.jobs.recommend.prefix_rows import best_first
@@ -34,6 +40,10 @@ from aclbroker.pipeline.replay.questions import asked_type
 from aclbroker.pipeline.usage.packing import unpacked
 from tests.acl.examples import ALL, DESCRIBE, GROUP, READ, TOPIC, WRITE
 from tests.pipeline.universe import Asking, Universe, allowed
+from tests.pipeline.use import figures_of, inputs_of, used
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 USERS = [f"User:{name}" for name in "abcdef"]
@@ -160,9 +170,9 @@ def by_company(log: Sequence[Asking]) -> list[list[Asking]]:
 
 def of_all(log: Sequence[Asking], rules: Ruleset, prefixes: PrefixOptions | None) -> Ruleset:
     """What is recommended by what knows of no parts."""
-    used = [each for each in log if is_granted(each, rules)]
+    granted = [each for each in log if is_granted(each, rules)]
     evidence = Evidence(
-        [SessionUse(*each[:4], (each.name,)) for each in used],
+        [SessionUse(*each[:4], (each.name,)) for each in granted],
         {each.principals for each in log},
         names_of(log),
         {},
@@ -215,6 +225,45 @@ def test_companies_by_themselves_give_what_all_together_give(
     assert denies > 0
     assert divided > 0
     assert considered > 0 or prefixes is None
+
+
+@pytest.mark.parametrize("prefixes", [False, True], ids=["names", "prefixes"])
+def test_a_log_that_tasks_divide_gives_what_all_together_give(
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefixes: bool
+) -> None:
+    """As many batches as there are companies; Spark has two tasks."""
+    monkeypatch.setattr(asked, "_AT_ONCE", 1)
+    monkeypatch.setattr(asked, "_BY_DENY", 0)
+    random = Random("engines")
+    rules = random_rules(random, default=False, cidr=True)
+    log = random_log(random, rules)
+    granted = allowed(rules, log)
+    rows = [
+        used(
+            principal=each.principals[0],
+            other_principals=json.dumps(each.principals[1:]) if each.principals[1:] else None,
+            host=each.host,
+            operation=each.operation.name,
+            resource_type=each.resource_type.name,
+            resource_name=each.name,
+            allowed=each in granted,
+        )
+        for each in log
+    ]
+    inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
+    options = RecommendOptions(prefixes=prefixes, minimum_names=2, minimum_length=1)
+    result = recommend.run(inputs, options)
+    expected = of_all(log, rules, options.of_prefixes())
+    assert ordered(read_policy(tmp_path / "recommend/acls.yaml").acls) == expected.acls
+    assert len(expected.acls) > 5
+    changes_written = spark.read.parquet(f"{tmp_path}/recommend/changes").toArrow().to_pylist()
+    assert Counter((row["acl_id"], row["change"]) for row in changes_written) == Counter(
+        (acl_id(acl), change) for acl, change in changes(rules.acls, expected.acls)
+    )
+    sessions = {each.principals for each in log}
+    told = opened(rules, expected, sessions)
+    assert figures_of(result)["rights opened"] == told.rights_opened
+    assert figures_of(result)["events replayed"] == len(log)
 
 
 def test_a_cluster_whose_names_without_acls_are_open_is_one_part() -> None:
