@@ -51,12 +51,22 @@ def smallest_policy(used: Iterable[Question], prefixes: Collection[str] = ()) ->
 
 
 def never_used(acls: Iterable[AclBinding], used: Collection[Question]) -> list[AclBinding]:
-    """Return the ALLOWs that by themselves allow nothing of what was used, in their order."""
-    return [
+    """Return the ALLOWs that by themselves allow nothing of what was used, in their order.
+
+    A right on any one topic, which an idempotent producer needs (KIP-679), is a use of an ACL only
+    if it follows from none that is used for a topic's own sake.
+    """
+    alone = {acl: _Alone(acl) for acl in acls if acl.permission is AclPermission.ALLOW}
+    named = [asked for asked in used if asked.name is not None]
+    found = {acl for acl, rules in alone.items() if any(map(rules.allows, named))}
+    of_any = {
         acl
-        for acl in sorted(acls)
-        if acl.permission is AclPermission.ALLOW and not any(map(_Alone(acl).allows, used))
-    ]
+        for asked in used
+        if asked.name is None and not any(alone[acl].allows(asked) for acl in found)
+        for acl, rules in alone.items()
+        if rules.allows(asked)
+    }
+    return sorted(alone.keys() - found - of_any)
 
 
 class _Alone:

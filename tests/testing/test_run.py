@@ -76,6 +76,17 @@ def test_a_recorded_policy_is_enough_for_the_same_command(application, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "seen\n", "")
 
 
+def test_what_of_a_policy_is_never_used_is_listed_and_does_no_harm(application, tmp_path):
+    (tmp_path / "policy.yaml").write_text(f"{POLICY}  - topic: refunds\n    allow: [WRITE]\n")
+    common = "--user", "shop", "--topic", "orders", "--policy", "policy.yaml"
+    done = run(*common, "--", *application, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "seen\n")
+    assert done.stderr == (
+        "aclbroker run: never used in policy.yaml: "
+        "ALLOW WRITE on TOPIC LITERAL refunds to User:shop from *\n"
+    )
+
+
 def test_a_command_that_does_nothing_and_fails_leaves_the_file_that_there_was(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
     for words, status in ((["no-such-command"], 127), ([sys.executable, "-c", "exit(7)"], 7)):

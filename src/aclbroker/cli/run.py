@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.testing import AclBroker
 
 _DENIED: Final = 1
@@ -47,14 +48,16 @@ class RunCommand:
     def run(self) -> int:
         """Return the command's exit status, or 1 if it is 0 and something was denied."""
         from aclbroker.broker.config import ConfigError
+        from aclbroker.broker.policy import read_policy
         from aclbroker.broker.server.parts import StartError
         from aclbroker.testing import AclBroker
 
         if self.record is not None and not self.record.absolute().parent.is_dir():
             return _failed(f"--record: there is no directory for {self.record}")
         try:
+            enforced = () if self.policy is None else tuple(read_policy(self.policy).acls)
             broker = AclBroker(
-                self.policy or (),
+                enforced,
                 topics=self.topics,
                 properties=self.overrides,
                 nodes=self.nodes,
@@ -70,14 +73,16 @@ class RunCommand:
                 status = _run(self.words, environment)
         finally:
             broker.stop()
-        return self._told(broker, status)
+        return self._told(broker, enforced, status)
 
-    def _told(self, broker: AclBroker, status: int) -> int:
+    def _told(self, broker: AclBroker, enforced: Sequence[AclBinding], status: int) -> int:
         if self.record is not None and not self._recorded(self.record, broker, status):
             return status or _NOT_WRITTEN
         denials = list(dict.fromkeys(map(str, broker.denials())))
         for denial in denials:
             _tell(f"denied: {denial}")
+        for text in _never_used(enforced, broker):
+            _tell(f"never used in {self.policy}: {text}")
         return status or (_DENIED if denials else 0)
 
     def _recorded(self, path: Path, broker: AclBroker, status: int) -> bool:
@@ -97,6 +102,14 @@ class RunCommand:
         lacks = ", which may lack what the command would have done" if status else ""
         _tell(f"recorded {len(acls)} ACLs: {path}{lacks}")
         return True
+
+
+def _never_used(enforced: Sequence[AclBinding], broker: AclBroker) -> Iterator[str]:
+    """Yield the ACLs that by themselves allowed nothing of what was done."""
+    from aclbroker.broker.acl.acl_text import acl_text
+    from aclbroker.testing.policies import never_used
+
+    yield from map(acl_text, never_used(enforced, broker.used()))
 
 
 def add_run(commands: Any) -> None:
