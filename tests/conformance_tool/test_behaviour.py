@@ -10,11 +10,21 @@ import pytest
 from aclbroker.broker.conformance.behaviour.comparison import compare
 from aclbroker.broker.conformance.behaviour.divergences import DIVERGENCES
 from aclbroker.broker.conformance.behaviour.roles import ROLES
+from aclbroker.broker.conformance.behaviour.shown import Names, shown
 from aclbroker.broker.conformance.behaviour.stories import STORIES
-from aclbroker.broker.conformance.recording import BEHAVIOUR, Recording, load, packaged_recording
-from aclbroker.protocol.messages import ApiKey
-from tests.conformance_tool.examples import command_config, conformance, to
+from aclbroker.broker.conformance.outline import without_answer
+from aclbroker.broker.conformance.recording import (
+    BEHAVIOUR,
+    Recording,
+    Step,
+    load,
+    packaged_recording,
+)
+from aclbroker.protocol.messages import ApiKey, fetch
+from aclbroker.protocol.messages.list_groups import ListedGroup, ListGroupsResponse
+from tests.conformance_tool.examples import answered, command_config, conformance, recording, to
 from tests.conftest import StartBroker
+from tests.memory.records import batch as batch_of
 from tests.support.broker import Broker
 from tests.support.kafka import running_kafka
 
@@ -129,3 +139,55 @@ def test_no_code_in_the_recording_can_be_altered_unnoticed():
                 one = recorded._replace(answers={step: answer})
                 [result] = compare(one, altered)
                 assert result.unexplained or result.explained
+
+
+def test_a_version_that_the_other_broker_lacks_is_a_difference_unless_it_is_told_not_to_be():
+    lower, higher = (Step(ApiKey.FETCH, "a story: 01", version, "owner") for version in (11, 18))
+    recorded = recording({higher: answered(fields={"error_code": 0})})
+    actual = recording({lower: answered(fields={"error_code": 1})})
+    [result] = compare(recorded, actual)
+    assert (result.step, str(result.unexplained[0])) == (
+        higher,
+        ": recorded answered, is not offered",
+    )
+    assert compare(recorded, actual, offered_only=True) == []
+
+
+def test_a_step_that_is_not_recorded_or_not_answered_alike_is_a_difference():
+    one = Step(ApiKey.FETCH, "a story: 01", 12, "owner")
+    known, none = recording({one: answered(fields={"a": 1, "b": 2})}), recording({})
+    for recorded, actual, told in (
+        (none, known, ": recorded not recorded, is answered"),
+        (known, recording({one: without_answer("closed")}), ": recorded answered, is closed"),
+        (known, recording({one: answered(fields={"b": 2})}), "a: recorded 1, is missing"),
+    ):
+        [result] = compare(recorded, actual)
+        assert list(map(str, result.unexplained)) == [told]
+
+
+def test_what_is_different_each_time_is_shown_by_a_name():
+    names = Names("conformance-1-")
+    names.call(b"x" * 16, "id of orders")
+    names.call(5, "producer")
+    names.call("consumer-77", "member")
+    batch = batch_of(b"a", producer=(5, 0, 0))
+    data = fetch.PartitionData(0, records=batch + batch[:-1])
+    answer = fetch.FetchResponse(
+        session_id=4711,
+        responses=[fetch.FetchableTopicResponse(topic_id=b"x" * 16, partitions=[data])],
+    )
+    fields = shown(ApiKey.FETCH, 18, answer, names).fields
+    assert fields["session_id"] == "<session>"
+    [line] = fields["responses[<id of orders>].partitions[0].records"]
+    assert "producer <producer> 0 from 0: 1 records" in line
+    assert names.of("conformance-1-orders of consumer-77") == "orders of <member>"
+    assert names.of_number("transaction_start_time_ms", 1_800_000_000_000) == "<now>"
+    assert names.of_number("leader_id", 3) == "<node>"
+
+
+def test_groups_of_others_are_not_shown_in_a_list():
+    names = Names("conformance-1-")
+    listed = [ListedGroup(each) for each in ("conformance-1-group", "conformance-2-group", "mine")]
+    fields = shown(ApiKey.LIST_GROUPS, 5, ListGroupsResponse(groups=listed), names).fields
+    assert fields["groups"] == 1
+    assert fields["groups[group].group_id"] == "group"
