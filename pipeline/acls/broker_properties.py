@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import javaproperties
-
 from aclbroker.broker.acl.settings import authorizer_settings
 
 # What Java's String.trim() removes, which Kafka applies to every value.
@@ -54,6 +52,9 @@ def read_broker_properties(path: str) -> BrokerSettings:
 
 def client_properties(path: str) -> dict[str, str]:
     """Return the properties of a Kafka client's file. Raises OSError and PropertiesError."""
+    # Most commands are given no such file, and small logs are decided faster than this is imported.
+    import javaproperties
+
     try:
         found = javaproperties.loads(Path(path).read_bytes().decode("iso-8859-1"))
     except javaproperties.InvalidUEscapeError:
