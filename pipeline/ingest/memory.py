@@ -133,7 +133,9 @@ _NOT_ASCII: Final = 0x80
 
 def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) -> pa.Array:
     """Return texts after a function of the different ones, of which some may become the same."""
-    return spread(function(texts.dictionary), texts.indices.to_numpy())
+    different = texts.dictionary
+    found = function(different)
+    return texts if found is different else spread(found, texts.indices.to_numpy())
 
 
 def canonical_hosts(hosts: pa.Array, ipv4: str, canonical: Callable[[str], str]) -> pa.Array:
