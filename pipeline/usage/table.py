@@ -206,6 +206,7 @@ def _tables(batches: Batches, parts: Sequence[Part], columns: Sequence[str]) -> 
 
 _ALL: Final = (*KEYS, *COUNTS)
 _OUTSIDE: Final = ("cluster", "day")
+_NO_TEXTS: Final = (*_OUTSIDE, "allowed", "quiet")
 _AT_ONCE: Final = 200_000
 
 
@@ -213,7 +214,7 @@ def _stored(path: str, cluster: str, day: date, columns: Sequence[str]) -> Table
     """Yield the columns of a Parquet file; the cluster and the day are not in it."""
     metadata = pq.read_metadata(path)
     # Where texts differ too much to be numbered in the file, few are needed in the end.
-    texts = [name for name in _numbered(metadata) if name in KEYS]
+    texts = [name for name in KEYS if name not in {*_NO_TEXTS, *_unnumbered(metadata)}]
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
         stored = [name for name in columns if name not in _OUTSIDE]
         for batch in file.iter_batches(_AT_ONCE, columns=stored, use_threads=False):
@@ -225,15 +226,15 @@ def _stored(path: str, cluster: str, day: date, columns: Sequence[str]) -> Table
             yield pa.table(found, columns)
 
 
-def _numbered(metadata: pq.FileMetaData) -> set[str]:
-    """Return the columns of a Parquet file that it keeps as numbers of its distinct values."""
-    others = set()
+def _unnumbered(metadata: pq.FileMetaData) -> set[str]:
+    """Return the columns of a Parquet file that it does not keep as numbers of their values."""
+    found = set()
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in map(group.column, range(group.num_columns)):
             if not any("DICTIONARY" in encoding for encoding in column.encodings):
-                others.add(column.path_in_schema)
-    return {*metadata.schema.names} - others
+                found.add(column.path_in_schema)
+    return found
 
 
 def _parted(table: pa.Table, parts: Sequence[Part]) -> pa.Table:
