@@ -86,9 +86,16 @@ def recommended(known: Broadcast[Known], batches: Batches) -> Batches:
         for batch in batches:
             asked = pa.Table.from_batches([batch])
             table = with_now(answered(asked, {CURRENT: known.value.current}))
-            for cluster in pc.unique(table["cluster"]).to_pylist():
-                of_cluster = table.filter(pc.equal(table["cluster"], cluster))
+            for cluster, of_cluster in _by_cluster(table):
                 yield pieces.batch_of(_Part(cluster, of_cluster, known.value).pieces())
+
+
+def _by_cluster(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+    clusters = pc.unique(table["cluster"]).to_pylist()
+    for cluster in clusters:
+        # A large company is mostly alone, and another copy of it is to be saved.
+        is_all = len(clusters) == 1
+        yield cluster, table if is_all else table.filter(pc.equal(table["cluster"], cluster))
 
 
 class _Decided(NamedTuple):

@@ -87,8 +87,8 @@ def with_now(decided: pa.Table) -> pa.Table:
 def uses_of(table: pa.Table) -> list[SessionUse]:
     """Return what was used of a cluster's questions, by session, host, operation and type."""
     is_used = pc.and_(table["wanted"], pc.invert(table["exempt"]))
-    used = table.filter(pc.and_(is_used, pc.is_valid(table["resource_name"])))
-    columns = encoded(used.select([*_USE, "resource_name", "example_host"]))
+    is_used = pc.and_(is_used, pc.is_valid(table["resource_name"]))
+    columns = encoded(table.select([*_USE, "resource_name", "example_host"]).filter(is_used))
     numbers = numbered(columns, _USE)
     order = np.argsort(numbers, kind="stable")
     bounds = [*np.flatnonzero(np.diff(numbers[order], prepend=-1)).tolist(), len(order)]

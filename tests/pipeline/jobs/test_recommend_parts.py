@@ -227,9 +227,8 @@ def test_companies_by_themselves_give_what_all_together_give(
     assert considered > 0 or prefixes is None
 
 
-@pytest.mark.parametrize("prefixes", [False, True], ids=["names", "prefixes"])
 def test_a_log_that_tasks_divide_gives_what_all_together_give(
-    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prefixes: bool
+    spark: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As many batches as there are companies; Spark has two tasks."""
     monkeypatch.setattr(asked, "_AT_ONCE", 1)
@@ -251,7 +250,7 @@ def test_a_log_that_tasks_divide_gives_what_all_together_give(
         for each in log
     ]
     inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
-    options = RecommendOptions(prefixes=prefixes, minimum_names=2, minimum_length=1)
+    options = RecommendOptions(prefixes=True, minimum_names=2, minimum_length=1)
     result = recommend.run(inputs, options)
     expected = of_all(log, rules, options.of_prefixes())
     assert ordered(read_policy(tmp_path / "recommend/acls.yaml").acls) == expected.acls
