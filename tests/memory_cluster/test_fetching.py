@@ -111,6 +111,35 @@ def test_offsets_topics_and_epochs_that_are_not_there_are_refused_at_once(node: 
     assert [each[2] for each in told(answer)] == [UNKNOWN_ID]
 
 
+def test_what_is_not_there_lets_a_fetch_wait_for_what_is(node: Broker):
+    reader, writer = raw.admin(node), raw.admin(node)
+    topic = new_topic(writer)
+    data = batch_now(b"late")
+    asked = {"none": [partition(0)], topic: [partition(0), partition(7)]}
+    timer = meanwhile(lambda: write(writer, topic, data))
+    answer = fetched(reader, 12, request(asked, max_wait_ms=LONG_MS))
+    timer.join()
+    assert told(answer) == [
+        ("none", 0, UNKNOWN, 0),
+        (topic, 0, 0, len(data)),
+        (topic, 7, UNKNOWN, 0),
+    ]
+
+
+def test_a_session_with_a_deleted_topic_waits_for_the_others(node: Broker):
+    reader, writer = raw.admin(node), raw.admin(node)
+    topics = [new_topic(writer), new_topic(writer)]
+    asked = {id_of(writer, topic): [partition(0)] for topic in topics}
+    session = fetched(reader, 13, request(asked, (0, 0))).session_id
+    gone = DeleteTopicsRequest(topic_names=topics[:1], timeout_ms=1000)
+    writer.ask(ApiKey.DELETE_TOPICS, 3, gone)
+    data = batch_now(b"late")
+    timer = meanwhile(lambda: write(writer, topics[1], data))
+    answer = fetched(reader, 13, request({}, (session, 1), max_wait_ms=LONG_MS))
+    timer.join()
+    assert [(code != 0, size) for *_, code, size in told(answer)] == [(True, 0), (False, len(data))]
+
+
 def test_another_node_names_the_leader_and_where_it_is(nodes: Broker):
     client = raw.admin(nodes)
     topic = new_topic(client)

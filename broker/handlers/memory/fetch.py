@@ -56,13 +56,15 @@ class _Asked(NamedTuple):
 class _Answer:
     """The answer as far as it was read: the data of each partition, and how many bytes it has.
 
-    ``logs`` are those that were read, each with where it ended then.
+    ``logs`` are those that were read, each with where it ended then. ``refused`` is how many
+    partitions are not there, or may not be read: as in Kafka they let a request wait for others.
     """
 
     def __init__(self) -> None:
         self.entries: list[tuple[FetchedPartition, PartitionData]] = []
         self.size = 0
         self.has_error = False
+        self.refused = 0
         self.logs: list[tuple[PartitionLog, int]] = []
         self.leaders: set[int] = set()
 
@@ -71,6 +73,11 @@ class _Answer:
         self.entries.append((asked, data))
         self.size += size
         self.has_error |= bool(data.error_code)
+
+    def refuse(self, asked: FetchedPartition, data: PartitionData) -> None:
+        """Add a partition that is not there, or may not be read."""
+        self.entries.append((asked, data))
+        self.refused += 1
 
 
 def fetch(services: Services, rights: RequestRights, request: FetchRequest) -> FetchResponse:
@@ -81,17 +88,20 @@ def fetch(services: Services, rights: RequestRights, request: FetchRequest) -> F
         return FetchResponse(error_code=asked)
     refused = _refused_before(rights, request)
     partitions = [each for each in in_turns(asked.partitions) if each.key[0] not in refused]
-    is_first_read = True
+    refused_at_first: int | None = None
     until = memory.clock.now_ms() + max(0, request.max_wait_ms)
     while True:
-        unnamed = partitions if not is_first_read or not asked.is_new else ()
+        unnamed = partitions if refused_at_first is not None or not asked.is_new else ()
         answer = _read_all(
             services, rights, request, partitions, _denied(services, rights, unnamed)
         )
-        is_first_read = False
+        if refused_at_first is None:
+            refused_at_first = answer.refused
         left = until - memory.clock.now_ms()
-        enough = answer.size >= request.min_bytes or answer.has_error
-        if enough or left <= 0 or not partitions or memory.is_closed:
+        # Who was refused more while it waited is told at once.
+        enough = answer.has_error or answer.refused > refused_at_first
+        enough |= answer.size >= request.min_bytes or answer.refused == len(partitions)
+        if enough or left <= 0 or memory.is_closed:
             break
         _wait(services, answer, left)
     return _response(services, rights, asked, answer)
@@ -189,14 +199,14 @@ def _read_all(
         name = _topic(services, asked)
         partition = services.memory.topics.partition(name, asked.index)
         if name in denied and name is not None:
-            answer.add(asked, _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+            answer.refuse(asked, _error(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
         elif partition is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             if name is None:
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID
             data = _error(asked, unknown)
             data.aborted_transactions = []
-            answer.add(asked, data)
+            answer.refuse(asked, data)
         elif (code := _wrong_leader(services, rights, asked, partition)) is not None:
             data = _error(asked, code)
             if code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
