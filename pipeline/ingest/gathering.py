@@ -15,11 +15,12 @@ from contextlib import contextmanager, suppress
 from stat import S_ISREG
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aclbroker.pipeline.ingest.growth import Read, looked_since, plan, rotated_from
+from aclbroker.pipeline.ingest.growth import looked_since, plan, rotated_from
 from aclbroker.pipeline.ingest.ledger import Ledger
 from aclbroker.pipeline.ingest.ledger_file import ledger_file
 from aclbroker.pipeline.ingest.listing import each_local_file
 from aclbroker.pipeline.ingest.read import Reading
+from aclbroker.pipeline.ingest.reads import Read
 from aclbroker.pipeline.ingest.settling import end_by
 from aclbroker.pipeline.ingest.sources import IngestError, planned_lines
 from aclbroker.pipeline.ingest.texts import MovedError, is_there
@@ -46,6 +47,9 @@ class Written(NamedTuple):
     unread: Sequence[UnreadFile]
 
 
+_MOST_FILES: Final = 100_000
+"""How many files a batch reads: while it is written a kilobyte of memory is held for each."""
+
 WriteBatch = Callable[["DataFrame", str], Written]
 """Writes the tables of a batch, by its name, in place of what is there."""
 
@@ -61,7 +65,7 @@ class Limits(NamedTuple):
         """Return the limits in the words of Spark's file streams."""
         most = (
             options.get("maxBytesPerTrigger", 4 << 30),
-            options.get("maxFilesPerTrigger", 1 << 30),
+            options.get("maxFilesPerTrigger", _MOST_FILES),
         )
         return cls(int(most[0]), int(most[1]))
 

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-from aclbroker.pipeline.ingest.known_files import Known
-from aclbroker.pipeline.ingest.ledger import MARKS, Index, Ledger, beginning, known, prefix_of
-from aclbroker.pipeline.ingest.texts import Prefix, Text, is_compressed, signature
+from aclbroker.pipeline.ingest.ledger import MARKS, Index, Ledger, beginning, known
+from aclbroker.pipeline.ingest.reads import Reads, in_order
+from aclbroker.pipeline.ingest.texts import Text, is_compressed, signature
 
 SETTLED: Final = 3600.0
 """After how many seconds without a change a file is taken for finished, its last line included."""
@@ -29,20 +31,6 @@ EndOf = Callable[[Text, int, int], int]
 """Tells up to which byte of a text, from ``start`` to its ``size``, can be read by now."""
 
 
-class Read(NamedTuple):
-    """Bytes of a file that are to be read; ``prefix`` is how its text begins.
-
-    ``after`` is what is known of the file then, in place of what was at ``position``, if anything.
-    """
-
-    path: str
-    start: int
-    end: int
-    prefix: Prefix
-    position: int | None
-    after: Known
-
-
 class Plan(NamedTuple):
     """What is to be read, the oldest first.
 
@@ -51,7 +39,7 @@ class Plan(NamedTuple):
     ``has_vanished``: a file was renamed while it was looked for.
     """
 
-    reads: list[Read]
+    reads: Reads
     seen: dict[int, list[str]]
     notes: list[str]
     waiting: list[str]
@@ -66,37 +54,61 @@ class _Found(NamedTuple):
     size: int
 
 
+class _Looked:
+    """Files that were looked into: their paths, and a few bytes for each."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.sizes = array("q")
+        self.signatures = array("q")
+        """A hash of each signature: who takes two for the same file meets the other next time."""
+
+    def add(self, found: _Found) -> None:
+        self.paths.append(found.path)
+        self.sizes.append(found.size)
+        self.signatures.append(hash(found.signature))
+
+    def each_once(self) -> Iterator[int]:
+        """Yield their numbers, the longest first, and compressed ones behind others as long."""
+        sizes = -np.asarray(self.sizes)
+        are_compressed = np.fromiter(map(is_compressed, self.paths), bool, len(self.paths))
+        order = in_order([sizes, are_compressed], self.paths.__getitem__)
+        _, first = np.unique(np.asarray(self.signatures)[order], return_index=True)
+        return iter(order[np.sort(first)].tolist())
+
+
 def plan(ledger: Ledger, paths: Iterable[str], end_of: EndOf) -> Plan:
-    """Return what is new in files; ``paths`` are looked at as they come, and not kept.
+    """Return what is new in files; ``paths`` are looked at as they come.
 
     Files of the same text are read once; the longest of them is. Raises OSError for a file that
     cannot be opened.
     """
-    made = Plan([], {}, [], [], False)
-    found: list[_Found] = []
+    index = Index(ledger.files)
+    made = Plan(Reads(index.taken), {}, [], [], False)
+    looked = _Looked()
     for each in _looked_at(ledger, paths):
         if isinstance(each, _Found):
-            found.append(each)
+            looked.add(each)
         elif each == _VANISHED:
             made = made._replace(has_vanished=True)
         else:
             made.notes.append(each)
-    comparing = _Comparing(ledger, end_of, made)
-    done: set[str] = set()
-    # The longest first, and compressed ones behind others.
-    found.sort(key=lambda each: (-each.size, is_compressed(each.path), each.path))
-    for each in found:
+    comparing = _Comparing(ledger, index, end_of, made)
+    for number in looked.each_once():
         try:
-            with Text(each.path) as text:
-                is_other = text.is_compressed and text.signature != each.signature
-                if not is_other and text.signature not in done:
-                    done.add(text.signature)
-                    comparing.compare(text, each.size if text.is_compressed else text.size())
+            with Text(looked.paths[number]) as text:
+                is_other = text.is_compressed and (
+                    hash(text.signature) != looked.signatures[number]
+                )
+                if not is_other:
+                    size = looked.sizes[number] if text.is_compressed else text.size()
+                    comparing.compare(text, size)
         except FileNotFoundError:
             is_other = True
         if is_other:
             made = made._replace(has_vanished=True)
-    return made._replace(reads=comparing.reads())
+    index.taken.forget()
+    return made
 
 
 _VANISHED: Final = "vanished"
@@ -149,17 +161,11 @@ def _found(path: str) -> _Found | str:
 class _Comparing:
     """Compares texts with what is known, the longest first, and notes in ``made`` what is new."""
 
-    def __init__(self, ledger: Ledger, end_of: EndOf, made: Plan) -> None:
+    def __init__(self, ledger: Ledger, index: Index, end_of: EndOf, made: Plan) -> None:
         self._ledger = ledger
-        self._index = Index(ledger.files)
+        self._index = index
         self._end_of = end_of
         self._made = made
-        self._reads: list[tuple[float, Read]] = []
-
-    def reads(self) -> list[Read]:
-        """Return what is to be read, the oldest first."""
-        ordered = sorted(self._reads, key=lambda each: (each[0], each[1].path))
-        return [read for _, read in ordered]
 
     def compare(self, text: Text, size: int) -> None:
         """Look what is new in a text of so many bytes."""
@@ -196,9 +202,11 @@ class _Comparing:
                 f"{text.path}: the last {size - end:,} bytes, no whole line, wait for the next run"
             )
         if end > start:
-            read = _read(text, head, start, end, position, is_whole=end == size)
-            self._index.take(position, read.after)
-            self._reads.append((text.modified, read))
+            after = known(text, text.path, end, head)
+            if end == size:
+                after = after._replace(seen=(text.signature,))
+            self._index.take(position, after)
+            self._made.reads.add(start, position, text.modified)
         elif position is not None and end == size:
             self._note_seen(position, text)
 
@@ -206,15 +214,6 @@ class _Comparing:
         # A copy of what is only about to be read is looked at again next time: that may fail.
         if position < len(self._ledger.files) and not self._index.is_taken(position):
             self._made.seen.setdefault(position, []).append(text.signature)
-
-
-def _read(
-    text: Text, head: bytes, start: int, end: int, position: int | None, *, is_whole: bool
-) -> Read:
-    after = known(text, text.path, end, head)
-    if is_whole:
-        after = after._replace(seen=(text.signature,))
-    return Read(text.path, start, end, prefix_of(after, head), position, after)
 
 
 def end_of_lines(text: Text, start: int, size: int) -> int:

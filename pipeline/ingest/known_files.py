@@ -44,7 +44,7 @@ class Files:
         self._records: list[bytes] = []
         self._directories: list[str] = []
         self._numbers: dict[str, int] = {}
-        self._forget()
+        self.forget()
         self.short_lengths: set[int] = set()
         """The lengths of files that are too short for a digest of their beginning."""
 
@@ -109,8 +109,8 @@ class Files:
         self._index()
         return iter(dict.fromkeys(self._by_mark.find(_keys(digest))[0]))
 
-    def _forget(self) -> None:
-        """Leave it to the next look to make all files findable."""
+    def forget(self) -> None:
+        """Free what files are found by, and leave it to the next look to make all findable."""
         self._by_mark, self._by_end, self._by_signature = Positions(), Positions(), Positions()
         self._indexed = self._replaced = 0
 
@@ -118,7 +118,7 @@ class Files:
         """Make all files findable."""
         if self._replaced > max(_AT_ONCE, len(self._records)):
             # What files were found by before they were replaced has come to be the larger part.
-            self._forget()
+            self.forget()
         for first in range(self._indexed, len(self._records), _AT_ONCE):
             self._add(range(first, min(first + _AT_ONCE, len(self._records))))
         self._indexed = len(self._records)

@@ -61,11 +61,12 @@ def known(text: Readable, path: str, length: int, head: bytes) -> Known:
     return Known(path, length, marks_of(head, length), line_of(head, length), tail)
 
 
-def prefix_of(file: Known, head: bytes) -> Prefix:
+def prefix_of(file: Known) -> Prefix:
     """Return the longest beginning of a file that there is a digest of, all of a short one."""
     count = len(file.marks) // DIGEST
     if not count:
-        return Prefix(file.length, _digest(head[: file.length]).hex())
+        # What is before the end of a short one is all of it.
+        return Prefix(file.length, file.tail.hex())
     return Prefix(MARKS[count - 1], file.marks[-DIGEST:].hex())
 
 
@@ -147,11 +148,14 @@ class Ledger:
 
 
 class Index:
-    """Finds which of the known files a text is, by what it says; also of those about to be read."""
+    """Finds which of the known files a text is, by what it says; also of those about to be read.
+
+    ``taken`` are these, in the order in which they were given to `take`.
+    """
 
     def __init__(self, files: Files) -> None:
         self._known = files
-        self._new = Files()
+        self.taken = Files()
         self._positions: list[int] = []
         self._taken: set[int] = set()
         self._end = len(files)
@@ -161,7 +165,7 @@ class Index:
         if position is None:
             position, self._end = self._end, self._end + 1
         self._taken.add(position)
-        self._new.put(len(self._new), file)
+        self.taken.put(len(self.taken), file)
         self._positions.append(position)
 
     def is_taken(self, position: int) -> bool:
@@ -182,7 +186,7 @@ class Index:
         before = (each for each in self._known_now(_candidates(self._known, begin)))
         found = [
             _longest(self._known, _same(self._known, before, text, begin)),
-            _longest(self._new, _continued(self._new, text, begin)),
+            _longest(self.taken, _continued(self.taken, text, begin)),
         ]
         old, new = found
         if new is None or (old is not None and old[0] >= new[0]):
@@ -199,7 +203,7 @@ class Index:
             return None
         line = line_of(begin.head, begin.size)
         before = min(self._known_now(_longer(self._known, begin, line)), default=None)
-        new = (self._positions[each] for each in _longer(self._new, begin, line))
+        new = (self._positions[each] for each in _longer(self.taken, begin, line))
         return min(new, default=None) if before is None else before
 
     def _known_now(self, positions: Iterable[int]) -> Iterator[int]:

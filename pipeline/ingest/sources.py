@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from aclbroker.pipeline.errors import LogError
 from aclbroker.pipeline.frames import functions as F
-from aclbroker.pipeline.ingest.growth import Read
 from aclbroker.pipeline.ingest.kafka_log import Piece
 from aclbroker.pipeline.ingest.pieces import read_lines
+from aclbroker.pipeline.ingest.reads import Read
 from aclbroker.pipeline.ingest.texts import HEAD, OPAQUE, Prefix, is_compressed, opened
 from aclbroker.pipeline.local.session import LocalSession
 from aclbroker.pipeline.spark.files import as_pattern, is_local, path_of
