@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
-from enum import IntEnum
 from functools import lru_cache, reduce
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +20,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
-from aclbroker.pipeline.ingest.clocks import Clock, minute_of
+from aclbroker.pipeline.ingest.clocks import minute_of
 from aclbroker.pipeline.ingest.cuts import Cuts, count_pairs
+from aclbroker.pipeline.ingest.kafka_cuts import CLOCK, CUT, At, bounds, formed
 from aclbroker.pipeline.ingest.kafka_line import Dialect
 from aclbroker.pipeline.ingest.memory import (
     Codes,
@@ -46,9 +46,6 @@ class Formed(NamedTuple):
     micros: NDArray[np.int64]
 
 
-_CLOCK: Final = Clock(b"[", b" ", b"ss,uuu] ")
-
-
 def _compiled(form: str) -> re.Pattern[bytes]:
     return re.compile(form.encode(), re.DOTALL)
 
@@ -62,7 +59,6 @@ def _stem(word: str) -> bytes:
     return word.removesuffix(" =").encode()
 
 
-_CUT: Final = b" ="
 _BEGIN: Final = b" = "
 _RULE: Final = kafka_line.RULE.encode()
 _TAIL: Final = re.escape(kafka_line.TAIL)
@@ -83,37 +79,7 @@ _ACL: Final = rf"{kafka_line.MATCHING_ACL}\(acl=StandardAcl([(\[])resourceType="
 _DECIDED: Final = _compiled(f"{_COUNT}(?:{_SIMPLE}|{_ACL}.*)")
 _PERMISSION: Final = _compiled(rf".?, permissionType=(ALLOW|DENY)([)\]])\){_TAIL}")
 
-_OF_ACL: Final = f"{kafka_line.RULE} {kafka_line.MATCHING_ACL}(acl=StandardAcl[resourceType="
-_MOST_OF_SIMPLE: Final = 72
-"""So many bytes are behind the last cut at most if the rule names no ACL."""
-
-_HEAD_OF_ACL: Final = len(f" = 123456789{_OF_ACL}")
-"""So many bytes of a rule that names an ACL are looked at: what is fixed, and little more."""
-
-_END_OF_ACL: Final = len(f", permissionType=ALLOW]){kafka_line.TAIL}")
-
-
 _HOST_FORM: Final = f"^{_BEGIN.decode()}{kafka_line.HOST_FORM}{_HOST.decode()}$"
-
-
-class _At(IntEnum):
-    """The slices of lines by their numbers. `INNER` and `PERMISSION` are empty without an ACL."""
-
-    MINUTE = 0
-    SECONDS = 1
-    LEVEL = 2
-    ASKER = 3
-    OPERATION = 4
-    HOST = 5
-    RESOURCE = 6
-    REQUEST = 7
-    DECIDED = 8
-    INNER = 9
-    PERMISSION = 10
-
-
-_CUTS: Final = _At.DECIDED - _At.LEVEL
-"""How many cuts there are in a line."""
 
 
 class _Found(NamedTuple):
@@ -141,7 +107,7 @@ class KafkaForm:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
-        self._minute = Words(_CLOCK.minute_form, ("micros",), minute_of)
+        self._minute = Words(CLOCK.minute_form, ("micros",), minute_of)
         self._level = Words(_LEVEL, ("quiet",), lambda match: (match[1] == b"TRACE",))
         self._operation = Words(_OPERATION, ("operation",), _operation)
         self._request = Words(_REQUEST, ("api", "is_probing"), _request)
@@ -159,16 +125,15 @@ class KafkaForm:
             memory = Lines(lines)
         except OverflowError:
             return None
-        cuts = Cuts(memory, _CUT)
-        rows = np.flatnonzero(memory.are_utf8() & (cuts.counts == _CUTS))
-        rows = rows[cuts.at(0, rows) - memory.starts[rows] >= _CLOCK.size]
+        cuts = Cuts(memory, CUT)
+        rows = formed(memory, cuts)
+        rows = rows[memory.are_utf8()[rows]]
         if not len(rows):
             return None
         found, good = self._found(memory, cuts, rows)
-        seconds, are_seconds = _CLOCK.seconds_of(memory, memory.starts[rows] + _CLOCK.minute_size)
-        good &= are_seconds
-        good &= _have_one_rule(lines, memory, rows)
-        kept = np.flatnonzero(good)
+        seconds, are_seconds = CLOCK.seconds_of(memory, memory.starts[rows] + CLOCK.minute_size)
+        kept = np.flatnonzero(good & are_seconds)
+        kept = kept[_have_one_rule(lines, memory, rows[kept])]
         if not len(kept):
             return None
         if len(kept) < len(rows):
@@ -183,14 +148,14 @@ class KafkaForm:
 
     def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
         """Return the parts of some lines, and which of them have all parts as they must be."""
-        at = Sliced(lines, _bounds(lines, cuts, rows), (_At.SECONDS, _At.INNER)).at
+        at = Sliced(lines, bounds(lines, cuts, rows), (At.SECONDS, At.INNER)).at
         found = _Found(
-            at(_At.MINUTE).words(self._minute),
-            at(_At.LEVEL).words(self._level),
-            at(_At.OPERATION).words(self._operation),
-            at(_At.REQUEST).words(self._request),
-            at(_At.DECIDED).words(self._decided),
-            *(at(_At.ASKER), at(_At.HOST), at(_At.RESOURCE)),
+            at(At.MINUTE).words(self._minute),
+            at(At.LEVEL).words(self._level),
+            at(At.OPERATION).words(self._operation),
+            at(At.REQUEST).words(self._request),
+            at(At.DECIDED).words(self._decided),
+            *(at(At.ASKER), at(At.HOST), at(At.RESOURCE)),
         )
         good = found.asker.each(_are_askers(found.asker.texts))
         good &= found.host.each(_match(found.host.texts, _HOST_FORM))
@@ -199,7 +164,7 @@ class KafkaForm:
             good &= part >= 0
         decided = self._decided
         names_acl = decided.flags("names_acl", found.decided)
-        permission = at(_At.PERMISSION).words(self._permission)
+        permission = at(At.PERMISSION).words(self._permission)
         permits = self._permission.flags("permits", permission)
         is_square = self._permission.flags("is_square", permission)
         good &= ~names_acl | (permission >= 0)
@@ -287,25 +252,12 @@ def _resources(slices: Slices) -> dict[str, pa.Array]:
     }
 
 
-def _bounds(lines: Lines, cuts: Cuts, rows: Rows) -> list[Codes]:
-    """Return where the slices of some lines are."""
-    starts, ends = lines.starts[rows].astype(np.int32), lines.ends[rows].astype(np.int32)
-    behind = cuts.at(_CUTS - 1, rows)
-    # Where this is too much for the line, so that a bound would be before another, it has no form.
-    head = np.where(ends - behind <= _MOST_OF_SIMPLE, ends, behind + np.int32(_HEAD_OF_ACL))
-    head = np.minimum(head, ends)
-    end = np.maximum(ends - np.int32(_END_OF_ACL), head)
-    return [
-        *(starts, starts + np.int32(_CLOCK.minute_size), starts + np.int32(_CLOCK.size)),
-        *(cuts.at(number, rows) for number in range(_CUTS)),
-        *(head, end, ends),
-    ]
-
-
 def _have_one_rule(lines: pa.Array, memory: Lines, rows: Rows) -> Flags:
-    """Tell which lines have the one fixed word no more than once that has no cut in it."""
+    """Tell which of some lines have the one fixed word once that has no cut in it.
+
+    All of these have it once at least, behind the others.
+    """
     found = np.ones(len(rows), bool)
-    # All of these lines have it once at least.
     if count_pairs(memory, _RULE[:2]) == len(rows):
         return found
     suspects = np.flatnonzero(Cuts(memory, _RULE[:2]).counts[rows] > 1)

@@ -123,6 +123,15 @@ def test_what_only_resembles_the_form_is_left_to_others(text: str) -> None:
     assert not has_form(text.encode())
 
 
+def test_a_line_with_a_word_twice_is_found_beside_one_without_it() -> None:
+    twice = allowed_line().replace("resourceName=", "resourceName= based on rule").encode()
+    without = line(rule="").encode()
+    for lines in ([twice, without], [without, twice], [line().encode(), twice, without]):
+        assert check(KafkaForm("eu"), lines) == [
+            number for number, each in enumerate(lines) if each not in (twice, without)
+        ]
+
+
 def test_mangled_lines() -> None:
     randomly = random.Random(20261122)
     read = sum(has_form(mangled(randomly)) for _ in range(2_000))
