@@ -34,7 +34,7 @@ from tests.support.client import request_frame
 from tests.support.packages import java_command, kafka_jars
 
 SECTION: Final = "Records, groups and transactions, in memory"
-RECORDS, RECORD_BYTES = 300_000, 1_024
+RECORDS, RECORD_BYTES = 1_000_000, 1_024
 HELD_RECORDS, HELD_BYTES = 1_000_000, 256
 MEMBERS: Final = 4
 JOINS: Final = 3
@@ -47,8 +47,8 @@ _MIB: Final = 1 << 20
 _MEMORY: Final = 2 << 30
 _DISK: Final = "Kafka writes records to its log on disk, the others keep them in memory."
 _DELAYS: Final = (
-    "The median of three groups. No broker waits for further members of a classic group, and "
-    "members of the KIP-848 groups send heartbeats every second. Records come all the time."
+    "The median of three groups. Brokers wait a second for further members of a new classic group, "
+    "kfake as long as it does, and members of the KIP-848 groups send heartbeats every second."
 )
 _STARTS: Final = "Until ApiVersions is answered; Kafka on formatted storage."
 _FIXTURE: Final = (
@@ -66,7 +66,7 @@ _SETTINGS: Final = {
     "aclbroker.audit.level": "off",
 }
 _ALIKE: Final = {
-    "group.initial.rebalance.delay.ms": "0",
+    "group.initial.rebalance.delay.ms": "1000",
     "group.consumer.heartbeat.interval.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "1000",
 }
