@@ -54,6 +54,10 @@ _MOST_INFLATED: Final = 16 << 20
 _INFLATED_AT_ONCE: Final = 1 << 20
 _DEFLATED_AT_ONCE: Final = 1 << 16
 _ERRORS_SHOWN: Final = 3
+
+_ERRORS_KEPT: Final = 1_000
+"""How many wrong records of a batch are named, of which there can be millions."""
+
 _RECORDS_AT_ONCE: Final = 128
 
 _START: Final = Struct(">qii")
@@ -65,7 +69,7 @@ _CRC: Final = Struct(">I")
 class LogError(Exception):
     """A reason not to keep, to read or to delete records: an error code of Kafka.
 
-    ``record_errors`` has the indices of the records that are wrong, each with what is wrong.
+    ``record_errors`` has the indices of the first records that are wrong, each with what is wrong.
     ``is_checked`` is False if it was found before the log was asked.
     """
 
@@ -254,20 +258,24 @@ def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
     records = records_of(batch)
     errors: list[tuple[int, str]] = []
     late: list[tuple[int, str]] = []
+    count = 0
     if records is not None:
         for index, record in enumerate(records):
             time = record.timestamp
             if rules.is_compacted and record.key is None:
                 message = "Compacted topic cannot accept message without key in topic partition"
-                errors.append((index, f"{message} {where}"))
+                count += 1
+                if count <= _ERRORS_KEPT:
+                    errors.append((index, f"{message} {where}"))
             elif created and not first <= time <= last and time != NO_TIMESTAMP:
                 late.append((index, _range_message(time, index, rules, now_ms)))
+                del late[_ERRORS_KEPT:]
     elif created and batch.max_timestamp > last:
         late.append((0, _range_message(batch.max_timestamp, 0, rules, now_ms)))
     if late:
         raise _wrong(ErrorCode.INVALID_TIMESTAMP, sorted(errors + late))
     if errors:
-        raise _wrong(ErrorCode.INVALID_RECORD, errors)
+        raise _wrong(ErrorCode.INVALID_RECORD, errors, count)
 
 
 def _range_message(timestamp: int, offset: int, rules: Rules, now_ms: int) -> str:
@@ -279,7 +287,7 @@ def _range_message(timestamp: int, offset: int, rules: Rules, now_ms: int) -> st
     )
 
 
-def _wrong(code: ErrorCode, errors: list[tuple[int, str]]) -> LogError:
+def _wrong(code: ErrorCode, errors: list[tuple[int, str]], count: int = 0) -> LogError:
     if code is ErrorCode.INVALID_TIMESTAMP:
         message = "One or more records have been rejected due to invalid timestamp"
     else:
@@ -288,10 +296,10 @@ def _wrong(code: ErrorCode, errors: list[tuple[int, str]]) -> LogError:
             for index, text in errors[:_ERRORS_SHOWN]
         )
         message = (
-            f"One or more records have been rejected due to {len(errors)} record errors in total, "
+            f"One or more records have been rejected due to {count} record errors in total, "
             f"and only showing the first three errors at most: [{shown}]"
         )
-    return LogError(code, message, tuple(errors))
+    return LogError(code, message, tuple(errors[:_ERRORS_KEPT]))
 
 
 def kept(batch: Batch, base_offset: int, leader_epoch: int, append_time_ms: int | None) -> bytes:

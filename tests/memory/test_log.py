@@ -136,6 +136,16 @@ def test_a_compacted_topic_takes_only_records_with_keys_compressed_or_not():
     assert read(log) == [(0, b"a")]
 
 
+def test_of_very_many_wrong_records_all_are_counted_and_the_first_are_named():
+    log = new_log(rules=Rules(is_compacted=True))
+    why = refused(log, batch(*[(None, b"")] * 3_000))
+    assert "due to 3000 record errors in total" in str(why)
+    assert [index for index, _ in why.record_errors] == list(range(1_000))
+    late = new_log(rules=Rules(before_max_ms=1000))
+    why = refused(late, batch(*[b""] * 3_000, time_ms=NOW - 9_000))
+    assert [index for index, _ in why.record_errors] == list(range(1_000))
+
+
 def test_records_that_are_too_old_are_refused_where_the_topic_says_so():
     log = new_log(rules=Rules(before_max_ms=1000))
     assert refused(log, batch(b"a", time_ms=NOW - 1001)).record_errors[0][0] == 0

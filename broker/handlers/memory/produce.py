@@ -38,8 +38,6 @@ _WITHOUT_START: Final = frozenset(
     (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
 )
 _TOLD: Final = frozenset((ErrorCode.KAFKA_STORAGE_ERROR,))
-_MOST_ERRORS: Final = 1000
-"""How many wrong records an answer names in one partition."""
 
 
 class _NotVerified(LogError):
@@ -141,8 +139,7 @@ def _why(
         response.log_start_offset = partition.log.start_offset
     if why.record_errors:
         response.record_errors = [
-            BatchIndexAndErrorMessage(*error)
-            for error in in_turns(why.record_errors[:_MOST_ERRORS])
+            BatchIndexAndErrorMessage(*error) for error in in_turns(why.record_errors)
         ]
     # Kafka tells why only of single records and of what is no batch; an exception has words then.
     if why.record_errors or why.code in _TOLD or not why.is_checked:
