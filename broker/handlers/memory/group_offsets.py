@@ -58,10 +58,8 @@ def offset_commit(
                 topic.asked.name,
                 topic.asked.topic_id,
                 [
-                    OffsetCommitResponsePartition(
-                        each.partition_index, topic.code(each.partition_index) or next(codes)
-                    )
-                    for each in in_turns(topic.asked.partitions)
+                    OffsetCommitResponsePartition(each.partition_index, code or next(codes))
+                    for each, code in in_turns(topic.partitions)
                 ],
             )
             for topic in in_turns(topics)
@@ -70,7 +68,11 @@ def offset_commit(
 
 
 class _Committing:
-    """A topic of an OffsetCommit; ``name`` is None if there is no such topic."""
+    """A topic of an OffsetCommit; ``name`` is None if there is no such topic.
+
+    ``partitions`` has those asked for, each with why it cannot have offsets, NONE if it can: what
+    is so when it is made, whatever becomes of the topic while others have their turn.
+    """
 
     def __init__(self, services: Services, asked: OffsetCommitRequestTopic, *, by_id: bool) -> None:
         self.asked = asked
@@ -80,9 +82,12 @@ class _Committing:
         if by_id:
             self.name = self._topics.name_of(asked.topic_id)
             self._unknown = ErrorCode.UNKNOWN_TOPIC_ID
+        self._topic_id = ZERO_UUID if self.name is None else self._topics.id_of(self.name)
+        self.partitions = [
+            (each, self._code(each.partition_index)) for each in in_turns(asked.partitions)
+        ]
 
-    def code(self, partition: int) -> ErrorCode:
-        """Return why a partition cannot have offsets, NONE if it can."""
+    def _code(self, partition: int) -> ErrorCode:
         if self.name is None:
             return self._unknown
         if not self._topics.has_partition(self.name, partition):
@@ -93,7 +98,6 @@ class _Committing:
         """Return the offsets of partitions that can have some."""
         if self.name is None:
             return []
-        topic_id = self._topics.id_of(self.name)
         return [
             NewOffset(
                 self.name,
@@ -101,10 +105,10 @@ class _Committing:
                 each.committed_offset,
                 each.committed_leader_epoch,
                 each.committed_metadata or "",
-                topic_id,
+                self._topic_id,
             )
-            for each in in_turns(self.asked.partitions)
-            if not self.code(each.partition_index)
+            for each, code in in_turns(self.partitions)
+            if not code
         ]
 
 

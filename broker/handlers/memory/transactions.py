@@ -222,6 +222,13 @@ def txn_offset_commit(
     services: Services, rights: RequestRights, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Keep offsets of topics and partitions that exist until a transaction ends."""
+    # While others have their turn a topic may come or go: it is there now, or is not.
+    known = {
+        (topic.name, each.partition_index): services.memory.topics.id_of(topic.name)
+        for topic in in_turns(request.topics)
+        for each in in_turns(topic.partitions)
+        if services.memory.topics.has_partition(topic.name, each.partition_index)
+    }
     new = [
         NewOffset(
             topic.name,
@@ -229,16 +236,16 @@ def txn_offset_commit(
             each.committed_offset,
             each.committed_leader_epoch,
             each.committed_metadata or "",
-            services.memory.topics.id_of(topic.name),
+            known[topic.name, each.partition_index],
         )
         for topic in in_turns(request.topics)
         for each in in_turns(topic.partitions)
-        if services.memory.topics.has_partition(topic.name, each.partition_index)
+        if (topic.name, each.partition_index) in known
     ]
     codes = iter(_pended(services, rights, request, new) if new else ())
 
     def code(topic: str, partition: int) -> ErrorCode:
-        if services.memory.topics.has_partition(topic, partition):
+        if (topic, partition) in known:
             return next(codes)
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
