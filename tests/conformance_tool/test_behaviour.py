@@ -12,6 +12,7 @@ from aclbroker.broker.conformance.behaviour.divergences import DIVERGENCES
 from aclbroker.broker.conformance.behaviour.roles import ROLES
 from aclbroker.broker.conformance.behaviour.shown import Names, shown
 from aclbroker.broker.conformance.behaviour.stories import STORIES
+from aclbroker.broker.conformance.comparison import Result
 from aclbroker.broker.conformance.outline import without_answer
 from aclbroker.broker.conformance.recording import (
     BEHAVIOUR,
@@ -40,6 +41,8 @@ AS_RECORDED: Final = {
 }
 """The settings of the Kafka of the recording."""
 
+TIMES: Final = 3
+
 SAME_MESSAGES: Final = frozenset((ApiKey.CONSUMER_GROUP_HEARTBEAT,))
 """The keys whose messages for people are Kafka's."""
 
@@ -64,13 +67,28 @@ def our_recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
         broker.terminate()
 
 
+@pytest.mark.timeout(900)
 def test_a_kafka_answers_as_recorded(tmp_path: Path):
-    with running_kafka(tmp_path, AS_RECORDED) as kafka:
-        actual = recorded_of(kafka.listeners["SASL_PLAINTEXT"], tmp_path)
-    recorded = packaged_recording(BEHAVIOUR)
-    results = compare(recorded, actual)
-    assert [result for result in results if not result.passed or result.explained] == []
-    assert len(results) == len(recorded.answers) == len(actual.answers)
+    # What a Kafka lists of groups is what its log has committed, which can be a moment late: an
+    # answer is another one only if it is so each time.
+    always: dict[Step, Result] | None = None
+    for number in range(TIMES):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        with running_kafka(directory, AS_RECORDED) as kafka:
+            actual = recorded_of(kafka.listeners["SASL_PLAINTEXT"], directory)
+        recorded = packaged_recording(BEHAVIOUR)
+        results = compare(recorded, actual)
+        assert len(results) == len(recorded.answers) == len(actual.answers)
+        others = {each.step: each for each in results if not each.passed or each.explained}
+        always = (
+            others
+            if always is None
+            else {step: each for step, each in others.items() if step in always}
+        )
+        if not always:
+            return
+    assert always == {}
 
 
 def test_our_broker_answers_as_kafka_does(our_recording: Recording):

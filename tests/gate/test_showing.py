@@ -15,6 +15,7 @@ from aclbroker.broker.acl.authorizer import Decision, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.disclosure import AllOrRefused, Along, Echoed, Nodes, Operations
+from aclbroker.broker.gate.fetching import check_fetch
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.places import fields_of
 from aclbroker.broker.gate.rights import RequestRights
@@ -34,6 +35,7 @@ from aclbroker.protocol.messages.describe_delegation_token import (
     DescribedDelegationTokenRenewer,
     DescribeDelegationTokenOwner,
 )
+from aclbroker.protocol.messages.fetch import FetchResponse
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.answers import id_of, message, named_in_answers, named_in_requests, tells_of
 from tests.gate.rights import ByRule, Rights, context
@@ -563,6 +565,31 @@ def test_a_follower_goes_on_with_a_session_without_the_right_to_read() -> None:
     request.session_epoch, request.replica_id = 1, 1
     seen = shown(ApiKey.FETCH, 13, request, response, to())
     assert not any(part.error_code for topic in seen.responses for part in topic.partitions)
+
+
+@pytest.mark.parametrize("allowed", [NAMES, NAMES[:1], []])
+def test_what_a_session_is_refused_is_told_beside_what_it_goes_on_with(allowed: list[str]) -> None:
+    key, version = ApiKey.FETCH, 12
+    request = request_for(key, version, NAMES)
+    request.session_epoch, request.replica_id = 1, -1
+    asked = [topic.topic for topic in request.topics]
+    topics: Any = Topics(NAMES)
+    rights = rights_of(key, version, read_only(*allowed))
+    verdict = check_fetch(request, rights, topics)
+    assert [topic.topic for topic in verdict.request.topics] == [
+        name for name in asked if name in allowed
+    ]
+    told = verdict.complete(FetchResponse())
+    assert {
+        topic.topic: [part.error_code for part in topic.partitions] for topic in told.responses
+    } == {
+        topic.topic: [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * len(topic.partitions)
+        for topic in request.topics
+        if topic.topic not in allowed
+    }
+    # A session that is over has nothing else to tell.
+    ended = FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    assert verdict.complete(ended).responses == ended.responses
 
 
 def test_who_may_describe_the_cluster_sees_all_groups() -> None:

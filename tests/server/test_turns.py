@@ -118,12 +118,16 @@ class Lines:
 
         def called(*args: Any) -> Any:
             measuring = sys.gettrace()
+            # What other tests left behind is collected now, and not while lines are counted.
+            gc.collect()
+            gc.disable()
             sys.settrace(trace)
             try:
                 return function(*args)
             finally:
                 # Whoever measures coverage goes on with the tests that come behind.
                 sys.settrace(measuring)
+                gc.enable()
 
         return called
 
