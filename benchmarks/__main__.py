@@ -4,7 +4,8 @@
 
 A complete run writes results.json and RESULTS.md beside this file, docs/images/growth.png, and the
 table in README.md. One with --quick or --only prints alone. With --output any run writes the first
-three, into that directory.
+three, into that directory. With --add the sections that a run has measured are put in place of
+those that results.json and RESULTS.md have; name all rows of a section.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from benchmarks import (
     plot,
     questions,
     report,
+    stores,
     variants,
     wire,
+    workers,
 )
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE
@@ -35,7 +38,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
-SCENES = (in_process, questions, wire, variants, data, attacks, fuzz)
+SCENES = (in_process, questions, wire, variants, workers, stores, data, attacks, fuzz)
 
 
 def main() -> None:
@@ -59,6 +62,10 @@ def main() -> None:
     whole = not (arguments.quick or arguments.only) and len(options.peers) == 2
     if arguments.output:
         write(results, arguments.output, arguments.output)
+    elif arguments.add:
+        known = Results.load(HERE / "results.json")
+        known.take(results)
+        write(known, HERE, IMAGES)
     elif whole:
         write(results, HERE, IMAGES)
         README.write_text(report.in_readme(results, README.read_text()))
@@ -101,6 +108,9 @@ def _arguments() -> argparse.Namespace:
         "--peers", nargs="*", default=[KAFKA, KFAKE], choices=[KAFKA, KFAKE], help="default: both"
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="where to write the results")
+    parser.add_argument(
+        "--add", action="store_true", help="put what was measured into the results that there are"
+    )
     parser.add_argument("--list", action="store_true", help="name the rows and end")
     return parser.parse_args()
 

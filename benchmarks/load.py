@@ -43,7 +43,7 @@ def small_requests(server: Server, user: str, warm_up: float, measured: float) -
         f"-connections={CONNECTIONS}",
         f"-warm-up={warm_up}s",
         f"-measure={measured}s",
-        f"-pids={server.pid}",
+        f"-pids={','.join(map(str, server.pids))}",
     ]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=60 + warm_up + measured

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from benchmarks.results import Figures, Results
 from benchmarks.rows import KAFKA, KFAKE, OURS
@@ -69,6 +69,8 @@ def page(results: Results) -> str:
     parts.append(_markdown(("", ""), results.run.items()))
     for section in _sections(results):
         parts.append(f"## {section}\n")
+        if section in results.later:
+            parts.append(_other_run(results.later[section]))
         header, *lines = _table(results, section)
         parts.append(_markdown(header, lines))
         parts.extend(_notes(results, section))
@@ -80,6 +82,11 @@ def page(results: Results) -> str:
         )
         parts.append(_markdown(("", "ACLs", NAMES[OURS], NAMES[KAFKA], "target", ""), growth))
     return "\n".join(parts)
+
+
+def _other_run(run: Mapping[str, str]) -> str:
+    words = [f"`{run['command']}`", *(run[name] for name in ("date", "load", "aclbroker"))]
+    return f"Measured by another run: {'; '.join(words)}.\n"
 
 
 def in_readme(results: Results, readme: str) -> str:

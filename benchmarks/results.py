@@ -45,6 +45,16 @@ class Results:
     def __init__(self, run: dict[str, str]) -> None:
         self.run = run
         self.figures: dict[str, Figures] = {}
+        self.later: dict[str, dict[str, str]] = {}
+        """By section: the run that measured it, where that was another one."""
+
+    def take(self, other: Results) -> None:
+        """Take the sections that another run has measured, in place of what is known of them."""
+        sections = {figures.row.section for figures in other.figures.values()}
+        kept = self.figures.items()
+        self.figures = {key: each for key, each in kept if each.row.section not in sections}
+        self.figures |= other.figures
+        self.later |= dict.fromkeys(sections, other.run)
 
     def add(self, rows: Iterable[Row], side: str, values: Iterable[float]) -> None:
         """Take a side's figures of one round, one for each row."""
@@ -64,13 +74,15 @@ class Results:
             }
             for figures in self.figures.values()
         ]
-        path.write_text(json.dumps({"run": self.run, "rows": rows}, indent=1) + "\n")
+        saved = {"run": self.run, "later": self.later, "rows": rows}
+        path.write_text(json.dumps(saved, indent=1) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> Results:
         """Read what `save` has written."""
         saved = json.loads(path.read_text())
         results = cls(saved["run"])
+        results.later = saved.get("later", {})
         for entry in saved["rows"]:
             rounds = entry.pop("rounds")
             row = Row(**entry)

@@ -84,6 +84,15 @@ class Server:
         """The process's id."""
         return self.process.running.pid
 
+    @property
+    def pids(self) -> list[int]:
+        """The ids of the process and of those that it has begun."""
+        found = [self.pid]
+        for pid in found:
+            children = Path(f"/proc/{pid}/task/{pid}/children")
+            found += map(int, children.read_text().split())
+        return found
+
 
 def _answers(address: str) -> bool | None:
     host, _, port = address.rpartition(":")
@@ -111,15 +120,19 @@ def ours(
     settings: Mapping[str, str],
     listeners: Sequence[str] = LISTENERS,
     topics: Mapping[str, int] = TOPICS,
+    command: Sequence[str] = (),
 ) -> Server:
-    """Return this product with settings of its own, listeners by their names, and topics."""
+    """Return this product with settings of its own, listeners by their names, and topics.
+
+    ``command`` replaces that of an environment without the developers' packages.
+    """
     ports = free_ports(len(listeners))
     addresses = {name: f"127.0.0.1:{port}" for name, port in zip(listeners, ports, strict=True)}
     listening = ",".join(f"{name}://{address}" for name, address in addresses.items())
     catalog = ",".join(f"{topic}:{partitions}" for topic, partitions in topics.items())
     told = {"listeners": listening, "aclbroker.catalog.topics": catalog, **settings}
     broker = Broker(directory, told)
-    broker.command[:1] = aclbroker()
+    broker.command[:1] = command or aclbroker()
     broker.start()
     broker.terminate()
     return Server(broker, addresses["SASL_PLAINTEXT"], addresses)

@@ -62,6 +62,12 @@ class Catalog:
         self._ids = {name: ids[name] for name in self.topics}
         self._names = {topic_id: name for name, topic_id in self._ids.items()}
 
+    def take_id(self, name: str, topic_id: bytes) -> None:
+        """Give a topic that there is another id."""
+        self._names.pop(self._ids[name], None)
+        self._ids[name] = topic_id
+        self._names[topic_id] = name
+
     def known(self, _row: object, _request: object) -> Catalog:
         """Return what is known of the topics of a request: all that there is, at once."""
         return self

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import Any, Final, TypeVar
 
@@ -54,6 +54,8 @@ class Worker(greenlet):  # type: ignore[misc] # greenlet is not typed
         super().__init__()
         self.turns = turns
         self.caller = getcurrent()
+        self.changes = 0
+        """In how many changes it is that must not be left half done, one within the other."""
         self._result: Any = None
         self._error: BaseException | None = None
         self.switch()
@@ -96,12 +98,29 @@ def wait(awaitable: Awaitable[T]) -> T:
     return result
 
 
+@contextmanager
+def whole() -> Iterator[None]:
+    """Let a change that pauses come to its end, though its client goes away meanwhile.
+
+    Others have their turns all the same; the work ends at its next pause after the change.
+    """
+    worker = getcurrent()
+    if not isinstance(worker, Worker):
+        yield  # Nothing pauses.
+        return
+    worker.changes += 1
+    try:
+        yield
+    finally:
+        worker.changes -= 1
+
+
 def poll(awaitable: Awaitable[T]) -> T:
     """Return the result of an awaitable as `wait` does, for somebody who may go away meanwhile.
 
-    Then the work ends where it waits, by GreenletExit: what it waits for must be no change that it
-    would have to report. Meanwhile the work counts neither as begun nor as unfinished, since that
-    can take as long as a client wants.
+    Then the work ends where it waits, by GreenletExit, also within `whole`: what it waits for must
+    be no change that it would have to report. Meanwhile the work counts neither as begun nor as
+    unfinished, since that can take as long as a client wants.
     """
     worker = getcurrent()
     if not isinstance(worker, Worker):
@@ -243,28 +262,35 @@ class Turns:
     ) -> Any:
         """Work on until all is done; cancelling ends work that has waited for nothing yet.
 
-        What work waits for can be a change. It is carried out, and reported, whoever has gone away.
+        What work waits for can be a change. It is carried out, and reported, whoever has gone away;
+        and so is a change that is to be `whole`.
         """
-        may_end = True
+        is_wanted = may_end = True
         while said is not _DONE:
             if said is _PAUSED:
-                try:
-                    if is_new:
-                        await self._first_turn(principal)
-                    else:
-                        await self._next_turn(principal, is_new=False)
-                except asyncio.CancelledError:
-                    if may_end:
-                        worker.throw(GreenletExit())
-                        raise
+                is_wanted &= await _came(self._turn(principal, is_new=is_new))
+                if not is_wanted and may_end and not worker.changes:
+                    raise _given_up(worker)
                 is_new = False
                 said = self._measured(args, worker.switch)
             elif type(said) is _Poll:
+                # Nobody would tell a second time that the client is gone.
+                if not is_wanted:
+                    raise _given_up(worker)
                 said = await self._polled(principal, said.awaited, worker, args)
             else:
                 may_end = False
-                said = await self._waited_for(said, worker, args)
+                task = asyncio.ensure_future(said)
+                while not task.done():
+                    is_wanted &= await _came(asyncio.wait([task]))
+                said = self._given(task, worker, args)
         return self._outcome(worker)
+
+    async def _turn(self, principal: str, *, is_new: bool) -> None:
+        if is_new:
+            await self._first_turn(principal)
+        else:
+            await self._next_turn(principal, is_new=False)
 
     async def _first_turn(self, principal: str) -> None:
         """Wait for a turn in which there is room for what the work leaves behind."""
@@ -273,14 +299,8 @@ class Turns:
             await room
             await self._next_turn(principal, is_new=True)
 
-    async def _waited_for(
-        self, awaitable: Awaitable[Any], worker: Worker, args: tuple[Any, ...]
-    ) -> Any:
-        """Give a worker what it waits for, cancelled or not; return what it says then."""
-        task = asyncio.ensure_future(awaitable)
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
+    def _given(self, task: asyncio.Future[Any], worker: Worker, args: tuple[Any, ...]) -> Any:
+        """Give a worker the result of what it has waited for; return what it says then."""
         try:
             result = task.result()
         except BaseException as error:  # noqa: BLE001 # it is for the work to handle
@@ -296,8 +316,7 @@ class Turns:
         try:
             result = await awaitable
         except asyncio.CancelledError:
-            worker.throw(GreenletExit())
-            raise
+            raise _given_up(worker) from None
         finally:
             self.unfinished += 1
             self._begun[principal] = self._begun.get(principal, 0) + 1
@@ -352,3 +371,18 @@ class Turns:
         if len(self._idle) < _IDLE_WORKERS:
             self._idle.append(worker)
         return worker.taken()
+
+
+async def _came(awaitable: Awaitable[Any]) -> bool:
+    """Wait for something; tell whether it came before the task that waits was cancelled."""
+    try:
+        await awaitable
+    except asyncio.CancelledError:
+        return False
+    return True
+
+
+def _given_up(worker: Worker) -> asyncio.CancelledError:
+    """End the work of a worker where it is; return what its task is to raise."""
+    worker.throw(GreenletExit())
+    return asyncio.CancelledError()

@@ -36,6 +36,8 @@ def events() -> StructType:
     - ``events``: how many decisions the line stands for; ``timestamp`` is that of the first,
       ``last_timestamp`` of the last of them; ``client_id`` is of the first, and ``reference_count``
       of all
+    - ``acls``: the position of the store whose ACLs decided, with ``events`` of the last of them;
+      null where a log does not tell. ``first_acls``: of the first of them, null if it is the same
     - ``source``: see `pipeline.ingest.kafka_line.Dialect`, or ``jsonl``
     """
     return _struct(
@@ -48,6 +50,8 @@ def events() -> StructType:
         source="string",
         events="long",
         last_timestamp="timestamp",
+        acls="long",
+        first_acls="long",
     )
 
 

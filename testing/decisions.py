@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from aclbroker.broker.acl.authorizer import (
     ANY_RESOURCE,
     Decision,
+    Position,
     RequestContext,
     Rule,
     RuleKind,
@@ -162,8 +163,10 @@ def auditing(notes: Notes) -> type[Audit]:
     """Return a class of audit logs that note each decision and write nothing of them."""
 
     class NotedAudit(Audit):
-        def __init__(self, config: Any, cluster_id: str, output: Any, explain: Any = None) -> None:
-            super().__init__(config, cluster_id, output, explain)
+        def __init__(
+            self, config: Any, cluster_id: str, output: Any, explain: Any = None, **others: Any
+        ) -> None:
+            super().__init__(config, cluster_id, output, explain, **others)
             notes.explain = explain
 
         def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
@@ -177,6 +180,7 @@ def auditing(notes: Notes) -> type[Audit]:
             decided: Sequence[Decided],
             *,
             log_if_denied: bool = True,
+            acls: Position | None = None,
         ) -> None:
             if log_if_denied:
                 notes.note(context, operation, resource_type, decided)

@@ -20,7 +20,8 @@ from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.fault_control import fault_control
-from aclbroker.broker.server.parts import Loaded, load_parts, start_parts
+from aclbroker.broker.server.loading import Loaded, load_parts
+from aclbroker.broker.server.parts import start_parts
 from aclbroker.broker.server.server import Server
 
 T = TypeVar("T")

@@ -6,16 +6,19 @@ rules of Kafka's own authorizer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.hosts import canonical
 
 Peer = tuple[tuple[str, ...], str]
 """The principals of a session, and its address in the form that ACLs' hosts are compared with."""
+
+Position = int | tuple[tuple[str, int], ...]
+"""Up to which change of their store the ACLs are that decide; of several stores by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,9 @@ class Session:
     The first principal is who the session is: to quotas, tokens and logs. ``own`` are those of the
     ``principals`` that were proved; without it all. The others are those of groups (`Groups`), of
     which ``claimed`` came with an access token. Raises ValueError without any principal.
+
+    ``connection`` is what the sessions of a connection have in common, of which there is another
+    one after each authentication, and for other groups.
     """
 
     principals: tuple[str, ...]
@@ -39,6 +45,7 @@ class Session:
     token_authenticated: bool = False
     own: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
+    connection: object = field(default_factory=object, repr=False, compare=False)
     address: str = field(init=False, repr=False, compare=False)
     peer: Peer = field(init=False, repr=False, compare=False)
 
@@ -134,6 +141,7 @@ class AclError(IntEnum):
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
+    REQUEST_TIMED_OUT = 7
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
     POLICY_VIOLATION = 44
@@ -204,3 +212,15 @@ class Authorizer(Protocol):
 
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
+
+
+@runtime_checkable
+class LatestAuthorizer(Protocol):
+    """What an authorizer has besides whose ACLs others may change elsewhere."""
+
+    def catch_up(self) -> Awaitable[bool] | None:
+        """Have `Authorizer.acls` return what anybody had changed when this was called.
+
+        When it was awaited it tells whether that was done; if not, what is there cannot be reached
+        in time. None where no client wants to wait for that.
+        """

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Final
 
-from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, PatternType
+from aclbroker.broker.acl.bindings import LITERAL, WILDCARD, AclOperation, PatternType
 from aclbroker.broker.acl.operations import DENIED_SHIFT, NAMED_BY
 from aclbroker.broker.acl.rights import Entry, PeerRights
 from aclbroker.turns import pause
 
-_EVERYTHING: Final = (PatternType.LITERAL, WILDCARD)
+_EVERYTHING: Final = (LITERAL, WILDCARD)
 
 _AT_ONCE: Final = 100
 """How many patterns are looked at in one go. Mostly one of them decides; the rest is copied first,
@@ -58,7 +58,7 @@ def _undominated(
     for pattern_type, name, bits in entries:
         if bits & allowing:
             dominating = rights.bits_of_prefixes(name)
-            if pattern_type == PatternType.LITERAL:
+            if pattern_type == LITERAL:
                 dominating |= rights.bits_of(pattern_type, name)
             if not dominating & denying:
                 return pattern_type, name

@@ -18,7 +18,16 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Action, Decision, Peer, Rule, RuleKind, Session
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
+from aclbroker.broker.acl.bindings import (
+    ALLOW,
+    ANY_OPERATION,
+    ANY_TYPE,
+    DENY,
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    ResourceType,
+)
 from aclbroker.broker.acl.by_type import deciding_pattern
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.operations import (
@@ -35,8 +44,6 @@ _SUPER_USER: Final = Decision(True, Rule(RuleKind.SUPER_USER))
 _DEFAULT_ALLOW: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 _DEFAULT_DENY: Final = Decision(False, Rule(RuleKind.DEFAULT_DENY))
 
-_ALLOW: Final = AclPermission.ALLOW
-_DENY: Final = AclPermission.DENY
 
 _BY_TYPE: Final = "by type"
 _LONGEST_REMEMBERED: Final = 249
@@ -118,7 +125,7 @@ class StandardAuthorizerData:
         ACLs of the peer others have their turns meanwhile; what they change does not count. Raises
         ValueError for an operation or type that is UNKNOWN or ANY.
         """
-        if operation <= AclOperation.ANY or resource_type <= ResourceType.ANY:
+        if operation <= ANY_OPERATION or resource_type <= ANY_TYPE:
             raise ValueError(f"{operation.name} on {resource_type.name} is no action")
         decision = self.decisions(session, operation, resource_type)[_ANY_NAME]
         if decision.allowed:
@@ -143,7 +150,7 @@ class StandardAuthorizerData:
             for binding in self.index.bindings_for(peer, resource_type, pattern[1])
             if (binding.pattern_type, binding.resource_name) == pattern
         )
-        permission = _ALLOW if allowed else _DENY
+        permission = ALLOW if allowed else DENY
         deciding = _deciding(bindings, operation, permission, NAMED_BY[operation])
         return Decision(allowed, Rule(RuleKind.MATCHING_ACL, deciding))
 
@@ -229,9 +236,9 @@ class _Decisions(dict[str | None, Decision]):
             return _DEFAULT_DENY
         found = self._rights.bits(name)
         if found & self._denied_by:
-            decision = Decision(False, partial(_rule, self._asked, name, _DENY))
+            decision = Decision(False, partial(_rule, self._asked, name, DENY))
         elif found & self._granted_by:
-            decision = Decision(True, partial(_rule, self._asked, name, _ALLOW))
+            decision = Decision(True, partial(_rule, self._asked, name, ALLOW))
         elif found or not self._data.allow_everyone_if_no_acl_found:
             decision = _DEFAULT_DENY
         else:
@@ -245,7 +252,7 @@ class _Decisions(dict[str | None, Decision]):
         """Decide on a name that no ACL of the peer matches."""
         # UNKNOWN and ANY are no actions: no default may allow them.
         _, _, operation, resource_type = self._asked
-        is_action = operation > AclOperation.ANY and resource_type > ResourceType.ANY
+        is_action = operation > ANY_OPERATION and resource_type > ANY_TYPE
         if is_action and self._data.is_open(resource_type, name):
             return _DEFAULT_ALLOW
         return _DEFAULT_DENY
@@ -254,7 +261,7 @@ class _Decisions(dict[str | None, Decision]):
 def _rule(asked: _Asked, name: str, permission: AclPermission) -> Rule:
     """Return the rule that decided; it is not kept, as an ACL is made anew for it."""
     acls, peer, operation, resource_type = asked
-    sources = (GRANTED_BY if permission is _ALLOW else NAMED_BY)[operation]
+    sources = (GRANTED_BY if permission is ALLOW else NAMED_BY)[operation]
     bindings = acls.bindings_for(peer, resource_type, name)
     return Rule(RuleKind.MATCHING_ACL, _deciding(bindings, operation, permission, sources))
 

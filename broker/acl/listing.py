@@ -167,8 +167,7 @@ def _candidates(
         return
     for kind in (PatternType.LITERAL, PatternType.PREFIXED):
         if pattern_type in (PatternType.ANY, PatternType.MATCH, kind):
-            named = patterns.of_type(kind)
             for each in in_turns(list(permissions.of_type(kind))):
-                # None if the last ACL of the pattern was removed since.
-                if (found := named.get(each)) is not None:
-                    yield found
+                # The last ACL of the pattern may have been removed since.
+                if each in patterns.of_type(kind):
+                    yield patterns.get(kind, each)

@@ -16,11 +16,13 @@ from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import Peer
 from aclbroker.broker.acl.bindings import (
+    DENY,
+    LITERAL,
+    PREFIXED,
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,
     AclOperation,
-    AclPermission,
     PatternType,
     ResourceType,
 )
@@ -125,7 +127,7 @@ def near_misses_of_any(
         shown = ALLOWED_BITS | (named << DENIED_SHIFT if is_own else 0)
         pattern_of = resource_type, name, pattern_type, permissions.principal, permissions.host
         for each, permission in pairs(found & shown):
-            is_denial = permission is AclPermission.DENY
+            is_denial = permission is DENY
             rank = 2 * (not named >> each & 1) + (not is_own)
             of_rank = denials if is_denial else ranks[rank]
             if len(of_rank) < _MOST_SHOWN:
@@ -150,7 +152,7 @@ def _any_of(
 
 
 def _patterns(permissions: Permissions) -> Iterator[tuple[Permissions, PatternType, str, int]]:
-    for pattern_type in (PatternType.LITERAL, PatternType.PREFIXED):
+    for pattern_type in (LITERAL, PREFIXED):
         for name, found in permissions.of_type(pattern_type).items():
             yield permissions, pattern_type, name, found
 
@@ -160,10 +162,10 @@ def _looked_up(
 ) -> Iterator[tuple[Permissions, PatternType, str]]:
     """Return the patterns that match the resource, for each who may have some."""
     for permissions in who:
-        yield permissions, PatternType.LITERAL, resource_name
-        yield permissions, PatternType.LITERAL, WILDCARD
+        yield permissions, LITERAL, resource_name
+        yield permissions, LITERAL, WILDCARD
         if permissions.prefixed:
             for length in lengths:
                 if length > len(resource_name):
                     break
-                yield permissions, PatternType.PREFIXED, resource_name[:length]
+                yield permissions, PREFIXED, resource_name[:length]

@@ -11,11 +11,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
+from aclbroker.broker.acl.bindings import ALLOW, AclPermission, ResourceType
 from aclbroker.broker.acl.bindings import AclOperation as Op
-from aclbroker.broker.acl.bindings import AclPermission, ResourceType
 
 DENIED_SHIFT: Final = 16
-_ALLOW: Final = AclPermission.ALLOW
 ALLOWED_BITS: Final = 0xFFFF
 
 _SUPPORTED: Final[Mapping[ResourceType, tuple[Op, ...]]] = MappingProxyType(
@@ -90,7 +89,11 @@ NAMED_BY: Final = tuple(_sources(op) for op in Op)
 
 def bit(operation: Op, permission: AclPermission) -> int:
     """Return the bit of an operation that is allowed or denied."""
-    return 1 << (operation if permission == _ALLOW else operation + DENIED_SHIFT)
+    return 1 << (operation if permission == ALLOW else operation + DENIED_SHIFT)
+
+
+BITS: Final = tuple(tuple(bit(op, permission) for op in Op) for permission in AclPermission)
+"""By the numbers of a permission and an operation: `bit`, for what is done for every ACL."""
 
 
 def bits(operation: Op, permission: AclPermission) -> int:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL, PatternType
+from aclbroker.broker.acl.bindings import (
+    DENY,
+    LITERAL,
+    WILDCARD,
+    WILDCARD_PRINCIPAL,
+    AclOperation,
+    PatternType,
+)
 from aclbroker.broker.acl.hosts import (
     Subnet,
     SubnetSize,
@@ -18,6 +25,7 @@ from aclbroker.broker.acl.hosts import (
     subnet,
     without_zone,
 )
+from aclbroker.broker.acl.operations import bit, shared
 
 _NOTHING: dict[str, int] = {}
 
@@ -40,8 +48,39 @@ class Permissions:
 
     def of_type(self, pattern_type: PatternType) -> dict[str, int]:
         """Return the bits by name of the LITERAL or the PREFIXED patterns; not to be changed."""
-        found = self.literal if pattern_type == PatternType.LITERAL else self.prefixed
+        found = self.literal if pattern_type == LITERAL else self.prefixed
         return _NOTHING if found is None else found
+
+    def add(self, pattern_type: PatternType, name: str, bits: int) -> int | None:
+        """Add bits to those of a pattern; return what these were, None if there is nothing new."""
+        if pattern_type == LITERAL:
+            named = self.literal
+            if named is None:
+                named = self.literal = {}
+        else:
+            named = self.prefixed
+            if named is None:
+                named = self.prefixed = {}
+        before = named.get(name, 0)
+        after = before | bits
+        if after == before:
+            return None
+        named[name] = shared(after)
+        self.ever |= bits
+        return before
+
+    def add_new(self, pattern_type: PatternType, name: str, bits: int) -> None:
+        """Add the bits of a pattern that has none; they are one of `operations.BITS`."""
+        self.ever |= bits
+        if pattern_type == LITERAL:
+            if self.literal is None:
+                self.literal = {name: bits}
+            else:
+                self.literal[name] = bits
+        elif self.prefixed is None:
+            self.prefixed = {name: bits}
+        else:
+            self.prefixed[name] = bits
 
     def set(self, pattern_type: PatternType, name: str, bits: int) -> None:
         """Take ``bits`` for what the ACLs of a pattern say; 0 if there are none any more."""
@@ -51,7 +90,7 @@ class Permissions:
             return
         if named is _NOTHING:
             named = {}
-            if pattern_type == PatternType.LITERAL:
+            if pattern_type == LITERAL:
                 self.literal = named
             else:
                 self.prefixed = named
@@ -84,6 +123,21 @@ class Principals:
         self._principals: dict[str, Permissions | dict[str, Permissions]] = {}
         self._rewritten: dict[tuple[str, str | Subnet], list[Permissions]] = {}
         self._sizes: dict[SubnetSize, int] = {}
+        self.withheld = Permissions(WILDCARD_PRINCIPAL, WILDCARD)
+        """What is denied to all because the ACLs of it are not known; in no list."""
+
+    def withhold(self, pattern_type: PatternType, name: str) -> bool:
+        """Deny everybody everything on a pattern; return whether that is new."""
+        is_new = name not in self.withheld.of_type(pattern_type)
+        self.withheld.set(pattern_type, name, bit(AclOperation.ALL, DENY))
+        return is_new
+
+    def release(self, pattern_type: PatternType, name: str) -> bool:
+        """Take `withhold` back; return whether it was done before."""
+        if name not in self.withheld.of_type(pattern_type):
+            return False
+        self.withheld.set(pattern_type, name, 0)
+        return True
 
     def __bool__(self) -> bool:
         return bool(self._principals)
@@ -150,6 +204,8 @@ class Principals:
                     found.append(permissions)
         if self._rewritten:
             found += self._matching_rewritten(principals, address)
+        if not self.withheld.is_empty:
+            found.append(self.withheld)
         return found
 
     def _matching_rewritten(

@@ -153,8 +153,6 @@ class RightsByPeer(dict[Peer, PeerRights]):
 
     def changed(self, principal: str) -> None:
         """Forget what depends on a principal, after one of its ACLs was added or removed."""
-        if not self:
-            return
         if principal == WILDCARD_PRINCIPAL:
             self.forget_all()
             return

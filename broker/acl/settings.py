@@ -13,6 +13,7 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 T = TypeVar("T")
 
 _INT_MAX: Final = 2**31 - 1
+_HISTORY: Final = "100000"
 
 
 class AuthorizerSettings(NamedTuple):
@@ -43,6 +44,41 @@ def acl_limit(properties: Mapping[str, str]) -> int | None:
     return _parsed(properties, "aclbroker.acl.limit", "", parse_limit, form)
 
 
+def history_changes(properties: Mapping[str, str]) -> int:
+    """Return how many of the last changes a store keeps (``aclbroker.store.history.max.changes``).
+
+    Raises ValueError.
+    """
+    name = "aclbroker.store.history.max.changes"
+    return _parsed(properties, name, _HISTORY, parse_count, "a number of changes, 0 for none")
+
+
+class StaleSettings(NamedTuple):
+    """What is done when nothing has been heard of a shared store for long."""
+
+    after_s: float
+    denies: bool
+    """Whether all but super users are denied everything then."""
+
+
+def stale_settings(properties: Mapping[str, str]) -> StaleSettings:
+    """Read ``aclbroker.store.max.lag.ms`` and ``aclbroker.store.stale``; raises ValueError."""
+    name = "aclbroker.store.max.lag.ms"
+    lag = _parsed(properties, name, "30000", parse_count, "a number of milliseconds")
+    stale = properties.get("aclbroker.store.stale", "serve").strip().lower()
+    if stale not in ("serve", "deny"):
+        raise ValueError(f"aclbroker.store.stale={stale!r}: allowed: serve, deny")
+    return StaleSettings(lag / 1000, stale == "deny")
+
+
+def reads_latest(properties: Mapping[str, str]) -> bool:
+    """Read ``aclbroker.store.read``; raises ValueError."""
+    read = properties.get("aclbroker.store.read", "local").strip().lower()
+    if read not in ("local", "latest"):
+        raise ValueError(f"aclbroker.store.read={read!r}: allowed: local, latest")
+    return read == "latest"
+
+
 def inter_broker_listener(properties: Mapping[str, str]) -> str:
     """Return the name of the listener that brokers use among themselves, in upper case."""
     name = properties.get("inter.broker.listener.name") or properties.get(
@@ -69,8 +105,11 @@ def parse_boolean(text: str) -> bool:
 
 def parse_limit(text: str) -> int | None:
     """Return a number, None for an empty text; raises ValueError with a reason."""
-    if not text:
-        return None
+    return parse_count(text) if text else None
+
+
+def parse_count(text: str) -> int:
+    """Return a number from 0; raises ValueError with a reason."""
     if not (text.isascii() and text.isdigit()):
         raise ValueError("not a number")
     if int(text) > _INT_MAX:

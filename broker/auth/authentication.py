@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from aclbroker.broker.acl.authorizer import Session
@@ -116,11 +117,13 @@ class Authentication:
     def _accept(self, mechanism: str, identity: Identity) -> int:
         """Begin the session of a proved identity, or prolong it; see `SaslExchange`."""
         session = self._new_session(mechanism, identity)
-        if self.session is not None and self.session.own != session.own:
-            raise AuthenticationFailed(
-                "Cannot change principals during re-authentication from "
-                f"{_shown(self.session.own)}: {_shown(session.own)}"
-            )
+        if self.session is not None:
+            if self.session.own != session.own:
+                raise AuthenticationFailed(
+                    "Cannot change principals during re-authentication from "
+                    f"{_shown(self.session.own)}: {_shown(session.own)}"
+                )
+            session = replace(session, connection=self.session.connection)
         lifetime = self._login.lifetime_ms(mechanism, identity)
         self._expires_at = (
             math.inf if lifetime is None else self._clock() + lifetime / _MILLISECONDS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NoReturn
 
@@ -11,27 +11,35 @@ from aclbroker.broker.acl.authorizer import (
     AclDeleteResult,
     AclError,
     Decision,
+    Position,
     RequestContext,
     RuleKind,
 )
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.hosts import matches_nobody, subnet
 from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
+from aclbroker.broker.acl.settings import (
+    acl_limit,
+    authorizer_settings,
+    history_changes,
+    reads_latest,
+    stale_settings,
+)
 from aclbroker.broker.acl.why_denied import WhyDenied, why_denied
-from aclbroker.broker.authorizer.seed import SETTING, seed
-from aclbroker.broker.authorizer.writer import AclWriter
+from aclbroker.broker.authorizer.follower import Follower
+from aclbroker.broker.authorizer.host_warnings import HOSTS_LOOKED_AT, warn_of_hosts
+from aclbroker.broker.authorizer.latest import Latest
+from aclbroker.broker.authorizer.migration import Tell
+from aclbroker.broker.authorizer.opening import Waits, nobody
+from aclbroker.broker.authorizer.seed import SETTING
+from aclbroker.broker.authorizer.sources import Sources
+from aclbroker.broker.authorizer.staleness import Staleness
+from aclbroker.broker.authorizer.writer import LIMIT_NAME, AclWriter
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores import AclStore, open_store
-from aclbroker.protocol.errors import shown_name
+from aclbroker.broker.stores import AclStore, Origin
 
 log = get_logger()
-
-_HOSTS_SHOWN: Final = 10
-_HOSTS_LOOKED_AT: Final = 5_000
-"""So many take ten milliseconds, in which the broker does nothing else."""
 
 RECONFIGURABLE: Final = ("super.users", "broker.users", "allow.everyone.if.no.acl.found")
 """The properties that `StandardAuthorizer.reconfigure` takes."""
@@ -40,21 +48,30 @@ RECONFIGURABLE: Final = ("super.users", "broker.users", "allow.everyone.if.no.ac
 class StandardAuthorizer:
     """An `Authorizer` with the rules of Kafka's StandardAuthorizer.
 
-    Without a ``store`` it uses the one that the property ``aclbroker.store`` names. `start` opens
-    the store and `close` closes it. What requests cause in the log goes through ``lines``, and
-    the server sets its own before the start.
+    Without a ``store`` it uses the one that the properties name (`store_url`), or several
+    (`access_rules`), and ``store`` is that of what requests list and change. `start` opens
+    what is used and `close` closes it. What requests cause in the log goes through ``lines``, and
+    the server sets its own before the start, and ``waits``, which is told while a shared store is
+    not within reach.
+    ``limit_name`` is the setting that refusals of too many ACLs name.
     ``first_acls`` are those that a new store got from a file when it was started.
     """
 
     def __init__(self, store: AclStore | None = None) -> None:
         self.store = store
         self.lines = LimitedLog()
+        self.waits: Waits = nobody
         self._settings = authorizer_settings({})
         self._limit: int | None = None
+        self.limit_name = LIMIT_NAME
         self._acls_file = ""
         self.first_acls: Sequence[AclBinding] = ()
         self._data: StandardAuthorizerData | None = None
         self._writer: AclWriter | None = None
+        self._stale = stale_settings({})
+        self._sources = None if store is None else Sources({"": store})
+        self._latest: Latest | None = None
+        self._reads_latest = False
 
     def configure(self, properties: Mapping[str, str]) -> None:
         """Take ``super.users``, ``broker.users`` with the name of the brokers' listener,
@@ -64,9 +81,14 @@ class StandardAuthorizer:
         """
         self._settings = authorizer_settings(properties)
         self._limit = acl_limit(properties)
+        # A bad value is refused also where a store is given that keeps no history.
+        history_changes(properties)
+        self._stale = stale_settings(properties)
+        self._reads_latest = reads_latest(properties)
         self._acls_file = properties.get(SETTING, "").strip()
-        if self.store is None:
-            self.store = open_store(properties.get("aclbroker.store", "sqlite:///aclbroker.db"))
+        if self._sources is None:
+            self._sources = Sources.named_by(properties)
+            self.store = self._sources.store
 
     def reconfigure(self, properties: Mapping[str, str]) -> None:
         """Take the properties of `RECONFIGURABLE` anew, for decisions from now on.
@@ -84,30 +106,72 @@ class StandardAuthorizer:
             self._data = self._decider(index)
 
     async def start(self) -> None:
-        """Open the store and load all ACLs. Raises `StoreError`."""
-        if self.store is None:
+        """Open the store, or several, and load all ACLs. Raises `StoreError`."""
+        sources = self._sources
+        if sources is None:
             raise RuntimeError("the authorizer must be configured before it is started")
-        await self.store.open()
-        index = AclIndex(cidr=self._settings.cidr)
+        cidr = self._settings.cidr
+        index = AclIndex(cidr=cidr)
+        limit = self._limit
+        sources.waits = self.waits
+        self.first_acls = await sources.load(index, cidr, self._stale, self._acls_file, limit)
         try:
-            async for bindings in self.store.load():
-                for binding in bindings:
-                    index.add(binding)
-            if self._acls_file:
-                self.first_acls = await seed(self.store, index, self._acls_file, self._limit)
+            await self._begin(sources, index)
         except BaseException:
-            await self.store.close()
+            # Who starts it again makes another one.
+            await sources.close()
             raise
-        _warn_of_hosts(index.hosts(), self._settings.cidr, log.warning)
+
+    async def _begin(self, sources: Sources, index: AclIndex) -> None:
+        warn_of_hosts(index.hosts(), self._settings.cidr, log.warning)
         self._data = self._decider(index)
-        self._writer = AclWriter(self.store, index, self._limit, lines=self.lines)
+        managed = sources.managed
+        self._writer = AclWriter(
+            managed.store,
+            managed.index,
+            self._limit,
+            lines=self.lines,
+            follower=managed.follower,
+            position=await managed.store.position(),
+            limit_name=self.limit_name,
+            remove_copies=sources.remove_copies if len(sources.stores) > 1 else None,
+        )
+        if self._reads_latest and managed.follower is not None:
+            self._latest = Latest(managed.store, managed.follower, self.lines)
+
+    def migrate(self, tell: Tell) -> None:
+        """Begin to copy the cluster's own ACLs to the centralised ones, if that is configured.
+
+        ``tell`` is told what was created and what was deleted there.
+        """
+        if self._sources is not None and self._sources.migration is not None:
+            self._sources.migration.tell = tell
+            self._sources.migration.start()
 
     async def close(self) -> None:
-        """Finish the changes that wait, refuse later ones, and close the store."""
+        """Finish the changes that wait, refuse later ones, and close what was opened."""
         if self._writer is not None:
             await self._writer.close()
-        if self.store is not None:
-            await self.store.close()
+        if self._sources is not None:
+            await self._sources.close()
+
+    def position(self) -> Callable[[], Position]:
+        """Return what tells, as fast as can be, the position of the store whose ACLs decide.
+
+        While a change of many ACLs takes effect it is still the one before, and what is decided is
+        what it or the next one would decide.
+        """
+        return self._loaded.position(self._writer)
+
+    @property
+    def stores(self) -> Sequence[AclStore]:
+        """All stores whose ACLs decide."""
+        return () if self._sources is None else tuple(self._sources.stores.values())
+
+    @property
+    def store_for_records(self) -> AclStore | None:
+        """The store that keeps records as well; None if that is none of those with ACLs."""
+        return None if self._sources is None else self._sources.for_records
 
     @property
     def acl_count(self) -> int:
@@ -140,31 +204,46 @@ class StandardAuthorizer:
         data = self._data or _not_started()
         return data.authorized_operations(context.session, resource_type, resource_name)
 
+    def catch_up(self) -> Awaitable[bool] | None:
+        """Wait for what others have changed, if ``aclbroker.store.read`` is ``latest``.
+
+        It tells False if that cannot be known within 10 seconds.
+        """
+        return None if self._latest is None else self._latest.reached()
+
     def acls(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
         # Being an `AclListing`, it also has them by resource pattern, which DescribeAcls uses.
-        return (self._data or _not_started()).index.find(acl_filter)
+        return self._loaded.managed.index.find(acl_filter)
 
     async def create_acls(
         self, context: RequestContext, bindings: Sequence[AclBinding]
     ) -> list[AclCreateResult]:
         """Create ACLs, each on its own; the results are in order. A refused one says why."""
         host = context.session.host
-        results = await (self._writer or _not_started()).create(bindings, host)
-        some = islice(zip(bindings, results, strict=True), _HOSTS_LOOKED_AT)
+        results = await (self._writer or _not_started()).create(
+            bindings, Origin.of(context.session)
+        )
+        some = islice(zip(bindings, results, strict=True), HOSTS_LOOKED_AT)
         hosts = {each.host for each, result in some if result.error_code == AclError.NONE}
 
         def warn(event: str, **values: Any) -> None:
             self.lines.write(log.warning, event, host, peer=host, **values)
 
-        _warn_of_hosts(hosts, self._settings.cidr, warn)
+        warn_of_hosts(hosts, self._settings.cidr, warn)
         return results
 
     async def delete_acls(
         self, context: RequestContext, filters: Sequence[AclFilter]
     ) -> list[AclDeleteResult]:
         """Delete what any filter matches; each result lists all that its own filter matched."""
-        return await (self._writer or _not_started()).delete(filters, context.session.host)
+        return await (self._writer or _not_started()).delete(filters, Origin.of(context.session))
+
+    @property
+    def _loaded(self) -> Sources:
+        if self._sources is None or self._data is None:
+            _not_started()
+        return self._sources
 
     def _decider(self, index: AclIndex) -> StandardAuthorizerData:
         return StandardAuthorizerData(
@@ -173,6 +252,17 @@ class StandardAuthorizer:
             self._settings.allow_everyone_if_no_acl_found,
             self._settings.broker_users,
         )
+
+
+def follower_of(authorizer: StandardAuthorizer, store: AclStore) -> Follower | None:
+    """Return what follows a store for the authorizer; None if nothing does."""
+    source = authorizer._loaded.source_of(store)
+    return None if source is None else source.follower
+
+
+def staleness_of(authorizer: StandardAuthorizer) -> Sequence[tuple[AclStore, Staleness]]:
+    """Return the stores that are elsewhere, with what looks after each, once it is started."""
+    return authorizer._loaded.looked_after()
 
 
 def explained(
@@ -188,29 +278,6 @@ def explained(
     """
     data = authorizer._data or _not_started()
     return why_denied(data, context.session, kind, operation, resource)
-
-
-def _warn_of_hosts(hosts: Collection[str], cidr: bool, warn: Callable[..., None]) -> None:
-    """Warn of hosts of ACLs by which nobody can come; of many, some are looked at."""
-    hosts = list(islice(hosts, _HOSTS_LOOKED_AT))
-    nobody = sorted(filter(matches_nobody, hosts))
-    if nobody:
-        warn(
-            "ACLs match nobody: their hosts are no addresses",
-            count=len(nobody),
-            hosts=_shown(nobody),
-        )
-    subnets = sorted(host for host in hosts if "/" in host and subnet(host))
-    if subnets and not cidr:
-        warn(
-            "ACLs of subnets match nobody: aclbroker.acl.host.cidr is false",
-            count=len(subnets),
-            hosts=_shown(subnets),
-        )
-
-
-def _shown(hosts: Sequence[str]) -> list[str]:
-    return [shown_name(host) for host in hosts[:_HOSTS_SHOWN]]
 
 
 def _not_started() -> NoReturn:

@@ -1,45 +1,49 @@
 """The one task that changes ACLs, in the store and in the index, in the order of the requests.
 
-A change is first durable, then visible to decisions, then answered. Creations that wait while
-another change is being stored go into one transaction together.
+A change is first durable, then visible to decisions (`committing`), then answered. Creations that
+wait while another change is being stored go into one transaction together.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from itertools import chain, islice
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, AclError
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, invalid_reason
+from aclbroker.broker.acl.bindings import ALLOW, DENY, AclBinding, AclFilter, invalid_reason
 from aclbroker.broker.acl.index import AclIndex
+from aclbroker.broker.authorizer.committing import (
+    Committer,
+    Failure,
+    RemoveCopies,
+)
+from aclbroker.broker.authorizer.follower import Follower
+from aclbroker.broker.authorizer.index_changes import IndexChanges
+from aclbroker.broker.authorizer.plans import Creation, Deletion
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores.store import AclStore, StoreError
+from aclbroker.broker.stores.store import (
+    AclStore,
+    LimitedStore,
+    Origin,
+)
 from aclbroker.broker.turns import Turns
 from aclbroker.turns import in_turns
 
 log = get_logger()
-T = TypeVar("T")
 
 _LEAST_LISTED: Final = 100_000
 """How many ACLs the answer to a deletion may list, even if there are fewer."""
 
-_STAYING: Final = 10_000
-"""After how many new ACLs the garbage collector is told to ignore the objects that exist.
+_ROUNDS: Final = 10
+"""How often a deletion looks again whether others have added what it is to delete."""
 
-It would look through the whole index each time that it has grown by a quarter: with a million ACLs
-that stops the broker for a quarter of a second. Reference counting still frees all of them, since
-nothing in the index refers to itself.
-"""
+LIMIT_NAME: Final = "aclbroker.acl.limit"
 
 _CREATED: Final = AclCreateResult()
-_NOT_STORED: Final = (
-    "The ACL store could not save the change, so nothing was changed. The broker's log says why."
-)
 _TOO_LONG: Final = (
     "The filters of this request together match more ACLs than one answer may list. Nothing was "
     "deleted for this filter; ask for it in a request of its own."
@@ -49,21 +53,24 @@ _CLOSED: Final = "The broker is shutting down; nothing was changed."
 
 class _Creation(NamedTuple):
     bindings: Sequence[AclBinding]
-    host: str
+    origin: Origin
     answer: asyncio.Future[list[AclCreateResult]]
 
 
 class _Deletion(NamedTuple):
     filters: Sequence[AclFilter]
-    host: str
+    origin: Origin
     answer: asyncio.Future[list[AclDeleteResult]]
 
 
 class AclWriter:
     """Changes an open store and the index of its ACLs; nobody else may change either.
 
-    ``limit`` is how many ACLs there may be, None for any number. Long changes take ``turns``. Those
-    that fail are logged in ``lines``. It must be made in a running loop.
+    If a ``follower`` is given others change the store, too, and the follower alone changes the
+    index. ``limit`` is how many ACLs there may be, None for any number, and ``limit_name`` the
+    setting that says so; ``position`` is that of what was loaded. Long changes take ``turns``.
+    Those that fail are logged in ``lines``. Where ACLs of other stores decide as well
+    ``remove_copies`` removes there what is to be removed here. It must be made in a running loop.
     """
 
     def __init__(
@@ -73,38 +80,54 @@ class AclWriter:
         limit: int | None = None,
         turns: Turns | None = None,
         lines: LimitedLog | None = None,
+        follower: Follower | None = None,
+        position: int = 0,
+        limit_name: str = LIMIT_NAME,
+        remove_copies: RemoveCopies | None = None,
     ) -> None:
-        self._store = store
         self._index = index
         self._limit = limit
+        self._limit_name = limit_name
         self._changes: deque[_Creation | _Deletion] = deque()
         self._changed = asyncio.Event()
         self._closing = False
-        self._unfrozen = 0
-        self._turns = turns or Turns()
-        self._lines = lines or LimitedLog()
+        self._index_changes = IndexChanges(index, turns)
+        self._commits = Committer(
+            *(store, self._index_changes, lines or LimitedLog(), follower, position, remove_copies)
+        )
+        self._is_followed = follower is not None
+        self._refusal = store.refusal if isinstance(store, LimitedStore) else None
         self._task = asyncio.create_task(self._work())
 
-    async def create(self, bindings: Sequence[AclBinding], host: str = "") -> list[AclCreateResult]:
+    @property
+    def position(self) -> int:
+        """Up to where the index has the changes of the store, unless a follower changes it."""
+        return self._commits.position
+
+    async def create(
+        self, bindings: Sequence[AclBinding], origin: Origin | None = None
+    ) -> list[AclCreateResult]:
         """Create ACLs, each on its own; return a result for each, in order.
 
-        ``host`` is the address of who asks.
+        ``origin`` is who asks; without it, the broker itself.
         """
         if self._closing:
             return [AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(bindings)
-        creation = _Creation(bindings, host, asyncio.get_running_loop().create_future())
-        self._enqueue(creation)
+        answer = asyncio.get_running_loop().create_future()
+        self._enqueue(creation := _Creation(bindings, origin or Origin.now(), answer))
         return await creation.answer
 
-    async def delete(self, filters: Sequence[AclFilter], host: str = "") -> list[AclDeleteResult]:
+    async def delete(
+        self, filters: Sequence[AclFilter], origin: Origin | None = None
+    ) -> list[AclDeleteResult]:
         """Delete what any filter matches; return for each, in order, all that it matched.
 
-        ``host`` is the address of who asks.
+        ``origin`` is who asks; without it, the broker itself.
         """
         if self._closing:
             return [AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _CLOSED)] * len(filters)
-        deletion = _Deletion(filters, host, asyncio.get_running_loop().create_future())
-        self._enqueue(deletion)
+        answer = asyncio.get_running_loop().create_future()
+        self._enqueue(deletion := _Deletion(filters, origin or Origin.now(), answer))
         return await deletion.answer
 
     async def close(self) -> None:
@@ -125,11 +148,11 @@ class AclWriter:
                 if isinstance(change, _Deletion):
                     await self._delete(change)
                 else:
-                    creations = [change, *self._waiting_creations()]
+                    creations = [change, *self._waiting_creations(change.origin)]
                     group = [*creations]
                     await self._create(creations)
             except Exception as error:  # noqa: BLE001 # it is raised where it is waited for
-                self._tell(log.exception, change.host)
+                self._commits.tell(log.exception, change.origin.host)
                 for each in group:
                     if not each.answer.done():
                         each.answer.set_exception(error)
@@ -141,48 +164,93 @@ class AclWriter:
             await self._changed.wait()
         return bool(self._changes)
 
-    def _waiting_creations(self) -> Iterable[_Creation]:
+    def _waiting_creations(self, origin: Origin) -> Iterable[_Creation]:
+        """Return what else waits to be created, as long as the same one asks for it from there.
+
+        Each transaction has one origin: who granted what must not be mixed up later.
+        """
         while self._changes and isinstance(creation := self._changes[0], _Creation):
+            if creation.origin[:2] != origin[:2]:
+                return
             self._changes.popleft()
             yield creation
 
     async def _create(self, creations: Sequence[_Creation]) -> None:
-        new: dict[AclBinding, None] = {}
+        position = await self._commits.planned_at()
+        creation = Creation({}, {})
         outcomes: list[list[AclCreateResult | None]] = []
-        for creation in creations:
-            outcomes.append(await self._run(self._admit_all, creation.bindings, new))
-        result = _CREATED
-        if not await self._apply(creations[0].host, added=new):
-            result = AclCreateResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
-        for creation, outcome in zip(creations, outcomes, strict=True):
-            _answer(creation.answer, [result if each is None else each for each in outcome])
+        for each in creations:
+            outcomes.append(await self._index_changes.run(self._admit_all, each.bindings, creation))
+        origin = creations[0].origin
+        if not self._commits.is_serial:
+            failure = await self._commits.apply(origin, added=creation.new)
+        else:
+            failure = await self._commits.transact(position, creation.plan, origin)
+        result = AclCreateResult(*failure) if failure else _CREATED
+        for each, outcome in zip(creations, outcomes, strict=True):
+            _answer(each.answer, [result if one is None else one for one in outcome])
 
     def _admit_all(
-        self, bindings: Sequence[AclBinding], new: dict[AclBinding, None]
+        self, bindings: Sequence[AclBinding], creation: Creation
     ) -> list[AclCreateResult | None]:
-        return [self._admit(binding, new) for binding in in_turns(bindings)]
+        return [self._admit(binding, creation) for binding in in_turns(bindings)]
 
-    def _admit(self, binding: AclBinding, new: dict[AclBinding, None]) -> AclCreateResult | None:
-        """Return the result of a creation, or put it among the new ones and return None."""
+    def _admit(self, binding: AclBinding, creation: Creation) -> AclCreateResult | None:
+        """Return the result of a creation, or put it among what is to be there, and return None."""
         reason = invalid_reason(binding)
         if reason is not None:
             return AclCreateResult(AclError.INVALID_REQUEST, reason)
-        if binding in self._index:
+        is_there, new = binding in self._index, creation.new
+        if is_there and self._commits.is_serial:
+            creation.there[binding] = None
+            return None
+        # Of a shared store it may have been removed a moment ago, which the store knows first.
+        if is_there and not self._is_followed:
             return _CREATED
-        limit = self._limit
-        if limit is not None and limit <= len(self._index) + len(new) and binding not in new:
-            text = f"There may be {limit} ACLs (aclbroker.acl.limit), and there are."
+        if self._refusal is not None and (reason := self._refusal(binding)) is not None:
+            return AclCreateResult(AclError.INVALID_REQUEST, reason)
+        limit, is_new = self._limit, not is_there and binding not in new
+        if limit is not None and limit <= len(self._index) + len(new) and is_new:
+            text = f"There may be {limit} ACLs ({self._limit_name}), and there are."
             return AclCreateResult(AclError.POLICY_VIOLATION, text)
         new[binding] = None
         return None
 
     async def _delete(self, deletion: _Deletion) -> None:
-        gone: dict[AclBinding, None] = {}
-        results = await self._run(self._select_all, deletion.filters, gone)
-        if not await self._apply(deletion.host, removed=gone):
-            failure = AclDeleteResult(AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED)
-            results = [failure if result.bindings else result for result in results]
+        if self._commits.is_serial:
+            results = await self._delete_at_once(deletion)
+        else:
+            results = await self._delete_in_rounds(deletion)
         _answer(deletion.answer, results)
+
+    async def _delete_at_once(self, deletion: _Deletion) -> Sequence[AclDeleteResult]:
+        """Delete what is there in one transaction, also what others have added a moment ago."""
+        position = await self._commits.planned_at()
+        gone: dict[AclBinding, None] = {}
+        found = await self._index_changes.run(self._select_all, deletion.filters, gone)
+        planned = Deletion(deletion.filters, found, gone)
+        origin = deletion.origin
+        remove_copies = self._commits.remove_copies
+        failure = await remove_copies(gone, origin, ALLOW)
+        failure = failure or await self._commits.transact(position, planned.plan, origin)
+        failure = failure or await remove_copies(gone, origin, DENY)
+        failure = failure or await remove_copies(planned.late, origin, ALLOW, DENY)
+        return _failed(planned.results, failure)
+
+    async def _delete_in_rounds(self, deletion: _Deletion) -> Sequence[AclDeleteResult]:
+        failure = await self._commits.catch_up(deletion.origin)
+        if failure:
+            return [AclDeleteResult(*failure)] * len(deletion.filters)
+        results: list[AclDeleteResult] = []
+        # What others add to a shared store before a deletion is made there is deleted as well.
+        for _ in range(1 if not self._is_followed else _ROUNDS):
+            gone: dict[AclBinding, None] = {}
+            found = await self._index_changes.run(self._select_all, deletion.filters, gone)
+            failure = await self._commits.apply(deletion.origin, removed=gone)
+            results = _joined(results, _failed(found, failure))
+            if failure or not gone:
+                break
+        return results
 
     def _select_all(
         self, filters: Sequence[AclFilter], gone: dict[AclBinding, None]
@@ -206,63 +274,37 @@ class AclWriter:
         if acl_filter.has_unknown:
             text = "A field of the filter has a value that this broker does not know."
             return AclDeleteResult(AclError.UNSUPPORTED_VERSION, text)
-        # Nobody else changes the index, so this stays valid while other tasks run.
+        # Only what follows a shared store can change the index meanwhile; what that adds or removes
+        # may be among them or not, as if it had come before or after this request.
         found = list(islice(self._index.find(acl_filter), room + 1))
         if len(found) > room:
             return AclDeleteResult(AclError.INVALID_REQUEST, _TOO_LONG)
-        gone.update(dict.fromkeys(in_turns(found)))
+        for binding in in_turns(found):
+            gone[binding] = None
         return AclDeleteResult(bindings=found)
 
-    async def _apply(
-        self,
-        host: str,
-        added: Collection[AclBinding] = (),
-        removed: Collection[AclBinding] = (),
-    ) -> bool:
-        """Make a change durable, then visible; return whether it could be made.
 
-        ``host`` is the address of who asked for it, or for the first of what is done together.
-        """
-        if not added and not removed:
-            return True
-        try:
-            await self._store.apply(added, removed)
-        except StoreError as error:
-            self._tell(log.error, host, reason=str(error))
-            return False
-        # Between two slices other tasks decide, and must not be allowed what is allowed neither
-        # before nor after the change. So denials are added first, and removed last.
-        await self._run(self._change_index, added, removed)
-        self._unfrozen += len(added)
-        if self._unfrozen >= _STAYING:
-            self._unfrozen = 0
-            gc.freeze()
-        return True
+def _joined(
+    before: Sequence[AclDeleteResult], found: Sequence[AclDeleteResult]
+) -> list[AclDeleteResult]:
+    """Return what each filter has deleted in several rounds."""
+    if not before:
+        return list(found)
+    return [
+        new._replace(bindings=[*old.bindings, *new.bindings]) if new.bindings else old
+        for old, new in zip(before, found, strict=True)
+    ]
 
-    def _tell(self, write: Callable[..., Any], host: str, **values: str) -> None:
-        """Log that a change could not be made, unless its peer has caused too many such lines."""
-        self._lines.write(write, "ACLs not changed", host, peer=host or None, **values)
 
-    def _change_index(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
-        for binding in _by_permission(added, AclPermission.DENY, AclPermission.ALLOW):
-            self._index.add(binding)
-        for binding in _by_permission(removed, AclPermission.ALLOW, AclPermission.DENY):
-            self._index.remove(binding)
-
-    async def _run(self, function: Callable[..., T], *args: Any) -> T:
-        """Return what a function returns that may take long; others have their turns meanwhile."""
-        result: T | Awaitable[T] = self._turns.run("", function, *args)
-        return await result if isinstance(result, Awaitable) else result
+def _failed(found: Sequence[AclDeleteResult], failure: Failure | None) -> Sequence[AclDeleteResult]:
+    """Return the results of filters, if there was a failure for those that match anything."""
+    if failure is None:
+        return found
+    failed = AclDeleteResult(*failure)
+    return [failed if result.bindings else result for result in found]
 
 
 def _answer(future: asyncio.Future[Any], result: Any) -> None:
     # The client may have gone away meanwhile.
     if not future.done():
         future.set_result(result)
-
-
-def _by_permission(bindings: Collection[AclBinding], *order: AclPermission) -> Iterable[AclBinding]:
-    return chain.from_iterable(
-        (binding for binding in in_turns(bindings) if binding.permission == permission)
-        for permission in order
-    )

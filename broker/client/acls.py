@@ -19,6 +19,13 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 
 EVERYTHING: Final = AclFilter()
+MOST_FILTERS: Final = 50
+"""How many filters a request to delete should have at most.
+
+Kafka holds each against every ACL that there is, which takes up to 70 ms for 100,000 of them, and
+answers when it is done with all.
+"""
+
 _LITERAL_ONLY: Final = (PatternType.LITERAL, PatternType.ANY)
 
 
@@ -50,11 +57,24 @@ def describe_acls(session: Session, wanted: AclFilter = EVERYTHING) -> list[AclB
 
 def create_acls(session: Session, acls: Sequence[AclBinding]) -> None:
     """Create ACLs in one request; raises `RequestRefused` for the first that was not created."""
+    for refused in refusals(session, acls):
+        if refused is not None:
+            raise refused
+
+
+def refusals(session: Session, acls: Sequence[AclBinding]) -> list[RequestRefused | None]:
+    """Create ACLs in one request; return why each was refused, None for those that were created.
+
+    Raises `RequestRefused` if the request cannot say one of them (KIP-290).
+    """
     from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 
     _check_patterns(session, ApiKey.CREATE_ACLS, [each.pattern_type for each in acls])
     request = CreateAclsRequest([AclCreation(*each) for each in acls])
-    _check(session.ask(ApiKey.CREATE_ACLS, request).results)
+    return [
+        RequestRefused(each.error_code, each.error_message) if each.error_code else None
+        for each in session.ask(ApiKey.CREATE_ACLS, request).results
+    ]
 
 
 def delete_acls(session: Session, filters: Sequence[AclFilter]) -> list[AclBinding]:
@@ -85,7 +105,7 @@ def _check(results: Iterable[Any]) -> None:
 
 
 def _check_patterns(session: Session, key: ApiKey, patterns: Iterable[PatternType]) -> None:
-    """Refuse what version 0 cannot say, instead of saying something else (KIP-290)."""
+    """Raise `RequestRefused` for what version 0 would take for something else (KIP-290)."""
     if session.version(key) > 0:
         return
     for each in _others(patterns):

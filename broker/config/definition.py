@@ -7,11 +7,15 @@ from aclbroker.broker.config.values import ValueType
 
 
 class Scope(Enum):
-    """Whether a setting may be written alone, or with the prefix `listener.name.<listener>.`."""
+    """Whether a setting may be written alone, or with the prefix `listener.name.<listener>.`.
+
+    One of a CLUSTER has an id in its name, for which `<id>` stands.
+    """
 
     BROKER = "broker"
     EITHER = "broker or listener"
     LISTENER = "listener"
+    CLUSTER = "cluster"
 
 
 class Definition(NamedTuple):

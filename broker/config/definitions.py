@@ -4,10 +4,12 @@ Names, defaults and ranges are Kafka's own (SocketServerConfigs, BrokerSecurityC
 StandardAuthorizer of 4.3.0) except those that start with `aclbroker.`.
 """
 
-from aclbroker.broker.config import login_definitions, values
+from aclbroker.broker.config import login_definitions, values, zookeeper_definitions
 from aclbroker.broker.config.definition import Definition, Scope
 from aclbroker.broker.config.group_definitions import GROUPS
+from aclbroker.broker.config.metadata_definitions import METADATA, PROVIDERS
 from aclbroker.broker.config.model import BUILT_IN_AUTHORIZER, BUILT_IN_PRINCIPAL_BUILDER
+from aclbroker.broker.config.store_url import DEFAULT_STORE
 from aclbroker.broker.config.values import INT_MAX, LONG_MAX, choice, integer
 
 _DEFAULT_MAP = ",".join(f"{name}:{name}" for name in values.SECURITY_PROTOCOLS)
@@ -143,9 +145,46 @@ _CONNECTIONS = (
 
 _OWN = (
     Definition(
-        "aclbroker.store", "store", values.STORE, "sqlite:///aclbroker.db",
+        "aclbroker.workers", "workers", integer(1, 64), "1",
+        "How many processes serve the listeners, for more than one core. With more than one, a "
+        "further process owns the store and hands connections out. See docs/workers.md.",
+    ),
+    Definition(
+        "aclbroker.store", "store", values.STORE, DEFAULT_STORE,
         "Where ACLs, SCRAM credentials and delegation tokens are kept. A relative path starts at "
-        "the working directory.",
+        "the working directory. A file is shared by all brokers of one machine that name it "
+        "(store.md), a topic by all that name it; for that each needs a `node.id` of its own.",
+    ),
+    Definition(
+        "aclbroker.store.client.config", "", values.PATH, "",
+        "A Kafka client's properties file: how to reach, and log in to, the cluster of a store "
+        "that is a topic.",
+    ),
+    Definition(
+        "aclbroker.store.snapshot.dir", "", values.PATH, "",
+        "A directory for snapshots of a store that is a topic, so that a start reads only what "
+        "came since (topic-store.md). They have the secrets of SCRAM users. Without it none are "
+        "written, and the whole topic is read.",
+    ),
+    Definition(
+        "aclbroker.store.read", "", choice("local", "latest"), "local",
+        "What DescribeAcls shows of a shared store: what this broker has read of it, or, after "
+        "waiting for that, all that any broker had changed when the request came.",
+    ),
+    Definition(
+        "aclbroker.store.max.lag.ms", "", integer(0), "30000",
+        "How long a store that others may change may be out of reach until the broker says "
+        "so in its log and does what `aclbroker.store.stale` says.",
+    ),
+    Definition(
+        "aclbroker.store.stale", "", choice("serve", "deny"), "serve",
+        "Whether decisions go on with the ACLs in memory then, or all but super users and broker "
+        "users are denied everything until the store is within reach again.",
+    ),
+    Definition(
+        "aclbroker.store.history.max.changes", "", integer(0), "100000",
+        "How many of the last changes of ACLs and records the store keeps, with who made them, "
+        "also those that are undone (store.md). Older ones are deleted when 20,000 can be.",
     ),
     Definition(
         "aclbroker.acls.file", "", values.PATH, "",
@@ -298,8 +337,11 @@ SECTIONS = {
     "OAUTHBEARER": login_definitions.OAUTHBEARER,
     "GSSAPI (Kerberos)": login_definitions.KERBEROS,
     "Connections": _CONNECTIONS,
+    "Centralised ACLs": METADATA,
+    "Access rule providers": PROVIDERS,
     "Config providers": _PROVIDERS,
     "Groups of a cluster in memory": GROUPS,
+    "ZooKeeper": zookeeper_definitions.ZOOKEEPER,
     "Settings of aclbroker": _OWN,
 }
 DEFINITIONS = {row.name: row for rows in SECTIONS.values() for row in rows}

@@ -29,6 +29,7 @@ def _row(row: Definition) -> str:
     name = {
         Scope.BROKER: f"`{row.name}`",
         Scope.EITHER: f"`{row.name}` ¹",
+        Scope.CLUSTER: f"`{row.name}`",
         Scope.LISTENER: f"`listener.name.<listener>.{row.name}`",
     }[row.scope]
     default = row.default_doc or (f"`{row.default}`" if row.default else "(empty)")

@@ -2,7 +2,8 @@
 
 Names, meanings and defaults are those of Kafka 4.3.0 (GroupCoordinatorConfig), but for what a
 description says. Limits between settings of Kafka (`group.consumer.min.session.timeout.ms` and
-their kin) are left out: they bound what can be set for single groups, which cannot be done here.
+their kin) are left out: they bound what can be set for single groups, which share groups alone have
+here, within Kafka's own limits and what is set for all.
 """
 
 from typing import Final
@@ -77,6 +78,37 @@ GROUPS: Final = (
         "group.consumer.regex.refresh.interval.ms", "group_consumer_regex_refresh_interval_ms",
         integer(10_000), "600000", "After which time regular expressions of members are matched "
         "again if no topic was created: rights may have changed.",
+    ),
+    Definition(
+        "group.share.session.timeout.ms", "group_share_session_timeout_ms", integer(1), "45000",
+        "After how long without a heartbeat a member of a share group is out. Where a single group "
+        "may have another value of this and the next four, it is within Kafka's limits (here "
+        "45000 to 60000) or as far beyond them as this.",
+    ),
+    Definition(
+        "group.share.heartbeat.interval.ms", "group_share_heartbeat_interval_ms", integer(1),
+        "5000", "How often members of share groups are told to send heartbeats.",
+    ),
+    Definition(
+        "group.share.record.lock.duration.ms", "group_share_record_lock_duration_ms", integer(1),
+        "30000", "For how long a record is a member's before it is delivered again.",
+    ),
+    Definition(
+        "group.share.delivery.count.limit", "group_share_delivery_count_limit", integer(1, 100),
+        "5", "How often a record is delivered before a share group gives it up.",
+    ),
+    Definition(
+        "group.share.partition.max.record.locks", "group_share_partition_max_record_locks",
+        integer(1, 100_000), "2000", "How many records of a partition are in flight in a share "
+        "group.",
+    ),
+    Definition(
+        "group.share.max.size", "group_share_max_size", integer(1, 1000), "200",
+        "How many members a share group may have.",
+    ),
+    Definition(
+        "group.share.max.share.sessions", "group_share_max_share_sessions", integer(1, 100_000),
+        "2000", "How many share sessions there are, at all nodes together.",
     ),
     Definition(
         "offsets.retention.minutes", "offsets_retention_minutes", integer(1), "10080",

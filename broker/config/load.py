@@ -1,13 +1,28 @@
 """Reads a file and overrides into a `Config`, or tells everything that is wrong with them."""
 
+import os
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from aclbroker.broker.acl.settings import inter_broker_listener
+from aclbroker.broker.config.access_rules import (
+    MIGRATES,
+    PROVIDERS,
+    AccessRuleError,
+    AccessRules,
+    access_rules,
+)
+from aclbroker.broker.config.clusters import (
+    read_clusters,
+    read_metadata_listeners,
+    warn_of_clusters,
+)
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.endpoints import is_loopback, parse_endpoints
 from aclbroker.broker.config.listeners import reachable_listeners, read_listeners
+from aclbroker.broker.config.metadata_definitions import METADATA_PREFIX
 from aclbroker.broker.config.model import NO_AUTHORIZER, Config, ConfigError, Listener
 from aclbroker.broker.config.names import is_known, warn_without_effect
 from aclbroker.broker.config.properties import (
@@ -18,6 +33,7 @@ from aclbroker.broker.config.properties import (
 )
 from aclbroker.broker.config.providers import resolved
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
+from aclbroker.broker.config.store_url import CONFLUENT_AUTHORIZER, ZOOKEEPER, store_url
 
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
@@ -37,16 +53,72 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     Raises ConfigError with all problems at once.
     """
     report = Report()
+    settings = _settings(path, overrides or {}, report)
+    reader = Reader(settings, report)
+    fields = _fields(reader)
+    for check in (
+        _check_connection_limits,
+        _check_failure_delay,
+        _check_audit_files,
+        _check_cluster,
+        _check_groups,
+        _check_faults,
+    ):
+        check(reader)
+    listeners = read_listeners(reader)
+    clusters = read_clusters(reader, listeners)
+    metadata_listeners = read_metadata_listeners(reader, listeners, clusters)
+    _check_workers(reader, has_metadata=bool(metadata_listeners))
+    if path is None:
+        _check_without_file(reader, listeners)
+    elif not any(is_known(name) for name in settings):
+        report.problems.append(
+            f"{path}: has no setting of Kafka or aclbroker; allowed: a server.properties of Kafka"
+        )
+    properties = {name: setting.value for name, setting in settings.items()}
+    fields["store"] = store_url(properties)
+    rules = _access_rules(reader, properties)
+    if rules is not None and fields["workers"] > 1:
+        reader.refuse("aclbroker.workers", "several providers are in one process", "1")
+    stores = [fields["store"], *(each.store for each in (rules.providers if rules else ()))]
+    warn_without_effect(
+        settings.values(),
+        *_listener_names(reader),
+        report,
+        with_zookeeper=any(each.startswith(ZOOKEEPER) for each in stores),
+    )
+    if report.problems:
+        raise ConfigError(tuple(report.problems), tuple(report.warnings))
+    _warn_of_open_doors(reader, listeners)
+    warn_of_clusters(reader, listeners, clusters)
+    _warn_of_broker_users(reader, listeners, inter_broker_listener(properties))
+    return Config(
+        **fields,
+        listeners=listeners,
+        clusters=clusters,
+        metadata_listeners=metadata_listeners,
+        properties=properties,
+        warnings=tuple(report.warnings),
+        notes=tuple(report.notes),
+    )
+
+
+def _settings(path: str | None, overrides: Mapping[str, str], report: Report) -> dict[str, Setting]:
+    """Return what is set, with references resolved. Raises ConfigError if one of them cannot be."""
     settings = dict(_WITHOUT_FILE)
     if path is not None:
         settings, warnings = read_properties(path)
         report.warnings += warnings
-    settings |= override_settings(overrides or {})
+    settings |= override_settings(overrides)
     _warn_of_references(settings, report)
     settings = resolved(settings, report.problems)
     if report.problems:
         raise ConfigError(tuple(report.problems), tuple(report.warnings))
-    reader = Reader(settings, report)
+    return settings
+
+
+def _fields(reader: Reader) -> dict[str, Any]:
+    """Return the values of all settings that are fields of the configuration."""
     # Settings without a field are read, too, so that a bad value is told now.
     values = {
         name: reader.value(name)
@@ -55,33 +127,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     }
     fields = {DEFINITIONS[name].field: value for name, value in values.items()}
     del fields[""]
-    fields["node_id"] = _node_id(reader)
-    _check_connection_limits(reader)
-    _check_failure_delay(reader)
-    _check_audit_files(reader)
-    _check_cluster(reader)
-    _check_groups(reader)
-    _check_faults(reader)
-    listeners = read_listeners(reader)
-    if path is None:
-        _check_without_file(reader, listeners)
-    elif not any(is_known(name) for name in settings):
-        report.problems.append(
-            f"{path}: has no setting of Kafka or aclbroker; allowed: a server.properties of Kafka"
-        )
-    warn_without_effect(settings.values(), *_listener_names(reader), report)
-    if report.problems:
-        raise ConfigError(tuple(report.problems), tuple(report.warnings))
-    _warn_of_open_doors(reader, listeners)
-    properties = {name: setting.value for name, setting in settings.items()}
-    _warn_of_broker_users(reader, listeners, inter_broker_listener(properties))
-    return Config(
-        **fields,
-        listeners=listeners,
-        properties=properties,
-        warnings=tuple(report.warnings),
-        notes=tuple(report.notes),
-    )
+    return fields | {"node_id": _node_id(reader)}
 
 
 def shown_settings(properties: Mapping[str, str]) -> dict[str, str]:
@@ -92,6 +138,22 @@ def shown_settings(properties: Mapping[str, str]) -> dict[str, str]:
         for name, definition in definitions.items()
         if definition is not None and not definition.secret
     }
+
+
+def _access_rules(reader: Reader, properties: Mapping[str, str]) -> AccessRules | None:
+    """The providers that decide together; what is wrong with them is reported."""
+    try:
+        rules = access_rules(properties)
+    except AccessRuleError as error:
+        reader.refuse(error.setting, error.reason, error.allowed)
+        return None
+    for name in (PROVIDERS, MIGRATES):
+        if rules is None and reader.given(name):
+            reader.report.warn(
+                f"{reader.setting(name).origin}: {name}: no effect, because authorizer.class.name "
+                f"is not {CONFLUENT_AUTHORIZER}"
+            )
+    return rules
 
 
 def _node_id(reader: Reader) -> int:
@@ -131,6 +193,24 @@ def _check_cluster(reader: Reader) -> None:
             )
     elif reader.value("aclbroker.nodes") > 1:
         reader.refuse("aclbroker.nodes", "there is one node", "1 without aclbroker.cluster=memory")
+
+
+def _check_workers(reader: Reader, *, has_metadata: bool) -> None:
+    name = "aclbroker.workers"
+    if reader.value(name) == 1:
+        return
+    if not hasattr(os, "fork"):
+        reader.refuse(name, "this system cannot fork a process", "1")
+    if reader.value("aclbroker.cluster") == "memory":
+        needed = "1 with aclbroker.cluster=memory"
+        reader.refuse(name, "a cluster in memory is in one process", needed)
+    key = f"{METADATA_PREFIX}token.key.path"
+    if has_metadata and reader.value(key) is None:
+        reader.refuse(
+            name,
+            "each worker would sign tokens with a random key of its own",
+            f"1, or {key} beside it",
+        )
 
 
 def _check_groups(reader: Reader) -> None:

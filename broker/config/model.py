@@ -11,6 +11,7 @@ from aclbroker.broker.auth.tls.settings import TlsSettings
 if TYPE_CHECKING:
     from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
     from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
+    from aclbroker.broker.config.values import ServerUrl
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
@@ -67,14 +68,30 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterSettings:
+    """A further cluster whose ACLs this server holds.
+
+    ``store`` is a URL, ``listeners`` are the names of those that serve it, ``properties`` what its
+    authorizer takes.
+    """
+
+    cluster_id: str
+    store: str
+    listeners: tuple[str, ...]
+    properties: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
     """All settings, checked and typed; docs/configuration.md says what each of them means.
 
     `authorizer_class_name` is BUILT_IN_AUTHORIZER, NO_AUTHORIZER or "package.module:Class".
     `delegation_token_secret_key` None is no delegation tokens. `log_format` None is console on a
-    terminal, else json. `connections_max_idle_ms` -1 is never. `properties` are the settings as
-    text, from which an authorizer, the built-in one too, takes its own. `warnings` and `notes` are
-    lines to log once at start.
+    terminal, else json. `metadata_listeners` are those of the HTTP API for centralised ACLs; the
+    name of each is its URL. `clusters` are those besides the server's own.
+    `connections_max_idle_ms` -1 is never. `properties` are the settings as text, from which an
+    authorizer, the built-in one too, takes its own. `warnings` and `notes` are lines to log once
+    at start.
     """
 
     listeners: tuple[Listener, ...]
@@ -100,6 +117,7 @@ class Config:
     max_connections_per_ip: int
     max_connections_per_ip_overrides: Mapping[str, int]
     socket_listen_backlog_size: int
+    workers: int
     store: str
     gate_profile: str
     auto_create_topics_enable: bool
@@ -119,6 +137,13 @@ class Config:
     group_consumer_assignors: tuple[str, ...]
     group_consumer_migration_policy: str
     group_consumer_regex_refresh_interval_ms: int
+    group_share_session_timeout_ms: int
+    group_share_heartbeat_interval_ms: int
+    group_share_record_lock_duration_ms: int
+    group_share_delivery_count_limit: int
+    group_share_partition_max_record_locks: int
+    group_share_max_size: int
+    group_share_max_share_sessions: int
     offsets_retention_minutes: int
     offsets_retention_check_interval_ms: int
     offset_metadata_max_bytes: int
@@ -134,6 +159,11 @@ class Config:
     audit_file_max_seconds: int
     audit_files_max_total_bytes: int
     shutdown_timeout_ms: int
+    metadata_listeners: tuple[Listener, ...]
+    metadata_advertised: tuple[ServerUrl, ...]
+    metadata_token_key_path: str | None
+    metadata_token_max_lifetime_ms: int
+    clusters: tuple[ClusterSettings, ...]
     properties: Mapping[str, str] = field(repr=False)
     warnings: tuple[str, ...]
     notes: tuple[str, ...]

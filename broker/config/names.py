@@ -9,13 +9,21 @@ from importlib import resources
 
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
 from aclbroker.broker.config.properties import Setting, display_name
 from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
 from aclbroker.broker.config.values import MECHANISMS
+from aclbroker.broker.config.zookeeper_definitions import PREFIXES as ZOOKEEPER_PREFIXES
 
 # Settings of plug-ins of Kafka, which choose their names themselves.
 _PROVIDERS = "config.providers."
-_PLUGIN_PREFIXES = (_PROVIDERS, "rsm.config.", "rlmm.config.", "authorizer.zookeeper.")
+_PLUGIN_PREFIXES = (
+    _PROVIDERS,
+    "rsm.config.",
+    "rlmm.config.",
+    "authorizer.zookeeper.",
+    "confluent.",
+)
 
 
 def kafka_names() -> frozenset[str]:
@@ -40,12 +48,19 @@ def warn_without_effect(
     listeners: Collection[str],
     controllers: Collection[str],
     report: Report,
+    *,
+    with_zookeeper: bool = False,
 ) -> None:
     """Add one warning for all of Kafka's settings without effect, and one for each other.
 
     `listeners` are the names of the broker's listeners, `controllers` those of its controller's.
+    Those of ZooKeeper have one `with_zookeeper` alone.
     """
-    candidates = [setting for setting in settings if not _has_effect(setting.name, listeners)]
+    candidates = [
+        setting
+        for setting in settings
+        if not _has_effect(setting.name, listeners, with_zookeeper=with_zookeeper)
+    ]
     if not candidates:
         return
     kafka = kafka_names()
@@ -63,11 +78,17 @@ def warn_without_effect(
         report.warn(f"settings of Kafka that have no effect here: {names}")
 
 
-def _has_effect(name: str, listeners: Collection[str]) -> bool:
+def _has_effect(name: str, listeners: Collection[str], *, with_zookeeper: bool) -> bool:
+    if name.startswith(ZOOKEEPER_PREFIXES):
+        # What stands for the authorizer's own connection stands for one of ZooKeeper's.
+        own = name.removeprefix("authorizer.").replace("zookeeper.url", "zookeeper.connect")
+        return with_zookeeper and own in DEFINITIONS
     bare = unprefixed(name)
     if bare not in DEFINITIONS:
         return name.startswith(_PROVIDERS)
     scope = DEFINITIONS[bare].scope
+    if name.startswith((CLUSTER_PREFIX, METADATA_PREFIX)):
+        return scope is not Scope.LISTENER
     if bare == name:
         return scope is not Scope.LISTENER
     return scope is not Scope.BROKER and _names_one_of(listeners, name)
@@ -80,13 +101,17 @@ def _names_one_of(listeners: Collection[str], name: str) -> bool:
 def _mistake(name: str, listeners: Collection[str]) -> str:
     """Why the setting, or its prefix, does not have the effect that its author expects."""
     bare = unprefixed(name)
-    is_prefixed = bare != name
+    is_prefixed = bare != name and not name.startswith(CLUSTER_PREFIX)
     if is_prefixed and not _names_one_of(listeners, name):
         prefixes = ", ".join(listener_prefix(listener) for listener in listeners)
         return f"no effect, because it names no listener; prefixes are {prefixes}"
     if bare == "sasl.jaas.config":
         prefix = name.removesuffix(bare) or "listener.name.<listener>."
         return f"no effect, as in Kafka; write {prefix}plain.{bare}"
+    if name.startswith("aclbroker.zookeeper.") and bare in DEFINITIONS:
+        return "no effect, because the store is not in ZooKeeper"
+    if name.startswith(ZOOKEEPER_PREFIXES):
+        return ""
     if bare in DEFINITIONS and is_prefixed:
         return f"no effect with the prefix of a listener; write {bare}"
     if bare in DEFINITIONS:
@@ -104,4 +129,9 @@ def _is_of(kafka: Collection[str], name: str) -> bool:
 def _suggestion(name: str, kafka: Iterable[str]) -> str:
     bare = unprefixed(name)
     close = difflib.get_close_matches(bare, [*DEFINITIONS, *kafka], n=1, cutoff=0.8)
-    return f"; did you mean {name.removesuffix(bare)}{close[0]}?" if close else ""
+    if not close:
+        return ""
+    if name.startswith(CLUSTER_PREFIX):
+        cluster_id = name.removeprefix(CLUSTER_PREFIX).partition(".")[0]
+        return f"; did you mean {close[0].replace('<id>', cluster_id)}?"
+    return f"; did you mean {name.removesuffix(bare)}{close[0]}?"

@@ -5,6 +5,7 @@ from typing import Any
 
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
 from aclbroker.broker.config.properties import Setting
 
 
@@ -35,12 +36,22 @@ class Report:
 
 
 def listener_prefix(listener: str) -> str:
-    """The prefix of a listener's own settings: Kafka writes the name in lower case."""
+    """The prefix of a listener's own settings: Kafka writes the name in lower case.
+
+    A listener of the HTTP API has a URL for a name, and a prefix together with the others of it.
+    """
+    if "://" in listener:
+        return METADATA_PREFIX
     return f"listener.name.{listener.lower()}."
 
 
 def unprefixed(name: str) -> str:
-    """The name without `listener.name.<listener>.`."""
+    """The name in the table: without `listener.name.<listener>.`, with `<id>` for a cluster's."""
+    if name.startswith(f"{METADATA_PREFIX}ssl."):
+        return name.removeprefix(METADATA_PREFIX)
+    if name.startswith(CLUSTER_PREFIX):
+        _, dot, rest = name.removeprefix(CLUSTER_PREFIX).partition(".")
+        return f"{CLUSTER_PREFIX}<id>.{rest}" if dot else name
     if not name.startswith("listener.name."):
         return name
     return name.removeprefix("listener.name.").partition(".")[2]
@@ -84,6 +95,30 @@ class Reader:
         """Report that the setting that counts for the listener cannot be used."""
         setting = self.setting(name, listener)
         self.report.refuse(setting, reason, allowed or DEFINITIONS[name].type.allowed)
+
+    def cluster_setting(self, cluster_id: str, name: str) -> Setting:
+        """The setting that counts for one of the further clusters: its own, or the default."""
+        own = f"{CLUSTER_PREFIX}{cluster_id}.{name}"
+        default = DEFINITIONS[f"{CLUSTER_PREFIX}<id>.{name}"].default
+        return self.settings.get(own) or Setting(own, default or "", "default")
+
+    def cluster_value(self, cluster_id: str, name: str) -> Any:
+        """The parsed value of a cluster's setting; None if it is not set and has no default."""
+        setting = self.cluster_setting(cluster_id, name)
+        definition = DEFINITIONS[f"{CLUSTER_PREFIX}<id>.{name}"]
+        if setting.origin == "default":
+            return self._default(definition.name)
+        try:
+            return definition.type.parse(setting.value)
+        except ValueError as error:
+            self.report.refuse(setting, str(error), definition.type.allowed)
+            return self._default(definition.name)
+
+    def refuse_of_cluster(self, cluster_id: str, name: str, reason: str, allowed: str = "") -> None:
+        """Report that a cluster's setting cannot be used."""
+        setting = self.cluster_setting(cluster_id, name)
+        allowed = allowed or DEFINITIONS[f"{CLUSTER_PREFIX}<id>.{name}"].type.allowed
+        self.report.refuse(setting, reason, allowed)
 
     def mechanism_value(self, mechanism: str, name: str, listener: str) -> Any:
         """The parsed value of a setting that a listener may have for one mechanism alone."""

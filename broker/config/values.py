@@ -17,6 +17,11 @@ from aclbroker.broker.config.model import (
     BUILT_IN_PRINCIPAL_BUILDER,
     NO_AUTHORIZER,
 )
+from aclbroker.broker.config.store_url import (
+    CONFLUENT_AUTHORIZER,
+    ZOOKEEPER,
+    ZOOKEEPER_AUTHORIZERS,
+)
 
 if TYPE_CHECKING:
     from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
@@ -30,11 +35,12 @@ TLS_PROTOCOLS_SPOKEN = (TLS_1_2, TLS_1_3)
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
+_SERVER_URL = re.compile(r"(?i:(https?))://(\[[0-9a-fA-F:.%]+\]|[0-9a-zA-Z\-._]*):([0-9]{1,5})/?")
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _KAFKA_AUTHORIZERS = (
     BUILT_IN_AUTHORIZER,
-    "kafka.security.authorizer.AclAuthorizer",
-    "kafka.security.auth.SimpleAclAuthorizer",
+    *ZOOKEEPER_AUTHORIZERS,
+    CONFLUENT_AUTHORIZER,
 )
 
 
@@ -208,9 +214,43 @@ def _claim(text: str) -> str:
 def _store(text: str) -> str:
     path = text.removeprefix("sqlite:///")
     is_file = path not in ("", text) and "\0" not in path
-    if not is_file and text not in ("memory:", "memory://"):
+    is_memory = text in ("memory:", "memory://")
+    is_zookeeper = text.removeprefix(ZOOKEEPER) not in ("", text)
+    if not (is_file or is_memory or is_zookeeper or _TOPIC_URL.fullmatch(text)):
         raise ValueError("not a store")
     return text
+
+
+def _store_or_cluster(text: str) -> str:
+    return text if _CLUSTER_URL.fullmatch(text) else _store(text)
+
+
+_CLUSTER_URL = re.compile(r"kafka\+acls://[^/\s@]+:[0-9]+")
+_TOPIC_URL = re.compile(r"kafka://[^/\s]+:[0-9]+/[a-zA-Z0-9._-]{1,249}")
+
+
+class ServerUrl(NamedTuple):
+    """Where an HTTP server listens; ``host`` None is every interface."""
+
+    scheme: str
+    host: str | None
+    port: int
+
+    def __str__(self) -> str:
+        host = self.host or ""
+        return f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
+
+
+def _server_urls(text: str) -> tuple[ServerUrl, ...]:
+    return tuple(map(_server_url, _csv(text)))
+
+
+def _server_url(text: str) -> ServerUrl:
+    match = _SERVER_URL.fullmatch(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not http://HOST:PORT or https://HOST:PORT")
+    port = integer(0, 65535).parse(match[3])
+    return ServerUrl(match[1].lower(), (match[2] or "").strip("[]") or None, port)
 
 
 STORE_TYPE = choice(JKS, PKCS12, PEM)
@@ -232,10 +272,13 @@ CONNECTIONS_BY_ADDRESS = ValueType(
     _connections_by_address,
 )
 ADDRESS = ValueType("HOST:PORT such as 127.0.0.1:9404, or empty", _address)
+METADATA_URLS = ValueType(
+    "http://HOST:PORT or https://HOST:PORT, separated by commas", _server_urls
+)
 TOPICS = ValueType("TOPIC:PARTITIONS separated by commas, such as orders:3", _topics)
 PRINCIPALS = ValueType("TYPE:NAME separated by semicolons, such as User:alice", parse_principals)
 AUTHORIZER = ValueType(
-    f"{', '.join(_KAFKA_AUTHORIZERS)} (all three: the built-in one), package.module:Class, "
+    f"{', '.join(_KAFKA_AUTHORIZERS)} (all four: the built-in one), package.module:Class, "
     "or empty (no authorizer)",
     _authorizer,
 )
@@ -251,9 +294,18 @@ KERBEROS_RULES = ValueType(
     _kerberos_rules,
 )
 STORE = ValueType(
-    "sqlite:///PATH, with a fourth slash if the path is absolute, or memory: (which keeps "
-    "nothing over a restart)",
+    "sqlite:///PATH, with a fourth slash if the path is absolute; "
+    "zookeeper://HOST:PORT,HOST:PORT/CHROOT (zookeeper.md); kafka://HOST:PORT,HOST:PORT/TOPIC "
+    "(topic-store.md); or memory: (which keeps nothing over a restart)",
     _store,
+)
+OPTIONAL_STORE = ValueType(
+    f"{STORE.allowed}; or empty", lambda text: _store(text) if text else None
+)
+STORE_OR_CLUSTER = ValueType(
+    f"kafka+acls://HOST:PORT,HOST:PORT (a Kafka); or, as aclbroker.store, {STORE.allowed}; or "
+    "empty",
+    lambda text: _store_or_cluster(text) if text else None,
 )
 OPTIONAL_COUNT = ValueType(f"{integer(0).allowed}, or empty (no limit)", parse_limit)
 JAAS = ValueType(

@@ -5,27 +5,33 @@ from __future__ import annotations
 import asyncio
 import hmac
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
 
 from aclbroker.broker.auth.sasl.scram import LookUp, ScramLogin
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
-from aclbroker.broker.credentials.changes import NotStored
+from aclbroker.broker.credentials.changes import HasReached, NotStored
+from aclbroker.broker.credentials.delegation_tokens import KIND as TOKEN_KIND
 from aclbroker.broker.credentials.delegation_tokens import (
     DelegationToken,
     DelegationTokens,
     TokenSettings,
     load_tokens,
 )
+from aclbroker.broker.credentials.scram_users import KIND as SCRAM_KIND
 from aclbroker.broker.credentials.scram_users import ScramUsers, load_users
 from aclbroker.broker.observability.limited_log import LimitedLog
-from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.broker.stores import AclStore, Origin, StoreError
+from aclbroker.broker.stores.store import claim
 
-_SECRETS: Final = "secret"
-_SALTS: Final = "scram.salts"
+SECRETS: Final = "secret"
+SALTS: Final = "scram.salts"
 _SECRET_BYTES: Final = 32
+
+Listen = Callable[[str, Callable[[Mapping[str, str | None], bool], None]], None]
+"""Has a function told of records of a kind: their values by name, and whether these are all."""
 
 
 class Credentials:
@@ -46,6 +52,19 @@ class Credentials:
         """Begin to remove expired tokens in the running loop; ``removed`` is told which ones."""
         if self.tokens is not None:
             self._sweeping = asyncio.create_task(_sweep(self.tokens, self._interval, removed))
+
+    async def follow(self, store: AclStore, listen: Listen, has_reached: HasReached) -> None:
+        """Take what others change in a shared store, too, from now on.
+
+        ``listen`` has a function told of the records of a kind, and ``has_reached`` waits until all
+        was told up to a position.
+        """
+        for kind, one in ((SCRAM_KIND, self.users), (TOKEN_KIND, self.tokens)):
+            if one is not None:
+                one.followed_by(has_reached)
+                listen(kind, one.take)
+                # What was changed since it was loaded has been told already.
+                one.take(await store.load_records(kind), True)
 
     def look_up(self, mechanism: ScramMechanism) -> LookUp:
         """Return the function with which logins of a mechanism look names up."""
@@ -92,15 +111,15 @@ async def load_credentials(
 
 
 async def _secret(store: AclStore) -> bytes:
-    """Return the secret from which decoys' salts are derived: the same one after a restart."""
-    text = (await store.load_records(_SECRETS)).get(_SALTS)
-    if text is None:
-        text = secrets.token_hex(_SECRET_BYTES)
-        await store.apply_records(_SECRETS, {_SALTS: text}, [])
+    """Return the secret from which decoys' salts are derived.
+
+    It is the same one after a restart, and at all brokers that share the store.
+    """
+    made = {SALTS: secrets.token_hex(_SECRET_BYTES)}
     try:
-        return bytes.fromhex(text)
+        return bytes.fromhex((await claim(store, SECRETS, made, Origin.now()))[SALTS])
     except ValueError:
-        problem = f"the ACL store holds a record of the kind {_SECRETS} that is none: {_SALTS!r}"
+        problem = f"the ACL store holds a record of the kind {SECRETS} that is none: {SALTS!r}"
         raise StoreError(f"{problem}; delete it, or restore the store from a backup") from None
 
 

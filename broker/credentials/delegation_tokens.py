@@ -12,7 +12,7 @@ import json
 import time
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -24,10 +24,10 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
     credential_of_password,
 )
 from aclbroker.broker.auth.sasl.scram_decoys import Decoys, derived_salt
-from aclbroker.broker.credentials.changes import Changes
+from aclbroker.broker.credentials.changes import Changes, HasReached
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.broker.stores import AclStore, Origin, StoreError
 from aclbroker.broker.stores.store import new_cluster_id
 from aclbroker.protocol.errors import ErrorCode
 
@@ -166,14 +166,15 @@ class DelegationTokens:
         requester: str,
         renewers: Sequence[str],
         max_lifetime_ms: int,
-        host: str = "",
+        origin: Origin | None = None,
         groups: tuple[str, ...] = (),
     ) -> DelegationToken:
         """Make a token; a life time that is not positive is the longest one.
 
-        Raises NotStored, and TokenError if the requester has too many, or the renewers are.
+        ``origin`` is who asks; without it, the broker itself. Raises NotStored, and TokenError if
+        the requester has too many, or the renewers are.
         """
-        async with self._changes.one(host):
+        async with self._changes.one(origin):
             self._check_room(requester, renewers)
             now = self._now()
             longest = self._settings.max_lifetime_ms
@@ -188,13 +189,17 @@ class DelegationTokens:
         return token
 
     async def renew(
-        self, token_hmac: bytes, principals: Collection[str], period_ms: int, host: str = ""
+        self,
+        token_hmac: bytes,
+        principals: Collection[str],
+        period_ms: int,
+        origin: Origin | None = None,
     ) -> int:
         """Let a token expire later; a period that is not positive is the configured one.
 
         Returns the time at which it expires now. Raises TokenError and NotStored.
         """
-        async with self._changes.one(host):
+        async with self._changes.one(origin):
             token = self._token_of(token_hmac)
             now = self._now()
             if token.information.has_expired(now):
@@ -205,13 +210,17 @@ class DelegationTokens:
             return await self._expire_at(token, _later(now, period))
 
     async def expire(
-        self, token_hmac: bytes, principals: Collection[str], period_ms: int, host: str = ""
+        self,
+        token_hmac: bytes,
+        principals: Collection[str],
+        period_ms: int,
+        origin: Origin | None = None,
     ) -> int:
         """Let a token expire after a period; a negative one removes it, also if it has expired.
 
         Returns the time at which it expires now. Raises TokenError and NotStored.
         """
-        async with self._changes.one(host):
+        async with self._changes.one(origin):
             token = self._token_of(token_hmac)
             _check_renewer(token, principals)
             now = self._now()
@@ -224,15 +233,39 @@ class DelegationTokens:
 
     async def sweep(self, removed: Callable[[Sequence[DelegationToken]], None]) -> None:
         """Remove the tokens that have expired, and tell which ones. Raises NotStored."""
+        # A store elsewhere is asked for what others have changed only if there is something to do.
+        if not self._expired():
+            return
         async with self._changes.one():
-            now = self._now()
-            expired = [each for each in self._by_id.values() if each.information.has_expired(now)]
+            expired = self._expired()
             for start in range(0, len(expired), _SWEPT_AT_ONCE):
                 some = expired[start : start + _SWEPT_AT_ONCE]
                 await self._remove(some)
                 removed(some)
         if expired:
             log.info("expired delegation tokens removed", count=len(expired))
+
+    def _expired(self) -> list[DelegationToken]:
+        now = self._now()
+        return [each for each in self._by_id.values() if each.information.has_expired(now)]
+
+    def followed_by(self, has_reached: HasReached) -> None:
+        """Leave it to who follows a shared store to `take` changes, one's own included."""
+        self._changes.followed_by(has_reached)
+
+    def take(self, records: Mapping[str, str | None], is_all: bool) -> None:
+        """Take what the store has now: new values of records, None for those that are gone.
+
+        If these are all there are, others are gone as well. A value that is no token is as if it
+        were not there, and is logged.
+        """
+        gone = dict.fromkeys(self._by_id.keys() - records.keys()) if is_all else {}
+        for token_id, value in {**gone, **records}.items():
+            information = None if value is None else _read(token_id, value)
+            if information is None:
+                self._hide(token_id)
+            else:
+                self._show(self._token(token_id, information))
 
     async def close(self) -> None:
         """Finish the changes that were asked for; refuse later ones."""
@@ -272,17 +305,24 @@ class DelegationTokens:
 
     async def _put(self, token: DelegationToken) -> None:
         await self._changes.apply({token.token_id: _to_json(token.information)}, [])
-        self._show(token)
+        if not self._changes.is_followed:
+            self._show(token)
 
     async def _remove(self, tokens: Collection[DelegationToken]) -> None:
         await self._changes.apply({}, [token.token_id for token in tokens])
-        for token in tokens:
-            del self._by_id[token.token_id]
-            del self._id_by_hmac[token.hmac]
-            requester = token.information.requester
-            self._of_requester[requester] -= 1
-            if not self._of_requester[requester]:
-                del self._of_requester[requester]
+        if not self._changes.is_followed:
+            for token in tokens:
+                self._hide(token.token_id)
+
+    def _hide(self, token_id: str) -> None:
+        token = self._by_id.pop(token_id, None)
+        if token is None:
+            return
+        del self._id_by_hmac[token.hmac]
+        requester = token.information.requester
+        self._of_requester[requester] -= 1
+        if not self._of_requester[requester]:
+            del self._of_requester[requester]
 
     def _show(self, token: DelegationToken) -> None:
         if token.token_id not in self._by_id:
@@ -307,6 +347,14 @@ async def load_tokens(
             text = f"the ACL store holds a record of the kind {KIND} that is no token: {token_id!r}"
             raise StoreError(f"{text}; delete it, or restore the store from a backup") from None
     return DelegationTokens(Changes(store, KIND, lines), found, settings, secret, now)
+
+
+def _read(token_id: str, value: str) -> TokenInformation | None:
+    try:
+        return _from_json(value)
+    except (ValueError, TypeError, KeyError):
+        log.error("record is no token", kind=KIND, name=token_id)
+        return None
 
 
 def _check_renewer(token: DelegationToken, principals: Collection[str]) -> None:

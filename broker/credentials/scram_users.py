@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from aclbroker.broker.auth.sasl.mechanism import Identity
@@ -18,17 +18,21 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
     salted_password,
 )
 from aclbroker.broker.auth.sasl.scram_decoys import Decoys
-from aclbroker.broker.credentials.changes import Changes, NotStored
+from aclbroker.broker.credentials.changes import Changes, HasReached, NotStored
 from aclbroker.broker.observability.limited_log import LimitedLog
-from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores import AclStore, Origin, StoreError
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
 
+log = get_logger()
+
 KIND: Final = "scram"
 _BY_CODE: Final = {mechanism.value: mechanism for mechanism in ScramMechanism}
+_BY_NAME: Final = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism}
 
 
 class Outcome(NamedTuple):
@@ -93,23 +97,44 @@ class ScramUsers:
         self,
         deletions: Sequence[ScramCredentialDeletion],
         upsertions: Sequence[ScramCredentialUpsertion],
-        host: str = "",
+        origin: Origin | None = None,
     ) -> dict[str, Outcome]:
         """Make all changes that are valid, or none if that fails; return the result of each user.
 
         The rules are those of Kafka's ScramControlManager: a user may be named once, whatever the
-        mechanism. ``host`` is the address of who asks.
+        mechanism. ``origin`` is who asks; without it, the broker itself.
         """
         planned: Sequence[Change] = (*deletions, *upsertions)
         outcomes: dict[str, Outcome] = {}
         try:
-            async with self._changes.one(host):
+            async with self._changes.one(origin):
                 outcomes, planned = self._planned(planned)
                 await self._apply(planned)
         except NotStored as error:
             failure = Outcome(ErrorCode.UNKNOWN_SERVER_ERROR, str(error))
             outcomes |= dict.fromkeys((change.name for change in planned), failure)
         return outcomes
+
+    def followed_by(self, has_reached: HasReached) -> None:
+        """Leave it to who follows a shared store to `take` changes, one's own included."""
+        self._changes.followed_by(has_reached)
+
+    def take(self, records: Mapping[str, str | None], is_all: bool) -> None:
+        """Take what the store has now: new values of records, None for those that are gone.
+
+        If these are all there are, others are gone as well. A value that is no credential is as
+        if it were not there, so that nobody logs in by it, and is logged.
+        """
+        known = {
+            _key(mechanism, user)
+            for mechanism in ScramMechanism
+            for user in self._credentials[mechanism]
+        }
+        gone = dict.fromkeys(known - records.keys()) if is_all else {}
+        for name, value in {**gone, **records}.items():
+            mechanism, _, user = name.partition(":")
+            if mechanism in _BY_NAME:
+                self._show(_BY_NAME[mechanism], user, _read(name, value))
 
     async def close(self) -> None:
         """Finish the changes that were asked for; refuse later ones."""
@@ -154,8 +179,9 @@ class ScramUsers:
         put = {_key(mechanism, user): new.to_json() for mechanism, user, new in made if new}
         removed = [_key(mechanism, user) for mechanism, user, new in made if new is None]
         await self._changes.apply(put, removed)
-        for mechanism, user, new in made:
-            self._show(mechanism, user, new)
+        if not self._changes.is_followed:
+            for mechanism, user, new in made:
+                self._show(mechanism, user, new)
 
     def _show(self, mechanism: ScramMechanism, user: str, new: ScramCredential | None) -> None:
         users, decoys = self._credentials[mechanism], self._decoys[mechanism]
@@ -169,11 +195,10 @@ class ScramUsers:
 async def load_users(store: AclStore, secret: bytes, lines: LimitedLog | None = None) -> ScramUsers:
     """Return the users that an open store has; `Changes` takes ``lines``. Raises `StoreError`."""
     credentials: Credentials = {mechanism: {} for mechanism in ScramMechanism}
-    mechanisms = {mechanism.mechanism_name: mechanism for mechanism in ScramMechanism}
     for name, value in (await store.load_records(KIND)).items():
         mechanism, _, user = name.partition(":")
         try:
-            credentials[mechanisms[mechanism]][user] = credential_from_json(value)
+            credentials[_BY_NAME[mechanism]][user] = credential_from_json(value)
         except (KeyError, ValueError):
             text = (
                 f"the ACL store holds a record of the kind {KIND} that is no credential: {name!r}"
@@ -198,6 +223,14 @@ def _credential(change: Change) -> ScramCredential | None:
     return credential_of_salted_password(
         _BY_CODE[change.mechanism], change.salted_password, change.salt, change.iterations
     )
+
+
+def _read(name: str, value: str | None) -> ScramCredential | None:
+    try:
+        return None if value is None else credential_from_json(value)
+    except ValueError:
+        log.error("record is no credential", kind=KIND, name=name)
+        return None
 
 
 def _key(mechanism: ScramMechanism, user: str) -> str:

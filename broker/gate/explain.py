@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Action, Authorizer, Decision, RequestContext, Rule
+from aclbroker.broker.acl.authorizer import (
+    Action,
+    Authorizer,
+    Decision,
+    Position,
+    RequestContext,
+    Rule,
+)
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Profile
@@ -43,6 +50,9 @@ class _Notes:
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         return (False, True)
 
+    def position(self) -> Position | None:
+        return None
+
     def record(
         self,
         context: RequestContext,
@@ -51,6 +61,7 @@ class _Notes:
         decided: Sequence[tuple[str | None, int, Decision]],
         *,
         log_if_denied: bool = True,
+        acls: Position | None = None,
     ) -> None:
         for name, count, decision in decided:
             action = Action(operation, resource_type, name, True, log_if_denied, count)

@@ -1,10 +1,12 @@
-"""How a Fetch is checked that continues a session (KIP-227), and so does not name all it asks for.
+"""How requests are checked that continue a session, and so do not name all that they ask for.
 
-The handler asks for the rights on the partitions of the session that the request does not name.
+These are Fetch (KIP-227) and the requests of share groups (KIP-932). The handler asks for the
+rights on the partitions of the session that the request does not name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from aclbroker.broker.gate.conditions import FULL_FETCH, is_follower
@@ -12,6 +14,7 @@ from aclbroker.broker.gate.echo import without
 from aclbroker.broker.gate.engine import Verdict, check_needs
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.topics_known import Topics
+from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.messages.fetch import FetchResponse
 from aclbroker.turns import in_turns
 
@@ -29,6 +32,21 @@ def check_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     else:
         refusals = verdict.complete(FetchResponse()).responses
         request = verdict.request
+
+    return _with_refusals(request, refusals)
+
+
+def check_shared(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Check a ShareFetch or a ShareAcknowledge, whose answer may have topics of the session."""
+    verdict = check_needs(request, rights, topics)
+    if verdict.request is None:
+        return verdict
+    refusals = verdict.complete(APIS[rights.row.key].response()).responses
+    return _with_refusals(verdict.request, refusals) if refusals else verdict
+
+
+def _with_refusals(request: Any, refusals: Collection[Any]) -> Verdict:
+    """Pass a request on, and put what was refused of it behind what is answered."""
 
     def with_refusals(response: Any) -> Any:
         if not response.error_code and refusals:

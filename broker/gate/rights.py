@@ -7,9 +7,16 @@ them by name. Nothing that the row does not declare can be asked, so the table o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, cast
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Authorizer, Decision, RequestContext
+from aclbroker.broker.acl.authorizer import (
+    ANY_RESOURCE,
+    Authorizer,
+    Decision,
+    Position,
+    RequestContext,
+)
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.need import Broader, Need, Profile, Row
@@ -17,6 +24,9 @@ from aclbroker.turns import in_turns, pause
 
 _NAMES_AT_ONCE: Final = 500
 _RECORDS_AT_ONCE: Final = 20
+_Part = tuple[Position | None, int, int]
+"""The position of the ACLs that decided, and of which decisions: from the first up to the last."""
+
 _NONE: Final[frozenset[str | None]] = frozenset()
 
 
@@ -29,6 +39,12 @@ class Observer(Protocol):
         It is called before `record`, so that decisions that nobody wants cost nothing.
         """
 
+    def position(self) -> Position | None:
+        """Return the position of the ACLs that decide now, None if they have none.
+
+        It is asked for when something was decided, before others can change the ACLs.
+        """
+
     def record(
         self,
         context: RequestContext,
@@ -37,10 +53,12 @@ class Observer(Protocol):
         decided: Sequence[tuple[str | None, int, Decision]],
         *,
         log_if_denied: bool = True,
+        acls: Position | None = None,
     ) -> None:
         """Record the wanted decisions.
 
         ``decided`` has the name of each resource, how often the request names it, and the decision.
+        ``acls`` is the position of the ACLs that decided.
         """
 
 
@@ -91,7 +109,7 @@ class RequestRights:
             return set(counts)
         context = self.context
         operation = need.operation
-        decisions = self._decisions(operation, resource_type, list(counts))
+        decisions, positions = self._decisions(operation, resource_type, list(counts))
         pairs = zip(in_turns(counts), decisions, strict=True)
         allowed = {name for name, each in pairs if each.allowed}
         loud = need.log_if_denied
@@ -101,27 +119,32 @@ class RequestRights:
             decided = [
                 (name, count, decision)
                 for (name, count), decision in zip(in_turns(counts.items()), decisions, strict=True)
-                if decision.allowed in wanted
             ]
-            for first in range(0, len(decided), _RECORDS_AT_ONCE):
-                some = decided[first : first + _RECORDS_AT_ONCE]
-                self._observer.record(context, operation, resource_type, some, log_if_denied=loud)
-                pause()
+            record = partial(self._observer.record, context, operation, resource_type)
+            for position, begin, end in positions:
+                recorded = [each for each in decided[begin:end] if each[2].allowed in wanted]
+                for first in range(0, len(recorded), _RECORDS_AT_ONCE):
+                    some = recorded[first : first + _RECORDS_AT_ONCE]
+                    record(some, log_if_denied=loud, acls=position)
+                    pause()
         return allowed
 
     def _decisions(
         self, operation: AclOperation, resource_type: ResourceType, names: Sequence[str | None]
-    ) -> Sequence[Decision]:
+    ) -> tuple[Sequence[Decision], list[_Part]]:
         """Ask the authorizer, which must exist; for many names in parts, with a pause between."""
         authorizer = cast(Authorizer, self._authorizer)
         if len(names) <= _NAMES_AT_ONCE:
-            return authorizer.authorize(self.context, operation, resource_type, names)
+            found = authorizer.authorize(self.context, operation, resource_type, names)
+            return found, [(self._observer.position(), 0, len(names))]
         decisions: list[Decision] = []
+        parts: list[_Part] = []
         for first in range(0, len(names), _NAMES_AT_ONCE):
             some = names[first : first + _NAMES_AT_ONCE]
             decisions += authorizer.authorize(self.context, operation, resource_type, some)
+            parts.append((self._observer.position(), first, first + len(some)))
             pause()
-        return decisions
+        return decisions, parts
 
     def _ask_anywhere(self, operation: AclOperation, resource_type: ResourceType) -> bool:
         """Return whether the operation is allowed on any resource of the type (KIP-679)."""
@@ -131,7 +154,8 @@ class RequestRights:
         decision = self._authorizer.authorize_by_resource_type(context, operation, resource_type)
         if decision.allowed in self._observer.wanted(log_if_denied=True):
             decided = [(ANY_RESOURCE, 1, decision)]
-            self._observer.record(context, operation, resource_type, decided)
+            position = self._observer.position()
+            self._observer.record(context, operation, resource_type, decided, acls=position)
         return decision.allowed
 
     def applying(self) -> tuple[Need, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, overload
 
-from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult
+from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, Authorizer
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -23,6 +23,7 @@ from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.changes import created_acls, deleted_acls
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.compile import encoder
 from aclbroker.protocol.errors import ErrorCode
@@ -81,9 +82,7 @@ def delete_acls(
         return DeleteAclsResponse(
             filter_results=[DeleteAclsFilterResult(*DISABLED) for _ in in_turns(request.filters)]
         )
-    filters = [filter_of(one) for one in in_turns(request.filters)]
-    results = wait(services.authorizer.delete_acls(rights.context, filters))
-    services.audit.changed(rights.context, deleted_acls(filters, results))
+    results = deleted(services.authorizer, services.audit, rights, request)
     response = DeleteAclsResponse(
         filter_results=[_filter_result(result) for result in in_turns(results)]
     )
@@ -91,8 +90,18 @@ def delete_acls(
         return response
     encoded = encoder(DeleteAclsResponse, rights.context.api_version)(response)
     for result in in_turns(results):
-        _let_go(result.bindings)
+        let_go(result.bindings)
     return encoded
+
+
+def deleted(
+    authorizer: Authorizer, audit: Audit, rights: RequestRights, request: DeleteAclsRequest
+) -> list[AclDeleteResult]:
+    """Delete the ACLs that each filter matches, and record that; return the result of each."""
+    filters = [filter_of(one) for one in in_turns(request.filters)]
+    results = wait(authorizer.delete_acls(rights.context, filters))
+    audit.changed(rights.context, deleted_acls(filters, results))
+    return results
 
 
 def filter_of(request: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
@@ -184,7 +193,7 @@ class _Matching(Sequence[DeleteAclsMatchingAcl]):
         return DeleteAclsMatchingAcl(0, None, *self._bindings[at])
 
 
-def _let_go(bindings: Sequence[AclBinding]) -> None:
+def let_go(bindings: Sequence[AclBinding]) -> None:
     """Free ACLs that are no more, which takes a tenth of a microsecond each, in turns."""
     while isinstance(bindings, list) and bindings:
         del bindings[-_FREED_AT_ONCE:]

@@ -39,6 +39,13 @@ def first_acls(bindings: Iterable[AclBinding]) -> Iterator[Change]:
     return (Change("CREATE_ACL", {"acl": binding}) for binding in bindings)
 
 
+def migrated_acls(created: Iterable[AclBinding], deleted: Iterable[AclBinding]) -> Iterator[Change]:
+    """Return a change for each ACL that a migration created, and that it deleted."""
+    for acls, action in ((created, "CREATE_ACL"), (deleted, "DELETE_ACL")):
+        for acl in acls:
+            yield Change(action, {"acl": acl})
+
+
 def deleted_acls(
     filters: Sequence[AclFilter], results: Sequence[AclDeleteResult]
 ) -> Iterator[Change]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from aclbroker.broker.acl.authorizer import LatestAuthorizer
 from aclbroker.broker.acl.listing import AclListing, PatternAcls, by_pattern
+from aclbroker.broker.gate.echo import Denial
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.acls import DISABLED, filter_of
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.turns import wait
 from aclbroker.protocol.compile.entries import encode_with_entries, entry_encoder
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_acls import (
@@ -22,6 +25,11 @@ from aclbroker.protocol.messages.describe_acls import (
 )
 from aclbroker.protocol.pieces import Encoded
 from aclbroker.turns import in_turns
+
+NOT_CAUGHT_UP: Final = Denial(
+    ErrorCode.REQUEST_TIMED_OUT,
+    "The ACL store cannot be reached now, so its latest ACLs are not known. Try again.",
+)
 
 _KEPT_SINCE: Final = 2
 """The first version whose bytes are cached: all versions from it on encode a pattern alike."""
@@ -43,6 +51,10 @@ def describe_acls(
     if acl_filter.has_unknown:
         message = "A field of the filter has a value that this broker does not know."
         return DescribeAclsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, error_message=message)
+    if not caught_up(services):
+        return DescribeAclsResponse(
+            error_code=NOT_CAUGHT_UP.code, error_message=NOT_CAUGHT_UP.message
+        )
     version = rights.context.api_version
     for _ in range(_ATTEMPTS):
         listing = services.authorizer.acls(acl_filter)
@@ -57,6 +69,13 @@ def describe_acls(
         if listing.is_current():
             break
     return _response(resources, version)
+
+
+def caught_up(services: Services) -> bool:
+    """Wait for what others have changed, where that is wanted; return False if it is not known."""
+    authorizer: object = services.authorizer
+    waiting = authorizer.catch_up() if isinstance(authorizer, LatestAuthorizer) else None
+    return waiting is None or wait(waiting)
 
 
 def _kept(acls: PatternAcls, version: int) -> bytes:

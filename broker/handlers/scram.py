@@ -11,6 +11,7 @@ from aclbroker.broker.gate.refusals import refuse_alter_scram_credentials
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.changes import altered_scram_users
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.stores import Origin
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -70,8 +71,8 @@ def alter(
     """Change credentials and return one result for each user, once the changes are on disk."""
     if services.credentials is None:
         return refuse_alter_scram_credentials(request, _NOT_KEPT)
-    users, host = services.credentials.users, rights.context.session.host
-    outcomes = wait(users.alter(request.deletions, request.upsertions, host))
+    users, origin = services.credentials.users, Origin.of(rights.context.session)
+    outcomes = wait(users.alter(request.deletions, request.upsertions, origin))
     services.audit.changed(rights.context, altered_scram_users(request, outcomes))
     return AlterUserScramCredentialsResponse(
         results=[

@@ -8,7 +8,7 @@ from itertools import count
 from secrets import randbelow
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Authorizer, RequestContext
+from aclbroker.broker.acl.authorizer import Authorizer, RequestContext, Session
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.credentials import Credentials
@@ -72,6 +72,7 @@ class Services:
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
     faults: Faults | None = None
     rights_class: type[RequestRights] = RequestRights
+    waits: bool = False
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 
@@ -98,6 +99,11 @@ class Services:
         """Return all nodes of the cluster as they are advertised on the listener of the session."""
         listener = rights.context.session.listener
         return self.peers.get(listener) or (self.advertised[listener],)
+
+    def disconnected(self, session: Session | None) -> None:
+        """Note that the connection of a session is gone, if there was a session."""
+        if session is not None and self.cluster is not None:
+            self.cluster.disconnected(session.connection)
 
     @property
     def memory(self) -> MemoryCluster:

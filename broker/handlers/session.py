@@ -36,10 +36,11 @@ def _ranges(*keys: int) -> Sequence[ApiVersion]:
     return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
 
-_FEATURES: Final = {"group.version": 1, "transaction.version": 2}
+_FEATURES: Final = {"group.version": 1, "transaction.version": 2, "share.version": 1}
 """What a cluster in memory has of Kafka's features (KIP-584), and at which level: the newest.
 
-By the second tells Java's producer that partitions need not be added to a transaction (KIP-890).
+By the second tells Java's producer that partitions need not be added to a transaction (KIP-890),
+by the third its share consumer that there are share groups (KIP-932).
 """
 
 _FIRST_VERSION_WITH_LEVEL_0: Final = 4

@@ -13,6 +13,7 @@ from aclbroker.broker.gate.tokens import create_refusal, may_use_tokens
 from aclbroker.broker.handlers.answers import because
 from aclbroker.broker.handlers.changes import changed_token
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.stores import Origin
 from aclbroker.broker.turns import wait
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.create_delegation_token import (
@@ -71,7 +72,8 @@ def create(
         lifetime = request.max_lifetime_ms
         # What an access token says of its subject is known of nobody else.
         groups = session.claimed if owner == requester else ()
-        token = wait(tokens.create(owner, requester, renewers, lifetime, session.host, groups))
+        origin = Origin.of(session)
+        token = wait(tokens.create(owner, requester, renewers, lifetime, origin, groups))
     except TokenError as error:
         return refusal(error.code, 0)
     except NotStored:
@@ -100,7 +102,9 @@ def renew(
         rights,
         RenewDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.renew(request.hmac, session.principals[:1], period, session.host),
+        lambda tokens: tokens.renew(
+            request.hmac, session.principals[:1], period, Origin.of(session)
+        ),
     )
 
 
@@ -114,7 +118,9 @@ def expire(
         rights,
         ExpireDelegationTokenResponse,
         request.hmac,
-        lambda tokens: tokens.expire(request.hmac, session.principals[:1], period, session.host),
+        lambda tokens: tokens.expire(
+            request.hmac, session.principals[:1], period, Origin.of(session)
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.groups import Groups
@@ -12,6 +13,7 @@ from aclbroker.broker.auth.login import Login, MechanismFactory
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder, PrincipalBuilder
 from aclbroker.broker.auth.sasl.access_token import TokenValidator
 from aclbroker.broker.auth.sasl.gssapi_server import GssapiServer
+from aclbroker.broker.auth.sasl.mechanism import Unavailable
 from aclbroker.broker.auth.sasl.oauthbearer import OAuthBearerServer
 from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.auth.sasl.scram import ScramServer
@@ -27,20 +29,33 @@ class LoginServices(NamedTuple):
     """What mechanisms need besides their settings.
 
     ``credentials`` are those that the broker keeps, None if it keeps none. ``key_sources`` must be
-    started before anybody logs in. ``groups`` returns the groups that there are now.
+    started before anybody logs in. ``groups`` returns the groups that there are now. If it
+    ``waits`` for credentials, logins that need them are refused until then.
     """
 
     credentials: Credentials | None
     key_sources: KeySources
     groups: Callable[[], Groups] = Groups
+    waits: bool = False
 
 
-def logins(config: Config, services: LoginServices) -> dict[str, Login]:
+def logins(
+    config: Config,
+    services: LoginServices,
+    credentials: Mapping[str, Credentials] = MappingProxyType({}),
+) -> dict[str, Login]:
     """Return the `Login` of each listener, by its name.
+
+    ``credentials`` has those of listeners that have others than ``services``.
 
     Raises ValueError for a principal builder that cannot be made or configured.
     """
-    return {listener.name: _login(config, listener, services) for listener in config.listeners}
+    made = {}
+    for listener in config.listeners:
+        own = credentials.get(listener.name)
+        of_listener = services if own is None else services._replace(credentials=own)
+        made[listener.name] = _login(config, listener, of_listener)
+    return made
 
 
 def _login(config: Config, listener: Listener, services: LoginServices) -> Login:
@@ -58,6 +73,8 @@ def _login(config: Config, listener: Listener, services: LoginServices) -> Login
 
 
 def _scram(mechanism: ScramMechanism, _settings: Any, services: LoginServices) -> MechanismFactory:
+    if services.waits:
+        return partial(Unavailable, "The users of SCRAM are not known yet. Try again.")
     if services.credentials is None:
         raise RuntimeError("SCRAM without a store of credentials")
     return partial(ScramServer, mechanism, services.credentials.look_up(mechanism))

@@ -161,10 +161,7 @@ def single_batch(records: bytes | memoryview | None, version: int) -> Batch:
     it cannot be read, UNSUPPORTED_COMPRESSION_TYPE for zstd before version 7 (KIP-110).
     """
     data = memoryview(records or b"").cast("B")
-    magic = _magic_at(data, 0)
-    if magic is None:
-        raise NoBatch(ErrorCode.INVALID_RECORD)
-    if magic != _MAGIC:
+    if _magic_at(data, 0) != _MAGIC:
         raise NoBatch(ErrorCode.INVALID_RECORD)
     if len(data) < HEADER.size:
         raise NoBatch(ErrorCode.CORRUPT_MESSAGE)

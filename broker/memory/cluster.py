@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
@@ -12,6 +12,7 @@ from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import Groups, GroupSettings
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
+from aclbroker.broker.memory.share import SharePartitions, ShareSession, ShareSessions
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transactions import Producer, Transactions
 from aclbroker.broker.memory.upkeep import Upkeep
@@ -54,6 +55,10 @@ class MemoryCluster:
         self.topics.transactions = self._may_write
         self.fetch_sessions = FetchSessions()
         self.topics.sessions = self.fetch_sessions
+        self.share_partitions = SharePartitions(clock, self.groups, self.topics)
+        self.share_sessions = ShareSessions(
+            settings.groups.share_max_sessions, self.share_partitions.forget_unread
+        )
         self._upkeep = Upkeep(clock, self.topics)
         self.on_close: set[Callable[[], None]] = set()
         self.is_closed = False
@@ -61,6 +66,17 @@ class MemoryCluster:
     def coordinator(self, key: str) -> int:
         """Return the id of the node that coordinates a group or a transactional id."""
         return coordinator_of(key, self.node_ids)
+
+    def end_share_session(self, session: ShareSession) -> None:
+        """End a session of a member of a share group; what it has is others' again."""
+        key = session.key
+        self.share_partitions.release(key.group_id, key.member_id, session.partitions)
+        self.share_sessions.close(session)
+
+    def disconnected(self, connection: object) -> None:
+        """Note that a client is gone, with its sessions of share groups."""
+        for session in self.share_sessions.of_connection(connection):
+            self.end_share_session(session)
 
     def _may_write(
         self,
@@ -109,6 +125,8 @@ class _Markers:
                     now_ms=self._cluster.clock.now_ms(),
                 )
 
-    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> None:
-        """Let the offsets that a transaction committed count, or forget them."""
-        self._cluster.groups.offsets.complete(producer.producer_id, group_id, commits=commits)
+    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> Iterator[None]:
+        """Let the offsets that a transaction committed count, or forget them, one at each step."""
+        return self._cluster.groups.offsets.complete(
+            producer.producer_id, group_id, commits=commits
+        )

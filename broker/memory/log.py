@@ -318,7 +318,7 @@ class PartitionLog:
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """Return the last leader epoch up to one, and the offset at which it ends; -1 for none."""
-        if epoch < self.leader_epoch or epoch > self.leader_epoch:
+        if epoch != self.leader_epoch:
             return -1, -1
         return self.leader_epoch, self.end_offset
 

@@ -69,6 +69,8 @@ class MemoryTopics(Catalog):
         """How often topics or their partitions have changed."""
         self.on_delete: list[Callable[[str], None]] = []
         """What is called with the name of a topic that is gone."""
+        self.on_forget: list[Callable[[bytes], None]] = []
+        """What is called with the id of a topic that is gone."""
         self._node_ids = node_ids
         self._created = 0
 
@@ -157,6 +159,8 @@ class MemoryTopics(Catalog):
             partition.log.clear()
         for forget in self.on_delete:
             forget(topic.name)
+        for forget_id in self.on_forget:
+            forget_id(topic.topic_id)
 
     def partition(self, name: str | None, index: int) -> Partition | None:
         """Return a partition, None if there is none."""

@@ -71,8 +71,8 @@ class Markers(Protocol):
     def end_partition(self, topic: str, index: int, producer: Producer, *, commits: bool) -> None:
         """End the transaction of a producer in a partition, if that still exists."""
 
-    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> None:
-        """Let the offsets that a transaction committed count, or forget them."""
+    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> Iterator[None]:
+        """Let the offsets that a transaction committed count, or forget them, one at each step."""
 
 
 class Transaction:
@@ -303,20 +303,23 @@ class Transactions:
         *,
         commits: bool,
     ) -> Iterator[None]:
-        """Write one marker after the other, each before a step of the iterator."""
+        """Write one marker or offset after the other, each before a step of the iterator."""
         for topic, index in partitions:
             self._markers.end_partition(topic, index, producer, commits=commits)
             yield
         for group_id in groups:
-            self._markers.end_group(group_id, producer, commits=commits)
+            yield from self._markers.end_group(group_id, producer, commits=commits)
             yield
 
     def _write(self, transaction: Transaction, markers: Iterator[None], commits: bool) -> None:
         """Write the next markers, and have the others written soon."""
         preparing, complete = _PREPARING[commits]
+        # Before anything is written: it is ongoing for nobody any more.
+        transaction.state = preparing
         count = sum(1 for _ in islice(markers, _MARKERS_AT_ONCE))
-        transaction.state = preparing if count == _MARKERS_AT_ONCE else complete
-        if transaction.is_preparing:
+        if count < _MARKERS_AT_ONCE:
+            transaction.state = complete
+        else:
             self._clock.call_later(0, partial(self._write, transaction, markers, commits))
 
     def _used(self, transaction: Transaction) -> None:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from time import time
 from typing import Any, Final
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext, RuleKind
+from aclbroker.broker.acl.authorizer import Decision, Position, RequestContext, RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.broker.config.model import Config
@@ -40,6 +40,7 @@ from aclbroker.broker.observability.audit_forms import (
 )
 from aclbroker.broker.observability.audit_record import Asked, Record, name_of, request_of
 from aclbroker.broker.observability.audit_rotation import Rotation
+from aclbroker.broker.observability.line_lock import LineLock
 from aclbroker.broker.observability.logs import LogOutput, json_line
 from aclbroker.broker.observability.rollups import RollUps, Single
 
@@ -79,13 +80,19 @@ _KINDS: Final = ("denied", "allowed", "failed_changes")
 _LEAST = {"off": Level.OFF, "denied": Level.INFO, "all": Level.DEBUG, "trace": Level.TRACE}
 
 
+def nowhere() -> None:
+    """Where ACLs are that have no position."""
+
+
 class Audit:
     """Records decisions and changes in the form and at the place that the configuration names.
 
     Without `aclbroker.audit.file` records go to the log's output, whatever the log's level.
-    ``explain`` tells why something is denied. ``clock`` returns seconds since the epoch. What is
-    not written at once waits for `start`, `reopen` or `close`. Raises OSError if the file cannot be
-    opened.
+    ``explain`` tells why something is denied. ``clock`` returns seconds since the epoch, and
+    ``position`` that of the ACLs which decide now. What is not written at once waits for `start`,
+    `reopen` or `close`. Raises OSError if the file cannot be opened. With ``main`` it is one of
+    `of_cluster`, whose file is that one's. Other processes that write to the file have the same
+    ``lock``.
     """
 
     def __init__(
@@ -95,11 +102,21 @@ class Audit:
         output: LogOutput,
         explain: Explain | None = None,
         clock: Callable[[], float] = time,
+        main: Audit | None = None,
+        position: Callable[[], Position | None] = nowhere,
+        lock: LineLock | None = None,
     ) -> None:
+        self._config = config
+        self._lock = lock
+        self._main = main
+        self._others: list[Audit] = []
         self._is_kafka = config.audit_format == "kafka"
         self._node = Node(cluster_id, config.node_id)
         self._output = output
         self._clock = clock
+        self.position = position
+        """Returns the position of the ACLs that decide now, None if they have none."""
+
         self._path = config.audit_file
         self._rotation = Rotation(
             config.audit_file_max_bytes,
@@ -124,16 +141,36 @@ class Audit:
         self._timer: asyncio.TimerHandle | None = None
         self._is_reopening = self._is_closing = False
 
+    def of_cluster(
+        self, cluster_id: str, explain: Explain | None, position: Callable[[], Position | None]
+    ) -> Audit:
+        """Return one for the decisions and changes of another cluster.
+
+        It has the same place and form, and starts, reopens, changes its level and closes with this
+        one; the limits of what is kept and written are its own.
+        """
+        made = Audit(
+            *(self._config, cluster_id, self._output, explain, self._clock),
+            main=self,
+            position=position,
+        )
+        self._others.append(made)
+        return made
+
     def set_level(self, level: str) -> None:
         """Change which decisions are recorded: off, denied, all or trace. Raises OSError."""
         least = _LEAST[level]
-        if self._path is not None and self._file is None and least is not Level.OFF:
-            self._file = AuditFile(self._path, self._rotation, clock=self._clock)
+        if self._main is not None:
+            self._file = self._main._file
+        elif self._path is not None and self._file is None and least is not Level.OFF:
+            self._file = AuditFile(self._path, self._rotation, clock=self._clock, lock=self._lock)
         self._is_off = least is Level.OFF
         self._wanted = tuple(
             tuple(allowed for allowed in (False, True) if level_of(allowed, log_if_denied) >= least)
             for log_if_denied in (False, True)
         )
+        for other in self._others:
+            other.set_level(level)
 
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         """Return which decisions are recorded: of the denied (False) and the allowed ones (True).
@@ -150,12 +187,16 @@ class Audit:
         decided: Sequence[Decided],
         *,
         log_if_denied: bool = True,
+        acls: Position | None = None,
     ) -> None:
-        """Record decisions that are `wanted`. If they cannot be written it does not raise."""
+        """Record decisions that are `wanted`. If they cannot be written it does not raise.
+
+        ``acls`` is the position of the ACLs that decided.
+        """
         if self._rollups is not None:
             asked_for = context, operation, resource_type
             now = self._clock()
-            singles = self._rollups.add(*asked_for, decided, log_if_denied, now)
+            singles = self._rollups.add(*asked_for, decided, log_if_denied, now, acls)
             if singles:
                 self._write_singles(self._rollups, context, singles)
             return
@@ -167,7 +208,7 @@ class Audit:
             if self._has_room():
                 now = self._clock()
                 records = [
-                    Record(asked, request, name_of(each[0]), *each[1:], now) for each in some
+                    Record(asked, request, name_of(each[0]), *each[1:], now, acls) for each in some
                 ]
                 written = self._write_records(context, records)
             for _, _, decision in some[written:]:
@@ -201,6 +242,8 @@ class Audit:
     def start(self) -> None:
         """Begin to write what is not written at once, from the running event loop."""
         self._timer = asyncio.get_running_loop().call_later(_WORK_SECONDS, self._tick)
+        for other in self._others:
+            other.start()
 
     def problem(self) -> str:
         """Return why records are lost just now; "" if none are."""
@@ -217,7 +260,8 @@ class Audit:
 
         This is no `problem`: whoever is denied very often could make it one for everybody.
         """
-        if not 0 <= self._clock() - self._told_at < _REMARK_SECONDS:
+        told_at = max(each._told_at for each in (self, *self._others))
+        if not 0 <= self._clock() - told_at < _REMARK_SECONDS:
             return ""
         return (
             "the audit log leaves records out: there are more than "
@@ -226,6 +270,12 @@ class Audit:
 
     def left_out(self) -> dict[str, int]:
         """Return how many records were left out so far: denied, allowed, failed_changes."""
+        found = Counter(self._own_left_out())
+        for other in self._others:
+            found.update(other._own_left_out())
+        return dict(found)
+
+    def _own_left_out(self) -> dict[str, int]:
         return dict(zip(_KINDS, (*self._left_out, self._changes_left_out), strict=True))
 
     @property
@@ -235,6 +285,8 @@ class Audit:
 
     def reopen(self) -> None:
         """Write all that waits, then open the file anew, after a log rotation."""
+        for other in self._others:
+            other.reopen()
         self._is_reopening = True
         if self._rollups is not None:
             self._rollups.end_period(self._clock(), at_once=True)
@@ -246,6 +298,8 @@ class Audit:
 
     def close(self) -> None:
         """Write all that waits, and close the file. What is recorded later is written at once."""
+        for other in self._others:
+            other.close()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -254,7 +308,7 @@ class Audit:
         self._is_closing = True
         self._work_off()
         self._rollups = None
-        if self._file is not None:
+        if self._file is not None and self._main is None:
             self._file.close()
 
     # -- what is written at once
@@ -326,7 +380,7 @@ class Audit:
                 return True
         if self._is_reopening:
             self._is_reopening = False
-            if self._file is not None:
+            if self._file is not None and self._main is None:
                 self._file.reopen()
         return False
 
@@ -351,7 +405,7 @@ class Audit:
         now = self._clock()
         if 0 <= now - self._told_at < _WORK_SECONDS and not self._is_closing:
             return
-        left_out = self.left_out()
+        left_out = self._own_left_out()
         counts = {kind: count - self._told[kind] for kind, count in left_out.items()}
         if any(counts.values()):
             self._told = left_out

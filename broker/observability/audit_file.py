@@ -10,9 +10,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 from aclbroker.broker.observability.audit_rotation import Rotation, delete_oldest, rotated_name
+from aclbroker.broker.observability.line_lock import LineLock
 from aclbroker.broker.observability.logs import get_logger
 
 _RETRY_SECONDS = 1.0
@@ -25,7 +26,8 @@ class AuditFile:
     """An append-only file. Raises OSError if it cannot be opened at first.
 
     ``clock`` returns seconds since the epoch, for `Rotation`. ``lost_lines`` is how many could not
-    be written so far.
+    be written so far. Other processes that write to the file, and rotate it, have the same
+    ``lock``.
     """
 
     def __init__(
@@ -34,11 +36,13 @@ class AuditFile:
         rotation: Rotation = Rotation(),  # noqa: B008 - immutable
         retry_seconds: float = _RETRY_SECONDS,
         clock: Callable[[], float] = time.time,
+        lock: LineLock | None = None,
     ) -> None:
         self._path = path
         self._rotation = rotation
         self._retry_seconds = retry_seconds
         self._clock = clock
+        self._lock = lock
         self._retry_at = 0.0
         self._failed_at = 0.0
         self._rotate_at = 0.0
@@ -46,13 +50,44 @@ class AuditFile:
         self.lost_lines = 0
         self._descriptor: int | None = None
         self._is_torn = False
-        self._use(_open(path))
+        with self._alone():
+            self._use(_open(path))
 
     def write(self, lines: Sequence[str]) -> None:
         """Append lines, which have no line breaks; those not written whole are counted as lost."""
         encoded = [f"{line}\n".encode(errors="backslashreplace") for line in lines]
-        for part in self._parts(encoded):
-            self._write_part(part)
+        with self._alone():
+            self._follow_others()
+            for part in self._parts(encoded):
+                self._write_part(part)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from writing."""
+        if self._lock is None:
+            yield
+            return
+        with self._lock as is_torn:
+            # Whoever left a torn line may have been another, and so may who has ended it.
+            self._is_torn = is_torn and self._ends_within_line()
+            yield
+            if not self._is_torn:
+                self._lock.is_whole()
+
+    def _ends_within_line(self) -> bool:
+        return self._descriptor is not None and _ends_within_line(self._descriptor)
+
+    def _follow_others(self) -> None:
+        """See what other processes have written, and use the file of now if one has rotated it."""
+        if self._lock is None or self._descriptor is None or not self._is_regular:
+            return
+        if any(self._rotation) and not _is_at(self._path, self._descriptor):
+            with suppress(OSError):
+                descriptor = _open(self._path)
+                self.close()
+                self._use(descriptor)
+                return
+        self._size = os.fstat(self._descriptor).st_size
 
     def _parts(self, lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
         """Yield the lines in parts, of which each goes into one file, and rotate before the next.
@@ -102,13 +137,14 @@ class AuditFile:
 
         If that fails, an error is logged and the file that is open, if any, stays in use.
         """
-        try:
-            descriptor = _open(self._path)
-        except OSError as error:
-            log.error("audit file cannot be opened", file=self._path, error=error.strerror)
-            return
-        self.close()
-        self._use(descriptor)
+        with self._alone():
+            try:
+                descriptor = _open(self._path)
+            except OSError as error:
+                log.error("audit file cannot be opened", file=self._path, error=error.strerror)
+                return
+            self.close()
+            self._use(descriptor)
 
     def close(self) -> None:
         """Close the file."""

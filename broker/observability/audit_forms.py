@@ -10,7 +10,7 @@ from ipaddress import IPv6Address
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Rule, RuleKind
+from aclbroker.broker.acl.authorizer import Position, Rule, RuleKind
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclFilter,
@@ -67,7 +67,7 @@ class Node(NamedTuple):
 
     def json_lines(self, lines: Iterable[Line]) -> list[str]:
         """Return `events` as JSON; what several have in common is encoded once."""
-        tails: dict[tuple[int, int], str] = {}
+        tails: dict[tuple[int, int, Position | None], str] = {}
         found = []
         for line in lines:
             record = line.record
@@ -75,7 +75,7 @@ class Node(NamedTuple):
             if allowed not in asked.heads:
                 asked.heads[allowed] = json_line(self._head(asked, allowed))[1:-1]
             # All denials by default, for example, are the same object.
-            key = id(record.request), id(record.decision)
+            key = id(record.request), id(record.decision), record.acls
             if key not in tails:
                 tails[key] = json_line(_tail(record))[1:-1]
             more = json_line(_more(line))[1:-1]
@@ -206,12 +206,31 @@ def _tail(record: Record) -> dict[str, Any]:
         "correlation_id": request.correlation_id,
         "allowed": record.allowed,
         "rule": rule.kind.value,
-        "acl": None if rule.binding is None else acl_keys(rule.binding),
     }
+    if isinstance(record.acls, int):
+        tail["acls"] = record.acls
+    tail["acl"] = None if rule.binding is None else acl_keys(rule.binding)
     principals = record.asked.session.principals
     if len(principals) > 1:
         tail["principals"] = [each[:MOST_OF_PRINCIPAL] for each in principals]
     return tail
+
+
+def _positions(record: Record) -> dict[str, Any]:
+    """The keys of positions of several providers, and of the first of several.
+
+    They come behind the ACL, where whoever reads lines by their form looks for what only some have.
+    """
+    found: dict[str, Any] = {}
+    if isinstance(record.acls, tuple):
+        found["acls_by_provider"] = dict(record.acls)
+    if record.first_acls != record.acls:
+        first = record.first_acls
+        if isinstance(first, tuple):
+            found["first_acls_by_provider"] = dict(first)
+        else:
+            found["first_acls"] = first
+    return found
 
 
 def _more(line: Line) -> dict[str, Any]:
@@ -221,6 +240,7 @@ def _more(line: Line) -> dict[str, Any]:
         more["would_do"] = OF_ANY_TOPIC
     if line.why is not None:
         more |= _reasons(record, line.why)
+    more |= _positions(record)
     if record.count:
         more |= {"count": record.count, "last_timestamp": timestamp(record.last)}
         if record.other_client_ids:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext, Session
+from aclbroker.broker.acl.authorizer import Decision, Position, RequestContext, Session
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.protocol.messages import ApiKey
 
@@ -67,14 +67,17 @@ class Record:
 
     ``count`` is how many it stands for, 0 for a single decision; ``references`` how often their
     requests named the resource, ``first`` and ``last`` when they were made, in seconds since the
-    epoch. ``request`` is that of the first one.
+    epoch. ``request`` is that of the first one. ``acls`` is the position of the ACLs that made the
+    last one, ``first_acls`` of those that made the first; None if they have none.
     """
 
     __slots__ = (
+        "acls",
         "asked",
         "count",
         "decision",
         "first",
+        "first_acls",
         "last",
         "name",
         "other_client_ids",
@@ -91,6 +94,7 @@ class Record:
         references: int,
         decision: Decision,
         now: float,
+        acls: Position | None = None,
     ) -> None:
         self.asked = asked
         self.request = request
@@ -100,6 +104,7 @@ class Record:
         # The rule can only be asked for until the ACLs change.
         self.rule = decision.rule
         self.first = self.last = now
+        self.first_acls = self.acls = acls
         self.count = 0
         self.other_client_ids = False
 
@@ -121,12 +126,16 @@ class Record:
             return True
         return decision.allowed == self.decision.allowed and decision.rule == self.rule
 
-    def repeat(self, references: int, client_id: str | None, now: float) -> None:
+    def repeat(
+        self, references: int, client_id: str | None, now: float, acls: Position | None = None
+    ) -> None:
         """Count an equal decision. ``client_id`` is shortened."""
         if not self.count:
             self.first = self.last = now
+            self.first_acls = acls
         elif now > self.last:  # the clock may have been set back
             self.last = now
+        self.acls = acls
         self.count += 1
         self.references += references
         if client_id != self.request.client_id:
@@ -134,7 +143,7 @@ class Record:
 
     def repeats(self) -> Record:
         """Return a record of what repeats this decision: of nothing yet."""
-        return Record(self.asked, self.request, self.name, 0, self.decision, self.last)
+        return Record(self.asked, self.request, self.name, 0, self.decision, self.last, self.acls)
 
 
 def name_of(name: str | None) -> Name:

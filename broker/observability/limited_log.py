@@ -32,12 +32,14 @@ log = get_logger()
 class LimitedLog:
     """Writes lines, and leaves out those that are too many. ``clock`` returns seconds.
 
-    ``left_out`` is how many were left out so far.
+    ``left_out`` is how many were left out so far. Where several processes write to one log, each
+    is given its ``share`` of the lines.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, share: float = 1.0) -> None:
         self.left_out = 0
         self._clock = clock
+        self._share = share
         self._kinds: dict[str, _Kind] = {}
 
     def write(self, write: Callable[..., Any], event: str, peer: str, /, **values: Any) -> None:
@@ -47,7 +49,7 @@ class LimitedLog:
         """
         kind = self._kinds.get(event)
         if kind is None:
-            kind = self._kinds[event] = _Kind(event, self._clock)
+            kind = self._kinds[event] = _Kind(event, self._clock, self._share)
         if not kind.admits(network(peer)):
             self.left_out += 1
             kind.leave_out()
@@ -63,10 +65,11 @@ class LimitedLog:
 class _Kind:
     """The lines of one event."""
 
-    def __init__(self, event: str, clock: Callable[[], float]) -> None:
+    def __init__(self, event: str, clock: Callable[[], float], share: float) -> None:
         self._event = event
         self._clock = clock
-        self._all = Allowance(RATE, BURST, clock)
+        self._share = share
+        self._all = Allowance(RATE * share, max(1, BURST * share), clock)
         self._peers: OrderedDict[str, Allowance] = OrderedDict()
         self._left_out = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +78,9 @@ class _Kind:
         """Take a line of a peer; false if it, or all together, had too many."""
         own = self._peers.get(peer)
         if own is None:
-            own = self._peers[peer] = Allowance(PEER_RATE, PEER_BURST, self._clock)
+            own = self._peers[peer] = Allowance(
+                PEER_RATE * self._share, max(1, PEER_BURST * self._share), self._clock
+            )
             if len(self._peers) > PEERS:
                 self._peers.popitem(last=False)
         self._peers.move_to_end(peer)

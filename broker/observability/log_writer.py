@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, islice
 from typing import Final
 
+from aclbroker.broker.observability.line_lock import LineLock
+
 MOST_WAITING: Final = 4 * 1024 * 1024
 """How many bytes of lines may wait to be written; more are lost, and counted."""
 
@@ -26,15 +28,21 @@ class LogWriter:
     """Writes lines to a descriptor in their order: to a file at once, else from a thread.
 
     While more than ``most_waiting`` bytes wait, or none can be written, lines are lost. ``notice``
-    makes the line, without its end, that tells how many, which is written in their place.
+    makes the line, without its end, that tells how many, which is written in their place. Other
+    processes that write to the descriptor have the same ``lock``.
     """
 
     def __init__(
-        self, descriptor: int, notice: Callable[[int], bytes], most_waiting: int = MOST_WAITING
+        self,
+        descriptor: int,
+        notice: Callable[[int], bytes],
+        most_waiting: int = MOST_WAITING,
+        lock: LineLock | None = None,
     ) -> None:
         self._descriptor = descriptor
         self._notice = notice
         self._most_waiting = most_waiting
+        self._lock = lock
         self._changed = threading.Condition()
         # A number stands where so many lines were lost.
         self._waiting: list[bytes | int] = []
@@ -128,6 +136,16 @@ class LogWriter:
 
     def _append(self, lines: Sequence[bytes]) -> int:
         """Write lines; return how many of them were written whole."""
+        if self._lock is None:
+            return self._append_alone(lines)
+        with self._lock as is_torn:
+            self._is_torn = is_torn
+            whole = self._append_alone(lines)
+            if not self._is_torn:
+                self._lock.is_whole()
+            return whole
+
+    def _append_alone(self, lines: Sequence[bytes]) -> int:
         begun = b"\n" if self._is_torn else b""
         data = memoryview(begun + b"".join(line + b"\n" for line in lines))
         written = 0

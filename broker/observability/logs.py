@@ -17,6 +17,7 @@ from typing import Any, Final, TextIO
 
 import structlog
 
+from aclbroker.broker.observability.line_lock import LineLock
 from aclbroker.broker.observability.log_writer import LogWriter
 
 Event = MutableMapping[str, Any]
@@ -56,8 +57,10 @@ class LogOutput:
         return self._writer is not None and self._writer.is_losing
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, lock: LineLock | None = None) -> Iterator[None]:
         """Inside the block, let nobody wait for those who read the lines.
+
+        Other processes that write to the same stream do so with the same ``lock``.
 
         Where the stream is no file, a few MiB of lines may wait; of more the number is logged when
         there is room again. At the end what waits is written, for two seconds at most, and later
@@ -69,7 +72,7 @@ class LogOutput:
         except (OSError, ValueError):
             yield
             return
-        self._writer = LogWriter(descriptor, self._notice_of_loss)
+        self._writer = LogWriter(descriptor, self._notice_of_loss, lock=lock)
         try:
             yield
         finally:
@@ -188,8 +191,23 @@ def _processors(output: LogOutput) -> list[Any]:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        *_of_process,
         output._render,
     ]
+
+
+_of_process: Final[list[Any]] = []
+
+
+def name_worker(number: int, output: LogOutput) -> None:
+    """Have all events of this process say by which worker they are."""
+
+    def add_number(_logger: Any, _method: str, event: Event) -> Event:
+        event["worker"] = number
+        return event
+
+    _of_process[:] = [add_number]
+    structlog.configure(processors=_processors(output))
 
 
 def set_level(level: str) -> None:

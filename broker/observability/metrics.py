@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
@@ -60,7 +60,27 @@ _DECLARED: Final[Mapping[str, _Declared]] = {
         (),
         is_gauge=True,
     ),
+    "aclbroker_store_silent_seconds": _Declared(
+        "Seconds since anything was heard of a store that others share.", ("store",), is_gauge=True
+    ),
+    "aclbroker_store_stale": _Declared(
+        "1 while nothing has been heard of a store for aclbroker.store.max.lag.ms, else 0.",
+        ("store",),
+        is_gauge=True,
+    ),
+    "aclbroker_store_unread_messages": _Declared(
+        "Messages of a store's topic that Kafka has told of and decisions do not know yet.",
+        ("store",),
+        is_gauge=True,
+    ),
 }
+
+_THE_SAME: Final = (
+    "aclbroker_store_silent_seconds",
+    "aclbroker_store_stale",
+    "aclbroker_store_unread_messages",
+)
+"""What is not added up over processes: all have the same store, and the worst of them counts."""
 
 _SECONDS: Final[Mapping[str, str]] = {
     "aclbroker_event_loop_lag_seconds": "How late the event loop came to what was due, 20 times a "
@@ -71,6 +91,51 @@ _SECONDS: Final[Mapping[str, str]] = {
 _BUCKETS: Final = (0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, math.inf)
 
 
+class Figures(NamedTuple):
+    """What is counted at a moment, of one process or of several together.
+
+    ``values`` are by name and labels, ``observed`` how often each of `_BUCKETS` was seen, and
+    ``sums`` the seconds of all that was observed, by name.
+    """
+
+    values: dict[tuple[str, Labels], float]
+    observed: dict[str, list[int]]
+    sums: dict[str, float]
+
+    def add(self, other: Figures) -> None:
+        """Add what another process has counted."""
+        for key, value in other.values.items():
+            before = self.values.get(key, 0)
+            self.values[key] = max(before, value) if key[0] in _THE_SAME else before + value
+        for name, counts in other.observed.items():
+            own = self.observed[name]
+            self.observed[name] = [a + b for a, b in zip(own, counts, strict=True)]
+        for name, seconds in other.sums.items():
+            self.sums[name] += seconds
+
+    def without_gauges(self) -> Figures:
+        """Return what stays counted when the process has ended."""
+        staying = {
+            key: value for key, value in self.values.items() if not _DECLARED[key[0]].is_gauge
+        }
+        return self._replace(values=staying)
+
+    def to_json(self) -> list[Any]:
+        """Return them as what JSON can hold."""
+        values = [[name, labels, value] for (name, labels), value in self.values.items()]
+        return [values, self.observed, self.sums]
+
+    @classmethod
+    def of_json(cls, told: Sequence[Any]) -> Figures:
+        """Return what `to_json` has made JSON of."""
+        values, observed, sums = told
+        return cls(
+            {(name, tuple(labels)): value for name, labels, value in values},
+            observed,
+            sums,
+        )
+
+
 class Metrics:
     """Figures by name and labels."""
 
@@ -78,7 +143,8 @@ class Metrics:
         self._observed = {name: [0] * len(_BUCKETS) for name in _SECONDS}
         self._sums = dict.fromkeys(_SECONDS, 0.0)
         self._values: Counter[tuple[str, Labels]] = Counter()
-        self._sources: dict[tuple[str, Labels], Callable[[], int]] = {}
+        self._sources: dict[tuple[str, Labels], Callable[[], float]] = {}
+        self._others: Callable[[], Iterable[Figures]] = tuple
 
     def add(self, name: str, *labels: str, amount: int = 1) -> None:
         """Add to a figure; the labels are in the order of its declaration."""
@@ -89,9 +155,21 @@ class Metrics:
         self._observed[name][bisect_left(_BUCKETS, seconds)] += 1
         self._sums[name] += seconds
 
-    def read(self, name: str, source: Callable[[], int], *labels: str) -> None:
+    def read(self, name: str, source: Callable[[], float], *labels: str) -> None:
         """Have a figure read where it is counted, by a function that a thread may call."""
         self._sources[name, labels] = source
+
+    def include(self, others: Callable[[], Iterable[Figures]]) -> None:
+        """Add to what is collected what a function returns that a thread may call."""
+        self._others = others
+
+    def figures(self) -> Figures:
+        """Return what is counted here, without what others have; may be called in a thread."""
+        values: dict[tuple[str, Labels], float] = dict(self._values.copy())
+        for key, source in self._sources.copy().items():
+            values[key] = values.get(key, 0) + source()
+        observed = {name: list(counts) for name, counts in self._observed.items()}
+        return Figures(values, observed, dict(self._sums))
 
     def collect(self) -> Iterator[Metric]:
         """Return the figures as prometheus_client has them; may be called in a thread."""
@@ -101,20 +179,21 @@ class Metrics:
             HistogramMetricFamily,
         )
 
-        values = self._values.copy()
-        values.update({key: source() for key, source in self._sources.copy().items()})
+        figures = self.figures()
+        for other in self._others():
+            figures.add(other)
         for name, declared in _DECLARED.items():
             family = GaugeMetricFamily if declared.is_gauge else CounterMetricFamily
             metric = family(name, declared.help, labels=declared.labels)
-            for labels, value in _of(values, name):
+            for labels, value in _of(figures.values, name):
                 metric.add_metric(labels, value)
             yield metric
         for name, text in _SECONDS.items():
             bounds = ("+Inf" if bound == math.inf else str(bound) for bound in _BUCKETS)
-            counts = accumulate(self._observed[name])
+            counts = accumulate(figures.observed[name])
             buckets = list(zip(bounds, counts, strict=True))
-            yield HistogramMetricFamily(name, text, buckets, self._sums[name])
+            yield HistogramMetricFamily(name, text, buckets, figures.sums[name])
 
 
-def _of(values: Mapping[tuple[str, Labels], int], name: str) -> Iterable[tuple[Labels, int]]:
+def _of(values: Mapping[tuple[str, Labels], float], name: str) -> Iterable[tuple[Labels, float]]:
     return ((labels, value) for (each, labels), value in values.items() if each == name)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext
+from aclbroker.broker.acl.authorizer import Decision, Position, RequestContext
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.observability.audit_record import (
     Asked,
@@ -23,6 +24,7 @@ from aclbroker.broker.observability.audit_record import (
 )
 
 _DAY: Final = 86_400
+_COUNT: Final = attrgetter("count")
 
 _MOST_RECORDS: Final = 20_000
 """How many are kept, open or waiting to be written; each takes 3 KB at most.
@@ -78,9 +80,11 @@ class RollUps:
         decided: Sequence[tuple[str | None, int, Decision]],
         log_if_denied: bool,
         now: float,
+        acls: Position | None = None,
     ) -> list[Single]:
-        """Count decisions. Return those that should be written at once, each for itself.
+        """Count decisions, which were made by the ACLs of a position.
 
+        Return those that should be written at once, each for itself.
         These are the first denials of their kind in this period, and what there is no room for.
         """
         self.end_period(now)
@@ -92,10 +96,10 @@ class RollUps:
             kept_name = name_of(name)
             record = group.get(kept_name)
             if record is not None and record.takes(decision, references):
-                record.repeat(references, client_id, now)
+                record.repeat(references, client_id, now, acls)
             elif len(singles) < _MOST_SINGLES or self._has_room(context.session.principals[0]):
                 request = request or request_of(context)
-                new = Record(group.asked, request, kept_name, references, decision, now)
+                new = Record(group.asked, request, kept_name, references, decision, now, acls)
                 self._begin(group, new, singles)
             else:
                 self.unfit[decision.allowed] += 1
@@ -153,6 +157,7 @@ class RollUps:
             repeats.count += 1
             repeats.references += record.references
             repeats.first = min(repeats.first, record.first)
+            repeats.first_acls = record.first_acls
             repeats.last = max(repeats.last, record.last)
 
     def end_period(self, now: float, *, at_once: bool = False) -> None:
@@ -160,7 +165,8 @@ class RollUps:
         if self._begins_at <= now < self._ends_at and not at_once:
             return
         for group in self._open.values():
-            self._ended.extend(record for record in group.values() if record.count)
+            # It comes in the midst of a decision, so no Python runs for each of thousands.
+            self._ended.extend(filter(_COUNT, group.values()))
         self._open = {}
         self._kept = len(self._ended)
         self._of_principal.clear()

@@ -18,16 +18,18 @@ PAUSE_SECONDS: Final = 0.05
 class Scrapes:
     """Makes the page of what the collectors have, and of the process itself.
 
+    Where several do its work, ``processes`` has what is known of all.
+
     A thread makes it, since counting 20,000 open descriptors takes 20 ms. Who asks gets figures
     that are no older than the question; those who ask while a page is being made share the next
     one. So however many ask, making pages takes a few per cent of the time.
     """
 
-    def __init__(self, *collectors: Collector) -> None:
+    def __init__(self, *collectors: Collector, processes: Collector | None = None) -> None:
         from prometheus_client import CollectorRegistry, ProcessCollector
 
         self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
+        self._registry.register(processes or ProcessCollector(registry=None))
         for collector in collectors:
             self._registry.register(collector)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aclbroker-figures")

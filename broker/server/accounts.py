@@ -207,14 +207,15 @@ def _since(reservation: tuple[float, Holder]) -> float:
 class Accounts:
     """The accounts of all principals, of at most ``limit`` bytes each, and that of strangers.
 
-    ``of_principals`` is what is held on the accounts of principals together.
+    ``of_principals`` is what is held on the accounts of principals together. Of the limits each of
+    so many ``workers`` has its share: a client may have connections to all of them.
     """
 
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, workers: int = 1) -> None:
+        self._limit = max(1, limit // workers)
         self.of_principals = Total()
         self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
-        self.of_strangers = StrangersAccount(min(limit, _OF_STRANGERS))
+        self.of_strangers = StrangersAccount(max(1, min(limit, _OF_STRANGERS) // workers))
 
     def of(self, principal: str) -> Account:
         """Return the account of a principal; all its connections have the same one."""

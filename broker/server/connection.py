@@ -146,7 +146,12 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Clean up: the connection is gone. A change that has begun is still carried out."""
         self._stopping = True
-        if self._answering is not None:
+        session = self._authentication.session
+        if self._answering is None:
+            self._services.disconnected(session)
+        else:
+            # What is still at work may begin what somebody has to end.
+            self._answering.add_done_callback(lambda _: self._services.disconnected(session))
             # Later, so that what it waits for has begun, and is carried out.
             self._loop.call_soon(self._answering.cancel)
         self._answers.end()

@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 from sys import getrefcount
-from types import CoroutineType
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.auth.sasl.exchange import Answers, ApiVersionsAnswer
-from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.echo import Denial
-from aclbroker.broker.gate.engine import check
-from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers import ADVERTISED
+from aclbroker.broker.handlers.answering import answer_request
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.handlers.session import answer_api_versions
-from aclbroker.broker.server.errors import error_response, unread
-from aclbroker.broker.turns import wait
+from aclbroker.broker.server.errors import error_response, not_yet, unread
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.pieces import Encoded, Pieces
@@ -34,6 +29,7 @@ _SHORT: Final = 512
 _LARGE: Final = 16_384
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 _FREED_AT_ONCE: Final = 1024
 
@@ -95,25 +91,16 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
         raise ProtocolError(f"{request.api.name} is not answered")
     if request.message is None:
         return before_login(services).api_versions(request).frame
+    if services.waits and key != _API_VERSIONS:
+        return _frame(request, not_yet(request))
     if services.faults is not None and (code := services.faults.happen(key)) is not None:
         return _frame(request, error_response(request, Denial(code, "A fault was asked for.")))
     # As RequestContext(...), whose __new__ is Python code and takes twice as long.
     asked_with = (session, key, version, client_id, correlation_id)
     context = tuple.__new__(RequestContext, asked_with)
-    rights = services.rights(row, context)
-    topics = _known_topics(services, row, request.message) if row.resolves else services.catalog
-    verdict = check(request.message, rights, topics)
-    if verdict.request is None:
-        response = verdict.response
-    else:
-        rights.asked, rights.creatable = request.message, verdict.creatable
-        response = answer(services, rights, verdict.request)
-        if isinstance(response, CoroutineType):
-            response = wait(response)
-        response = verdict.complete(response)
+    response = answer_request(services, row, context, request.message, answer)
     answered = _frame(request, response)
     if len(frame) > _LARGE or isinstance(answered, Pieces):
-        del verdict
         _let_go(response)
         _let_go(request.message)
     return answered
@@ -153,14 +140,6 @@ def _let_go(message: Any) -> None:
             while entries:
                 del entries[-_FREED_AT_ONCE:]
                 pause()
-
-
-def _known_topics(services: Services, row: Row, message: Any) -> Topics:
-    topics = services.topics.known(row, message)
-    # The catalog is asked for first: whether something is Awaitable takes Python code to tell.
-    if not isinstance(topics, Catalog) and isinstance(topics, Awaitable):
-        return wait(topics)
-    return topics
 
 
 def _frame(request: Request, response: Any) -> Encoded:

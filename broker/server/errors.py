@@ -15,6 +15,28 @@ from aclbroker.protocol.wire import Request, response_frame
 
 _FETCH_BY_TOPIC_ID: Final = 13
 
+_WAITS: Final = "This broker has not read its ACLs yet: their store is out of reach. Try again."
+_COORDINATED: Final = (
+    ApiKey.FIND_COORDINATOR,
+    *(ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP),
+    *(ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH, ApiKey.OFFSET_DELETE, ApiKey.TXN_OFFSET_COMMIT),
+    *(ApiKey.DESCRIBE_GROUPS, ApiKey.LIST_GROUPS, ApiKey.DELETE_GROUPS),
+    *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE),
+    *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE),
+    *(ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN),
+    *(ApiKey.END_TXN, ApiKey.DESCRIBE_TRANSACTIONS, ApiKey.LIST_TRANSACTIONS),
+)
+_LED: Final = (
+    *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH),
+    *(ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE),
+)
+_NOT_YET: Final[dict[int, ErrorCode]] = {
+    **dict.fromkeys(_COORDINATED, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    **dict.fromkeys(_LED, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    ApiKey.METADATA: ErrorCode.LEADER_NOT_AVAILABLE,
+}
+"""What clients try again after, in each API; any other has a request that timed out."""
+
 _NOTHING: Final[dict[str, Any]] = {"string": "", "uuid": ZERO_UUID}
 """What an entry of a kind is that names nothing; numbers are 0."""
 
@@ -41,6 +63,16 @@ def error_response(request: Request, why: Denial) -> Any:
         for topic in response.topics:
             topic.name = topic.name or ""
     return response
+
+
+def not_yet(request: Request) -> Any:
+    """Return the response to a request that cannot be answered until the ACLs are there.
+
+    Its code is one after which clients try again. Metadata has no brokers, so that a client which
+    has just begun waits, and asks nothing else before there are some.
+    """
+    key = request.header.api_key
+    return error_response(request, Denial(_NOT_YET.get(key, ErrorCode.REQUEST_TIMED_OUT), _WAITS))
 
 
 def unread(frame: Frame, why: TooMany) -> RequestRefused:

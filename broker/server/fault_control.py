@@ -15,7 +15,7 @@ from aclbroker.broker.config.endpoints import is_loopback
 from aclbroker.broker.handlers.faults import Fault, Faults, api_key, error_code
 from aclbroker.broker.observability.http_listener import Asked, Commands, HttpListener, Page
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.server.parts import naming
+from aclbroker.broker.server.start_error import naming
 from aclbroker.protocol.messages import APIS, ApiKey
 
 log = get_logger()

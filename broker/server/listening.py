@@ -6,7 +6,7 @@ import asyncio
 import errno
 import socket
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from aclbroker.broker.acl.hosts import canonical, without_zone
@@ -14,6 +14,7 @@ from aclbroker.broker.config.model import Listener
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.server.doors import Connect
 from aclbroker.broker.server.registry import OpenConnection
 
 log = get_logger()
@@ -123,6 +124,23 @@ class ConnectionQuotas:
         self._metrics.add("aclbroker_connections", listener.name, amount=-1)
         self.leave(listener, connection.host)
 
+    def listen(
+        self,
+        listener: Listener,
+        backlog: int,
+        lines: LimitedLog,
+        connect: Connect,
+        bound: socket.socket | None = None,
+    ) -> ListeningSocket:
+        """Open a listener's socket, or take one that is ``bound``. Raises `OSError`."""
+        return ListeningSocket(listener, backlog, self, lines, connect, bound)
+
+    def limit_to(self, room: int) -> bool:
+        """Admit no more connections than there is room for; return whether more were admitted."""
+        is_less = room < self.limit
+        self.limit = min(room, self.limit)
+        return is_less
+
     async def all_closed(self) -> None:
         """Wait until no connection is open."""
         while self.open:
@@ -145,7 +163,7 @@ class ConnectionQuotas:
 
 
 class ListeningSocket:
-    """One listener's socket and its connections."""
+    """One listener's socket and its connections; the socket may be ``bound`` already."""
 
     def __init__(
         self,
@@ -153,14 +171,15 @@ class ListeningSocket:
         backlog: int,
         quotas: ConnectionQuotas,
         lines: LimitedLog,
-        connect: Callable[[ListeningSocket, str], asyncio.Protocol],
+        connect: Connect,
+        bound: socket.socket | None = None,
     ) -> None:
         self.listener = listener
         self._quotas = quotas
         self._lines = lines
         self._connect = connect
         self._opening: set[asyncio.Task[None]] = set()
-        self._socket = _bind(listener, backlog)
+        self._socket = _bind(listener, backlog) if bound is None else bound
         self.host, self.port = self._socket.getsockname()[:2]
 
     def opened(self, connection: OpenConnection) -> None:
@@ -242,8 +261,21 @@ class ListeningSocket:
         try:
             await loop.connect_accepted_socket(lambda: self._connect(self, address), peer)
         except OSError:
-            self._quotas.leave(self.listener, address)
+            self._left(address)
             peer.close()
+
+    def _left(self, address: str) -> None:
+        """Give back the place of a connection that was never opened."""
+        self._quotas.leave(self.listener, address)
+
+    async def settled(self) -> None:
+        """Wait until whoever was accepted has a connection."""
+        if self._opening:
+            await asyncio.wait(self._opening)
+
+    def duplicate(self) -> socket.socket:
+        """Return the same socket for somebody else, who accepts when this one does no longer."""
+        return self._socket.dup()
 
     def close(self) -> None:
         """Close the socket; its connections stay."""

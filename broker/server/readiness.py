@@ -9,7 +9,7 @@ from typing import Final
 
 from aclbroker.broker.observability.http_listener import Page
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.broker.stores import AclStore, Origin, StoreError
 
 log = get_logger()
 
@@ -47,7 +47,7 @@ class StoreProbe:
     async def _write(self) -> None:
         before = self._problem
         try:
-            await self._store.apply_records(_KIND, {}, ("probe",))
+            await self._store.apply_records(_KIND, {}, ("probe",), Origin.now())
         except StoreError as error:
             self._problem = str(error)
             if not before:
@@ -66,23 +66,30 @@ class Readiness:
 
     def __init__(self) -> None:
         self._waits_for = "the ACLs are not loaded yet"
-        self._store: StoreProbe | None = None
+        self._stores: list[StoreProbe] = []
         self._audit: Callable[[], str] = str
         self._remark: Callable[[], str] = str
+
+    def waits_for(self, reason: str) -> None:
+        """Note why the ACLs are not loaded yet."""
+        self._waits_for = f"the ACLs are not loaded yet: {reason}"
 
     def started(
         self,
         store: AclStore | None,
         audit: Callable[[], str] = str,
         remark: Callable[[], str] = str,
+        more_stores: Sequence[AclStore] = (),
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
         ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
-        the operator should know, though the broker is ready.
+        the operator should know, though the broker is ready. ``more_stores`` are those of further
+        clusters.
         """
         self._waits_for = ""
-        self._store = None if store is None else StoreProbe(store)
+        stores = more_stores if store is None else (store, *more_stores)
+        self._stores = [StoreProbe(each) for each in stores]
         self._audit = audit
         self._remark = remark
 
@@ -94,8 +101,8 @@ class Readiness:
         """Return why the broker is not ready; nothing if it is."""
         if self._waits_for:
             return [self._waits_for]
-        stored = "" if self._store is None else await self._store.problem()
-        return [problem for problem in (stored, self._audit()) if problem]
+        stored = await asyncio.gather(*(each.problem() for each in self._stores))
+        return [problem for problem in (*stored, self._audit()) if problem]
 
     async def page(self) -> Page:
         """Return the page /readyz: 200, with a remark if there is one; or 503, a problem a line."""

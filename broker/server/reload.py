@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.authorizer.standard import RECONFIGURABLE, StandardAuthorizer
 from aclbroker.broker.config import Config, ConfigError, concerns_us, listener_prefix
+from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import get_logger, set_level
 from aclbroker.broker.server.server import Server
@@ -24,13 +27,14 @@ log = get_logger()
 _LOG_LEVEL: Final = "aclbroker.log.level"
 _AUDIT_LEVEL: Final = "aclbroker.audit.level"
 _AUDIT_FILE: Final = "aclbroker.audit.file"
+_OF_CLUSTERS: Final = ("super.users", "broker.users")
 _NOT_RELOADED: Final = "configuration not reloaded; the old one stays"
 
 
 class Reload:
     """Compares the configuration in force with what ``read`` returns, and takes changes over.
 
-    ``read`` raises `ConfigError`.
+    ``read`` raises `ConfigError`. ``clusters`` has the authorizer of each further cluster.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class Reload:
         authorizer: Authorizer | None,
         server: Server,
         audit: Audit,
+        clusters: Mapping[str, StandardAuthorizer] = MappingProxyType({}),
     ) -> None:
         self._in_force = dict(config.properties)
         self._warnings: Collection[str] = config.warnings
@@ -47,6 +52,7 @@ class Reload:
         self._authorizer = authorizer
         self._server = server
         self._audit = audit
+        self._clusters = clusters
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
@@ -108,6 +114,12 @@ class Reload:
                 authorizer.reconfigure(config.properties)
 
             takers |= dict.fromkeys(RECONFIGURABLE, decide_anew)
+        for cluster in config.clusters:
+            if cluster.cluster_id in self._clusters:
+                own = self._clusters[cluster.cluster_id]
+                decide = partial(own.reconfigure, cluster.properties)
+                prefix = f"{CLUSTER_PREFIX}{cluster.cluster_id}."
+                takers |= {f"{prefix}{name}": decide for name in _OF_CLUSTERS}
         users = {
             listener.name: listener.mechanisms["PLAIN"]
             for listener in config.listeners

@@ -3,65 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from importlib.metadata import version
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING
 
-from aclbroker.broker.config import Config
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.observability.limited_log import LimitedLog
-from aclbroker.broker.observability.logs import LogOutput, get_logger, json_line
+from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.observability.scrapes import Scrapes
 from aclbroker.broker.server.descriptors import raise_limit
 from aclbroker.broker.server.fault_control import FaultControl, fault_control
-from aclbroker.broker.server.garbage import Collector, objects_that_stay
-from aclbroker.broker.server.hangup import Hangup
-from aclbroker.broker.server.parts import Loaded, StartError, load_parts, naming, start_parts
+from aclbroker.broker.server.front import Outside, Sockets, load_behind_front
+from aclbroker.broker.server.garbage import objects_that_stay
+from aclbroker.broker.server.loading import Loaded
+from aclbroker.broker.server.loop import run_loop
 from aclbroker.broker.server.readiness import Readiness
-from aclbroker.broker.server.reload import Reload
+from aclbroker.broker.server.serving import begin_serving
+from aclbroker.broker.server.start import Start, write_ready_file
+from aclbroker.broker.server.start_error import StartError, naming
 from aclbroker.broker.server.status import status_pages
 from aclbroker.broker.stores import StoreError
 
+if TYPE_CHECKING:
+    from aclbroker.broker.server.workers.nursery import Nursery
+
 log = get_logger()
 
-_SWITCH_SECONDS: Final = 0.001
-"""How long another thread may go on when the loop could: a fifth of Python's default.
 
-The loop gives way whenever it reads or writes, so that each request would wait twice as long while
-the store's thread makes rows of a large change.
-"""
+def run(start: Start, nursery: Nursery | None = None) -> None:
+    """Serve until SIGTERM or SIGINT; raises `StartError` if that cannot begin.
 
-
-class Start(NamedTuple):
-    """What a broker starts from.
-
-    ``output`` is where audit records go that have no file of their own. ``read`` reads the
-    configuration again, on SIGHUP or if ``hangup`` has come before; it raises `ConfigError`.
-    ``ready_file`` is written once clients are let in, with the addresses of all listeners as JSON,
-    and the URL for faults if there is one.
+    With a ``nursery`` its workers serve, and this process owns what they share.
     """
+    if nursery is None:
+        run_loop(_serve(start))
+        return
+    # Who has no workers need not wait for it.
+    from aclbroker.broker.server.workers.owner import own
 
-    config: Config
-    output: LogOutput
-    read: Callable[[], Config]
-    hangup: Hangup
-    ready_file: Path | None = None
-
-
-def run(start: Start) -> None:
-    """Serve until SIGTERM or SIGINT; raises `StartError` if that cannot begin."""
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(_serve(start))
-    else:
-        uvloop.run(_serve(start))
+    run_loop(own(start, nursery))
 
 
 async def _serve(start: Start) -> None:
@@ -79,20 +62,24 @@ async def _serve(start: Start) -> None:
         if config.metrics_address is not None:
             host, port = config.metrics_address
             with naming("aclbroker.metrics.address", f"{host}:{port}", "cannot listen"):
-                running.enter_context(status_pages(host, port, metrics, readiness))
+                scrapes = Scrapes(metrics)
+                running.enter_context(status_pages(host, port, scrapes, scrapes.page, readiness))
         control = running.enter_context(fault_control(config, Faults()))
         try:
             with objects_that_stay():
-                loaded = await load_parts(config, lines, running)
+                outside = Outside(config, start.output, metrics, lines, readiness)
+                found = await load_behind_front(outside, running, stop)
         except StoreError as error:
             raise StartError(str(error)) from error
-        await _serve_with(start, loaded, metrics, lines, readiness, stop, control)
+        if found is not None:
+            await _serve_with(start, *found, metrics, lines, readiness, stop, control)
     log.info("stopped")
 
 
 async def _serve_with(
     start: Start,
     loaded: Loaded,
+    sockets: Sockets,
     metrics: Metrics,
     lines: LimitedLog,
     readiness: Readiness,
@@ -101,34 +88,25 @@ async def _serve_with(
 ) -> None:
     config = start.config
     faults = None if control is None else control.faults
-    audit, server, listeners = await start_parts(
-        config, start.output, loaded, metrics, lines, faults=faults
+    serving = await begin_serving(
+        start, config, loaded, metrics, lines, faults=faults, sockets=sockets
     )
-    reload = Reload(config, start.read, loaded.authorizer, server, audit)
-    watch = asyncio.create_task(reload.watch())
-    collector = Collector(lambda: server.is_idle)
-    collector.start()
-
-    def renew() -> None:
-        audit.reopen()
-        server.reload_files()
-        reload.ask()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, renew)
-    audit.start()
-    readiness.started(loaded.store, audit.problem, audit.remark)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.renew)
+    audit = serving.audit
+    stores = [each.store for each in loaded.clusters]
+    if isinstance(loaded.authorizer, StandardAuthorizer):
+        stores += [each for each in loaded.authorizer.stores if each is not loaded.store]
+    readiness.started(loaded.store, audit.problem, audit.remark, stores)
     if start.hangup.has_come:
-        renew()
-    if start.ready_file is not None:
-        with naming("--ready-file", str(start.ready_file), "cannot be written"):
-            told = {"listeners": listeners} | ({} if control is None else {"faults": control.url})
-            _write_whole(start.ready_file, json_line(told))
+        serving.renew()
+    told = {"listeners": serving.listeners} | ({} if control is None else {"faults": control.url})
+    write_ready_file(start.ready_file, told)
     if loaded.cluster is not None:
         log.warning("topics, records, groups and transactions are in memory and lost at the end")
     log.info(
         "ready",
         version=version("aclbroker"),
-        listeners=listeners,
+        listeners=serving.listeners,
         cluster_id=loaded.cluster_id,
         node_id=config.node_id,
         authorizer=config.authorizer_class_name or "none",
@@ -137,16 +115,4 @@ async def _serve_with(
     await stop.wait()
     log.info("stopping")
     readiness.stopping()
-    watch.cancel()
-    collector.stop()
-    await server.stop()
-    if loaded.credentials is not None:
-        await loaded.credentials.close()
-    audit.close()
-
-
-def _write_whole(path: Path, line: str) -> None:
-    """Write a file that nobody sees half written."""
-    made = path.with_name(f".{path.name}.{os.getpid()}")
-    made.write_text(f"{line}\n", encoding="utf-8")
-    made.replace(path)
+    await serving.end()

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping
+import socket
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from aclbroker.broker.acl.authorizer import Authorizer
 from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import Config, Listener, shown_settings
-from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.faults import Faults
-from aclbroker.broker.handlers.services import Handler, Node, Services
+from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.broker.logins.jwks_source import KeySources
 from aclbroker.broker.logins.listeners import LoginServices, logins
 from aclbroker.broker.observability.audit import Audit
@@ -29,16 +29,20 @@ from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.certificates import Certificates
+from aclbroker.broker.server.cluster_services import services_by_node, services_of_clusters
 from aclbroker.broker.server.connection import Connection, Limits
 from aclbroker.broker.server.descriptors import room_for_connections
-from aclbroker.broker.server.listening import ConnectionQuotas, ListeningSocket
-from aclbroker.broker.server.membership import Membership
+from aclbroker.broker.server.doors import Door, Doors, Entrance
+from aclbroker.broker.server.held_clusters import HeldCluster
+from aclbroker.broker.server.listening import ConnectionQuotas
+from aclbroker.broker.server.loading import Loaded
 from aclbroker.broker.server.registry import Registry
 from aclbroker.broker.server.tls_transport import TlsServer
 from aclbroker.broker.turns import Turns
 
 if TYPE_CHECKING:
     from aclbroker.broker.memory import MemoryCluster
+    from aclbroker.broker.server.metadata_server import MetadataServer
 
 log = get_logger()
 
@@ -49,7 +53,9 @@ _REGROUPED_AT_ONCE: Final = 100
 class Server:
     """Serves a configuration's listeners with an authorizer that is already started.
 
-    What clients cause in the log goes through ``lines``.
+    What clients cause in the log goes through ``lines``. ``sockets`` are those that are bound
+    already, by the ids of nodes and the names of listeners. If it ``waits`` for what it needs,
+    requests are refused, and so are logins that would need a store.
 
     Raises ValueError for a principal builder or a key store that cannot be used. ``start`` raises
     `OSError` where a listener cannot be bound, and `JwksUnavailable` where one has no keys to check
@@ -60,54 +66,48 @@ class Server:
     def __init__(
         self,
         config: Config,
-        cluster_id: str,
-        catalog: Catalog,
-        authorizer: Authorizer | None,
+        loaded: Loaded,
         audit: Audit,
         metrics: Metrics,
-        credentials: Credentials | None,
         lines: LimitedLog,
-        membership: Membership,
-        cluster: MemoryCluster | None = None,
+        *,
+        clusters: Sequence[tuple[HeldCluster, Audit]] = (),
         rights_class: type[RequestRights] = RequestRights,
         faults: Faults | None = None,
+        doors: Doors | None = None,
+        sockets: Mapping[tuple[int, str], socket.socket] = MappingProxyType({}),
+        waits: bool = False,
     ) -> None:
         self._config = config
-        self._cluster_id = cluster_id
-        self._catalog = catalog
-        self._authorizer = authorizer
+        self._loaded = loaded
         self._audit = audit
-        self._credentials = credentials
-        self._quotas = ConnectionQuotas(
-            config.max_connections,
-            config.max_connections_per_ip,
-            config.max_connections_per_ip_overrides,
-            config.max_unauthenticated_connections,
-            metrics,
-        )
-        self._limits = Limits(
-            login_bytes=config.sasl_server_max_receive_size,
-            request_bytes=config.socket_request_max_bytes,
-            login_seconds=_seconds(config.sasl_timeout_ms),
-            idle_seconds=_seconds(config.connections_max_idle_ms),
-            failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
-        )
-        self._accounts = Accounts(config.max_request_bytes_per_principal)
+        self._doors: Doors = quotas(config, metrics) if doors is None else doors
+        self._limits = _limits(config)
+        self._accounts = Accounts(config.max_request_bytes_per_principal, config.workers)
         self._key_sources = KeySources()
-        self._membership = membership
-        self._cluster = cluster
         self._rights_class = rights_class
         self._faults = faults
-        services = LoginServices(credentials, self._key_sources, membership.groups)
-        self._logins = logins(config, services)
-        self._certificates = Certificates(config.listeners)
+        self._clusters = clusters
+        self._bound = sockets
+        self._waits = waits
+        groups = loaded.membership.groups
+        services = LoginServices(loaded.credentials, self._key_sources, groups, waits=waits)
+        of_clusters = {
+            name: cluster.credentials
+            for cluster, _ in clusters
+            for name in cluster.settings.listeners
+        }
+        self._logins = logins(config, services, of_clusters)
+        self._certificates = Certificates((*config.listeners, *config.metadata_listeners))
         self._metrics = metrics
         self._shown = shown_settings(config.properties)
         self._login_log = LoginLog(metrics, lines)
         self.stalls = StallMonitor(metrics, self._login_log.lines)
         self._turns = Turns(worked=self._had_turn, room=self._accounts.room)
-        self._sockets: list[tuple[int, ListeningSocket]] = []
+        self._sockets: list[tuple[int, Door]] = []
         self._services: dict[int, Services] = {}
+        self._services_of_listener: dict[str, Services] = {}
+        self._metadata = self._metadata_server() if config.metadata_listeners else None
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> dict[str, str]:
@@ -121,26 +121,37 @@ class Server:
         try:
             for number in range(self._config.nodes):
                 for listener in map(partial(_of_node, number), self._config.listeners):
-                    connect = partial(self._connect, self._config.node_id + number)
-                    bound = ListeningSocket(listener, backlog, self._quotas, lines, connect)
-                    self._sockets.append((self._config.node_id + number, bound))
+                    node = self._config.node_id + number
+                    connect = partial(self._connect, node)
+                    made = self._bound.get((node, listener.name))
+                    bound = self._doors.listen(listener, backlog, lines, connect, made)
+                    self._sockets.append((node, bound))
         except OSError as error:
             self._close_sockets()
             host = f"[{listener.host}]" if ":" in (listener.host or "") else listener.host or ""
             where = f"listeners: {listener.name}://{host}:{listener.port}"
             raise OSError(error.errno, f"{where}: cannot listen: {error.strerror}") from error
         self._keep_descriptors()
-        self._services = self._services_by_node()
+        services = self._make_services()
+        addresses: dict[str, str] = {}
+        if self._metadata is not None:
+            addresses = await self._start_metadata(self._metadata, services)
         self._show_work()
         self.stalls.start()
         self._tasks = [asyncio.create_task(bound.accept()) for _, bound in self._sockets]
+        if self._metadata is not None:
+            self._tasks.append(asyncio.create_task(self._metadata.accept()))
         self._tasks.append(asyncio.create_task(self._certificates.watch()))
-        self._tasks.append(asyncio.create_task(self._membership.watch(self._regroup)))
-        addresses: dict[str, list[str]] = {}
+        self._tasks.append(asyncio.create_task(self._loaded.membership.watch(self._regroup)))
+        found: dict[str, list[str]] = {}
         for _, bound in self._sockets:
             host = f"[{bound.host}]" if ":" in bound.host else bound.host
-            addresses.setdefault(bound.listener.name, []).append(f"{host}:{bound.port}")
-        return {name: ",".join(each) for name, each in addresses.items()}
+            found.setdefault(bound.listener.name, []).append(f"{host}:{bound.port}")
+        return {name: ",".join(each) for name, each in found.items()} | addresses
+
+    def bound_sockets(self) -> dict[tuple[int, str], socket.socket]:
+        """Return its sockets for another server, by the ids of nodes and the names of listeners."""
+        return {(node, each.listener.name): each.duplicate() for node, each in self._sockets}
 
     @property
     def is_idle(self) -> bool:
@@ -152,7 +163,7 @@ class Server:
         the groups of users, for sessions that are open as well.
         """
         self._certificates.reload()
-        self._membership.reload()
+        self._loaded.membership.reload()
 
     def use_plain_users(self, users: Mapping[str, Mapping[str, str]]) -> None:
         """Let other users of PLAIN log in from now on: passwords by name, by listener."""
@@ -169,31 +180,35 @@ class Server:
 
     async def stop(self) -> None:
         """Stop listening, let requests at work be answered, close every connection."""
-        if self._cluster is not None:
-            self._cluster.close()
+        if self._loaded.cluster is not None:
+            self._loaded.cluster.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._key_sources.stop()
+        for _, bound in self._sockets:
+            await bound.settled()
         self._close_sockets()
-        for connection in list(self._quotas.open):
+        for connection in list(self._doors.open):
             connection.stop()
         try:
             async with asyncio.timeout(self._config.shutdown_timeout_ms / 1000):
-                await self._quotas.all_closed()
+                await self._doors.all_closed()
         except TimeoutError:
-            log.warning("connections aborted", count=len(self._quotas.open))
-            for connection in list(self._quotas.open):
+            log.warning("connections aborted", count=len(self._doors.open))
+            for connection in list(self._doors.open):
                 connection.abort()
-            await self._quotas.all_closed()
+            await self._doors.all_closed()
+        if self._metadata is not None:
+            await self._metadata.stop()
         self.stalls.stop()
 
     async def _regroup(self) -> int:
         """Give all sessions the groups that there are now; return how many have others."""
         changed = 0
-        for number, connection in enumerate(list(self._quotas.open), 1):
+        for number, connection in enumerate(list(self._doors.open), 1):
             # Some may have closed while others had their turn.
-            if connection in self._quotas.open:
+            if connection in self._doors.open:
                 changed += connection.regroup()
             if number % _REGROUPED_AT_ONCE == 0:
                 await asyncio.sleep(0)
@@ -215,54 +230,82 @@ class Server:
     def _keep_descriptors(self) -> None:
         """Admit no more connections than leave descriptors for the broker's own files."""
         room = room_for_connections()
-        if room is not None and room < self._quotas.limit:
-            self._quotas.limit = room
+        if room is not None and self._doors.limit_to(room):
             log.info("connections limited by file descriptors", limit=room)
 
     def _close_sockets(self) -> None:
         for _, bound in self._sockets:
             bound.close()
         self._sockets.clear()
+        if self._metadata is not None:
+            self._metadata.close()
 
-    def _services_by_node(self) -> dict[int, Services]:
-        """Return what the handlers need, which differs by the node that a client talks to."""
-        peers: dict[str, list[Node]] = {}
-        by_node: dict[int, dict[str, Node]] = {}
-        for node_id, bound in self._sockets:
-            listener = bound.listener
-            node = Node(node_id, listener.advertised_host, listener.advertised_port or bound.port)
-            peers.setdefault(listener.name, []).append(node)
-            by_node.setdefault(node_id, {})[listener.name] = node
-        of_first = Services(
-            self._cluster_id,
-            by_node[self._config.node_id],
-            self._authorizer,
+    def _make_services(self) -> dict[str, Services]:
+        """Make what serves each node and cluster; return it by the clusters' ids."""
+        loaded = self._loaded
+        services = Services(
+            loaded.cluster_id,
+            {},
+            loaded.authorizer,
             self._audit,
-            self._catalog,
+            loaded.catalog,
             Profile(self._config.gate_profile),
             self._shown,
-            credentials=self._credentials,
+            credentials=loaded.credentials,
             turns=self._turns,
-            handlers=_handlers(self._cluster),
-            cluster=self._cluster,
+            handlers=_handlers(loaded.cluster),
+            cluster=loaded.cluster,
             rights_class=self._rights_class,
             faults=self._faults,
-            peers={name: tuple(nodes) for name, nodes in peers.items()},
+            waits=self._waits,
         )
-        return {
-            node_id: replace(of_first, advertised=advertised, catalog=self._catalog_of(node_id))
-            for node_id, advertised in by_node.items()
+        self._services = services_by_node(services, self._sockets, self._catalog_of)
+        own = self._services[self._config.node_id]
+        others = services_of_clusters(own, self._clusters)
+        for cluster, _ in self._clusters:
+            of_listeners = dict.fromkeys(cluster.settings.listeners, others[cluster.cluster_id])
+            self._services_of_listener |= of_listeners
+        return {loaded.cluster_id: own, **others}
+
+    def _metadata_server(self) -> MetadataServer:
+        # Who does not serve it need not wait for aiohttp.
+        from aclbroker.broker.server.metadata_server import MetadataServer, Shared
+
+        shared = Shared(
+            self._doors,
+            self._certificates,
+            self._accounts,
+            self._login_log,
+            self._turns,
+            self._limits.login_seconds,
+            self._limits.failure_delay,
+        )
+        return MetadataServer(self._config, shared)
+
+    async def _start_metadata(
+        self, metadata: MetadataServer, services: Mapping[str, Services]
+    ) -> dict[str, str]:
+        """Start the HTTP API, whose users are those of the listeners of the own cluster."""
+        logins = {
+            name: login
+            for name, login in self._logins.items()
+            if name not in self._services_of_listener
         }
+        loaded = self._loaded
+        return await metadata.start(
+            services, loaded.cluster_id, logins, loaded.credentials, loaded.cluster_registry
+        )
 
     def _catalog_of(self, node_id: int) -> Catalog:
-        return self._catalog if self._cluster is None else self._cluster.topics.of_node(node_id)
+        cluster = self._loaded.cluster
+        return self._loaded.catalog if cluster is None else cluster.topics.of_node(node_id)
 
-    def _connect(self, node_id: int, bound: ListeningSocket, host: str) -> asyncio.Protocol:
+    def _connect(self, node_id: int, bound: Entrance, host: str) -> asyncio.Protocol:
         name = bound.listener.name
 
         def connection(registry: Registry) -> Connection:
             return Connection(
-                self._services[node_id],
+                self._services_of_listener.get(name) or self._services[node_id],
                 registry,
                 self._logins[name],
                 host,
@@ -279,6 +322,27 @@ class Server:
         return TlsServer(
             context, connection, bound, name, seconds, self._login_log, self._turns.is_over
         )
+
+
+def quotas(config: Config, metrics: Metrics) -> ConnectionQuotas:
+    """Return what admits connections as a configuration says."""
+    return ConnectionQuotas(
+        config.max_connections,
+        config.max_connections_per_ip,
+        config.max_connections_per_ip_overrides,
+        config.max_unauthenticated_connections,
+        metrics,
+    )
+
+
+def _limits(config: Config) -> Limits:
+    return Limits(
+        login_bytes=config.sasl_server_max_receive_size,
+        request_bytes=config.socket_request_max_bytes,
+        login_seconds=_seconds(config.sasl_timeout_ms),
+        idle_seconds=_seconds(config.connections_max_idle_ms),
+        failure_delay=_seconds(config.connection_failed_authentication_delay_ms),
+    )
 
 
 def _handlers(cluster: MemoryCluster | None) -> Mapping[int, Handler]:

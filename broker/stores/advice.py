@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from aclbroker.broker.stores.schema import InvalidRow
-from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.store import StoreError, StoreUnavailable
 
 DAMAGED: Final = (
     "the file is damaged: stop the broker and restore it from a backup (aclbroker store restore), "
@@ -26,10 +26,19 @@ _ADVICE: Final = {
     sqlite3.SQLITE_READONLY: "make it and its directory writable for the broker",
     sqlite3.SQLITE_CANTOPEN: "check that it exists and that the broker may read and write it",
     sqlite3.SQLITE_PERM: "make it and its directory writable for the broker",
-    sqlite3.SQLITE_BUSY: "another program holds it: close that program",
+    sqlite3.SQLITE_BUSY: "another program holds it: if it is no broker, close that program",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_NOTADB: "it is not an ACL store, or damaged: name another, or restore a backup",
 }
+
+
+def refuse_damaged(place: object, problems: Sequence[str], done: str) -> None:
+    """Raise `StoreError` if a store has problems, which says of it what is not done with it."""
+    if problems:
+        raise StoreError(
+            f"{place} is damaged, and is not {done}: {problems[0]} (aclbroker store check tells "
+            "all)"
+        )
 
 
 @contextmanager
@@ -42,7 +51,8 @@ def explained(path: Path, verb: str) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = _ADVICE.get(code, DAMAGED)
-        raise StoreError(f"cannot {verb} the ACL store {path}: {error}; {advice}") from error
+        kind = StoreUnavailable if code == sqlite3.SQLITE_BUSY else StoreError
+        raise kind(f"cannot {verb} the ACL store {path}: {error}; {advice}") from error
     except OSError as error:
         advice = "check that its directory exists and that the broker may write there"
         text = f"cannot {verb} the ACL store {path}: {error.strerror}; {advice}"

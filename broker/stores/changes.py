@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import operator
 import sqlite3
 import struct
+from bisect import bisect_right
 from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain, compress, islice, product, repeat
@@ -18,17 +21,26 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.stores import checksums
-from aclbroker.broker.stores.schema import FIELDS, InvalidRow, dead_rows
+from aclbroker.broker.stores.schema import FIELDS, InvalidRow, fetched
 from aclbroker.broker.stores.seal import Seal
 
-_CHUNK: Final = 4096
-"""How many ACLs are read at a time."""
+_CHUNK: Final = 8192
+"""How many rows are read at a time; each of their texts may have 32,767 bytes.
+
+With half as many, the thread that reads and the loop wait longer for each other than they work.
+"""
 
 _ROWS: Final = 1000
 """How many rows one statement appends at most.
 
 The sqlite3 module gives Python's lock up for a statement, and then has to get it back from a busy
 event loop, which can take five milliseconds. So there must not be a statement for each row.
+"""
+
+_STAYING: Final = 10_000
+"""After how many ACLs of one change the garbage collector is told to ignore the objects that exist.
+
+It would look through all of them, again and again, with Python's lock: see `IndexChanges`.
 """
 
 _NAMED: Final = 10
@@ -41,8 +53,15 @@ CODES: Final = (
 )
 """All numbers of a row in one. Checksums are made of it and ACLs are read from it alone."""
 
+_AS_COLUMNS: Final = (
+    "SELECT json_group_array(id), json_group_array(codes), json_group_array(resource_name), "  # noqa: S608
+    "json_group_array(principal), json_group_array(host), json_group_array(checksum) "
+    f"FROM (SELECT *, {CODES} AS codes FROM acl_change WHERE id >= ? ORDER BY id LIMIT ?)"
+)
+
 _REMOVED: Final = 1 << 32
-_ANY_ID: Final = 2**63
+_FIRST_ID: Final = -(2**63)
+_ANY_ID: Final = 2**63 - 1
 
 _MEMBERS: Final = {
     members[0] << 24 | members[1] << 16 | members[2] << 8 | members[3]: members
@@ -128,56 +147,109 @@ def _insert(
     return sums
 
 
-class Removals(NamedTuple):
-    """What rows of removals say."""
+def removals(connection: sqlite3.Connection, last: int = _ANY_ID) -> dict[tuple[Any, ...], int]:
+    """Return which ACLs were removed up to a position, and not forgotten since.
 
-    rows: int
-    """How many such rows there are."""
-
-    last: dict[tuple[Any, ...], int]
-    """Up to which id the rows of an ACL are dead, by its numbers in one and its texts.
-
-    Those that say that it was removed are among them, and are dead up to any id.
+    By the numbers of an ACL in one and its texts it says up to which id its rows are dead. Those
+    that say that it was removed are among them, and are dead up to any id. Raises `InvalidRow`.
     """
-
-
-def removals(connection: sqlite3.Connection) -> Removals:
-    """Return which ACLs were removed, and not forgotten since. Raises `InvalidRow`."""
-    query = f"SELECT id, {CODES}, resource_name, principal, host FROM acl_change WHERE removed"  # noqa: S608
-    count, last = 0, dict[tuple[Any, ...], int]()
-    with closing(connection.execute(f"{query} ORDER BY id")) as rows:
-        while chunk := _fetched(connection, rows):
+    query = (
+        f"SELECT id, {CODES}, resource_name, principal, host FROM acl_change "  # noqa: S608
+        "WHERE removed AND id <= ? ORDER BY id"
+    )
+    dead = dict[tuple[Any, ...], int]()
+    with closing(connection.execute(query, (last,))) as rows:
+        while chunk := fetched(rows, _CHUNK, lambda: _damage(_wrong_rows(connection))):
             for number, codes, *texts in chunk:
                 if not isinstance(codes, int):
                     continue  # a damaged row, which `load` names
-                last[(codes, *texts)] = _ANY_ID
-                last[(codes ^ _REMOVED, *texts)] = number
-            count += len(chunk)
-    return Removals(count, last)
+                dead[(codes, *texts)] = _ANY_ID
+                dead[(codes ^ _REMOVED, *texts)] = number
+    return dead
 
 
 def load(
-    connection: sqlite3.Connection, sealed: Seal, gone: Mapping[tuple[Any, ...], int]
+    connection: sqlite3.Connection,
+    sealed: Seal,
+    gone: Mapping[tuple[Any, ...], int],
+    last: int = _ANY_ID,
 ) -> Generator[list[AclBinding]]:
     """Return all ACLs that there are, in lists; ``gone`` is what `removals` found last.
 
-    Raises `InvalidRow` if a row is not what was written, or, in the end, if rows are missing.
+    With ``last`` it is those that there were at that position, for which ``gone`` was found, too.
+    All rows are checked in any case. Raises `InvalidRow` if a row is not what was written, or, in
+    the end, if rows are missing.
     """
     count = total = 0
-    query = f"SELECT id, {CODES}, resource_name, principal, host, checksum FROM acl_change"  # noqa: S608
-    with closing(connection.execute(f"{query} ORDER BY id")) as rows:
-        while chunk := _fetched(connection, rows):
-            ids, *columns, sums = zip(*chunk, strict=True)
-            if not _have_checksums(ids, columns, sums):
-                raise InvalidRow(_damage(connection))
-            count, total = count + len(chunk), total + sum(sums)
-            if gone:
-                dead_up_to = map(gone.get, zip(*columns, strict=True), repeat(0))
-                is_alive = list(map(operator.lt, dead_up_to, ids))
-                ids, *columns = (tuple(compress(column, is_alive)) for column in (ids, *columns))
-            if ids:
-                yield _bindings(ids, *columns)
+    for ids, *columns, sums in _columns(connection):
+        if not _have_checksums(ids, columns, sums):
+            raise InvalidRow(_damage(_wrong_rows(connection)))
+        count, total = count + len(ids), total + sum(sums)
+        if ids[-1] > last:
+            count_of_then = bisect_right(ids, last)
+            ids, *columns = (column[:count_of_then] for column in (ids, *columns))
+        if gone:
+            dead_up_to = map(gone.get, zip(*columns, strict=True), repeat(0))
+            is_alive = list(map(operator.lt, dead_up_to, ids))
+            ids, *columns = (list(compress(column, is_alive)) for column in (ids, *columns))
+        if ids:
+            yield _bindings(ids, *columns)
     check_totals(sealed, count, total)
+
+
+def _columns(connection: sqlite3.Connection) -> Iterator[list[list[Any]]]:
+    """Yield the columns of some rows, in the order of their ids, then those of the next ones.
+
+    As texts in JSON they are made by SQLite without Python's lock, so that another thread works
+    meanwhile, and are read in half of the time that as many rows take.
+    """
+    first, is_more = _FIRST_ID, True
+    while is_more:
+        try:
+            row = connection.execute(_AS_COLUMNS, (first, _CHUNK)).fetchone()
+        except sqlite3.OperationalError as error:
+            # What JSON cannot hold is no ACL either: other bytes than UTF-8, which the error would
+            # show, and others than texts and numbers.
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+            if code != sqlite3.SQLITE_ERROR or not (wrong := _wrong_rows(connection)):
+                raise
+            raise InvalidRow(_damage(wrong)) from None
+        columns = list(map(json.loads, row))
+        ids = columns[0]
+        if ids:
+            yield columns
+        is_more = len(ids) == _CHUNK and ids[-1] < _ANY_ID
+        first = ids[-1] + 1 if is_more else first
+
+
+def between(
+    connection: sqlite3.Connection, first: int, last: int
+) -> tuple[list[AclBinding], list[AclBinding]]:
+    """Return the ACLs that rows of a range of ids have added, and those that they have removed.
+
+    Raises `InvalidRow` if a row is not what was written, or missing.
+    """
+    query = (
+        f"SELECT id, {CODES}, resource_name, principal, host, checksum FROM acl_change "  # noqa: S608
+        "WHERE id BETWEEN ? AND ? ORDER BY id"
+    )
+    found: tuple[list[AclBinding], list[AclBinding]] = ([], [])
+    count = 0
+    with closing(connection.execute(query, (first, last))) as rows:
+        while chunk := fetched(rows, _CHUNK, lambda: _damage(_wrong_rows(connection))):
+            ids, codes, *texts, sums = zip(*chunk, strict=True)
+            if not _have_checksums(ids, (codes, *texts), sums):
+                raise InvalidRow(_damage(_wrong_rows(connection)))
+            count += len(ids)
+            if count >= _STAYING:
+                gc.freeze()
+            bindings = _bindings(ids, [code & ~_REMOVED for code in codes], *texts)
+            is_removed = [code >= _REMOVED for code in codes]
+            found[1].extend(compress(bindings, is_removed))
+            found[0].extend(compress(bindings, map(operator.not_, is_removed)))
+    if count != last - first + 1:
+        raise InvalidRow(f"{count} rows with ids from {first} to {last} in the table acl_change")
+    return found
 
 
 def check_totals(sealed: Seal, count: int, total: int) -> None:
@@ -188,16 +260,6 @@ def check_totals(sealed: Seal, count: int, total: int) -> None:
         )
     if total != sealed.changes_sum:
         raise InvalidRow("other rows of the table acl_change than those of the table seal")
-
-
-def _fetched(connection: sqlite3.Connection, rows: sqlite3.Cursor) -> list[tuple[Any, ...]]:
-    try:
-        return rows.fetchmany(_CHUNK)
-    except sqlite3.OperationalError as error:
-        if hasattr(error, "sqlite_errorcode"):
-            raise
-        # Not from SQLite: a text is not UTF-8. The error would show it, and not say where it is.
-        raise InvalidRow(_damage(connection)) from None
 
 
 def _have_checksums(
@@ -278,28 +340,12 @@ def _verified(number: int, codes: int, texts: Sequence[bytes], checksum: int) ->
     return AclBinding(resource_type, name, pattern_type, principal, host, operation, permission)
 
 
-def _damage(connection: sqlite3.Connection) -> str:
-    """Return which rows do not have their checksums."""
-    wrong = [row.id for row in survey(connection) if row.binding is None]
+def _wrong_rows(connection: sqlite3.Connection) -> list[int]:
+    """Return the ids of the rows that do not have their checksums."""
+    return [row.id for row in survey(connection, _FIRST_ID) if row.binding is None]
+
+
+def _damage(wrong: Sequence[int]) -> str:
     named = ", ".join(map(str, wrong[:_NAMED]))
     more = f" and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
     return f"rows without their checksums in the table acl_change: those with the ids {named}{more}"
-
-
-def compact(connection: sqlite3.Connection, sealed: Seal, count: int) -> Seal:
-    """Delete the oldest ``count`` rows of removals, and all rows of what they removed.
-
-    Returns the seal after that.
-    """
-    oldest = "SELECT id FROM acl_change WHERE removed ORDER BY id LIMIT ?"
-    [last] = connection.execute(f"SELECT max(id) FROM ({oldest})", (count,)).fetchone()  # noqa: S608
-    connection.execute("CREATE TEMP TABLE IF NOT EXISTS dead (id INTEGER PRIMARY KEY)")
-    connection.execute("DELETE FROM dead")
-    connection.execute(f"INSERT INTO dead {dead_rows('removed AND id <= ?')}", (last,))
-    [[gone, total]] = connection.execute(
-        "SELECT count(*), coalesce(sum(checksum), 0) FROM acl_change "
-        "WHERE id IN (SELECT id FROM dead)"
-    )
-    connection.execute("DELETE FROM acl_change WHERE id IN (SELECT id FROM dead)")
-    connection.execute("DELETE FROM dead")
-    return sealed.without_changes(gone, total)

@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from aclbroker.broker.stores import changes, inspection, records, schema, seal
-from aclbroker.broker.stores.advice import explained
+from aclbroker.broker.stores import changes, inspection, origins, records, schema, seal
+from aclbroker.broker.stores.advice import explained, refuse_damaged
 from aclbroker.broker.stores.creation import write_file
 from aclbroker.broker.stores.examination import Examination, examining
 from aclbroker.broker.stores.locks import Mark, StoreLocks
@@ -23,7 +23,7 @@ def backup(path: Path, target: Path) -> Examination:
     if target.exists():
         raise StoreError(f"{target} exists; name another file, or remove it")
     with examining(path) as (found, connection), explained(target, "write"):
-        _refuse_damaged(found)
+        refuse_damaged(f"the ACL store {found.path}", found.problems, "copied")
         write_file(target, lambda made: _copy(connection, made, found))
     return found
 
@@ -40,15 +40,14 @@ def restore(source: Path, path: Path) -> tuple[Examination, Path | None]:
         with explained(path, "restore"):
             _lock(locks, path)
             with examining(source) as (found, connection):
-                _refuse_damaged(found)
-
-                def fill(made: sqlite3.Connection) -> None:
-                    _copy(connection, made, found)
-                    aside.extend(_move_aside(path))
-
-                write_file(path, fill)
+                refuse_damaged(f"the ACL store {found.path}", found.problems, "copied")
+                write_file(
+                    path,
+                    lambda made: _copy(connection, made, found),
+                    lambda: aside.extend(_set_aside(path)),
+                )
             if found.cluster_id is not None and found.sealed is not None:
-                locks.write_mark(Mark(found.cluster_id, found.sealed.transactions))
+                locks.replace_mark(Mark(found.cluster_id, found.sealed.transactions))
     finally:
         locks.release()
     return found, aside[0] if aside else None
@@ -56,47 +55,57 @@ def restore(source: Path, path: Path) -> tuple[Examination, Path | None]:
 
 def _lock(locks: StoreLocks, path: Path) -> None:
     try:
-        locks.take()
+        locks.take_alone()
         with suppress(FileNotFoundError):
-            locks.take_file()
+            if not locks.take_file():
+                raise BlockingIOError
     except BlockingIOError as error:
-        text = f"the ACL store {path} is in use by a broker; stop the broker first"
+        text = f"the ACL store {path} is in use by a broker; stop all brokers that use it first"
         raise StoreError(text) from error
-
-
-def _refuse_damaged(found: Examination) -> None:
-    if found.problems:
-        raise StoreError(
-            f"the ACL store {found.path} is damaged, and is not copied: {found.problems[0]} "
-            "(aclbroker store check tells all)"
-        )
 
 
 def _copy(source: sqlite3.Connection, made: sqlite3.Connection, found: Examination) -> None:
     """Copy all pages, check every row, and say that the copy is whole."""
     source.backup(made)
     inspection.check_structure(made)
-    if found.version < schema.SCHEMA_VERSION:
+    if found.version < schema.SEALED_VERSION:
         return
-    cluster_id, sealed = inspection.check_tables(made)
+    cluster_id, sealed = inspection.check_tables(made, found.version)
     records.check(made, sealed)
-    removals = changes.removals(made)
+    if found.version >= schema.ORIGINS_VERSION:
+        origins.check(made, sealed, found.version)
+    gone = changes.removals(made)
     acls = set()
-    for chunk in changes.load(made, sealed, removals.last):
+    for chunk in changes.load(made, sealed, gone):
         acls.update(chunk)
     found.cluster_id, found.sealed = cluster_id, sealed
     found.acls, found.records, found.changes = len(acls), sealed.records, sealed.changes
-    seal.write(made, sealed._replace(whole=1), cluster_id)
+    seal.write(made, sealed._replace(whole=1), cluster_id, found.version)
 
 
-def _move_aside(path: Path) -> list[Path]:
-    """Give the files of the store another name; return the new names, that of the file first."""
+def _set_aside(path: Path) -> list[Path]:
+    """Give the files of the store another name; return the new names, that of the file first.
+
+    The file keeps its own name, too, until the new one takes it: a start that found nothing there
+    would make an empty store. If its log has gone by then, and was not empty, a start refuses it.
+    """
     ending = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    moved = []
-    for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        if name.exists():
-            target = Path(f"{path}.replaced-{ending}{name.name.removeprefix(path.name)}")
-            if target.exists():
-                raise StoreError(f"{target} exists; wait for a second, and restore again")
-            moved.append(name.rename(target))
-    return moved
+    names = [each for each in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if each.exists()]
+    targets = [Path(f"{path}.replaced-{ending}{str(each)[len(str(path)) :]}") for each in names]
+    for target in targets:
+        if target.exists():
+            raise StoreError(f"{target} exists; wait for a second, and restore again")
+    for name, target in zip(names, targets, strict=True):
+        if name == path:
+            _link(path, target)
+        else:
+            name.rename(target)
+    return targets
+
+
+def _link(path: Path, target: Path) -> None:
+    """Give a file a second name; where no file can have two, that one alone."""
+    try:
+        target.hardlink_to(path)
+    except OSError:
+        path.rename(target)

@@ -1,8 +1,9 @@
-"""The SQLite file of an ACL store: created, locked, checked, read and changed. Blocking.
+"""The SQLite file of an ACL store: created, checked, read, changed and followed. Blocking.
 
-- One broker at a time: see `StoreLocks`.
+- Any number of processes of one machine may use it: see `StoreLocks`.
 - A file that is not whole is refused and left as it is: see `inspection`.
-- A change is one transaction, synced to disk (WAL, synchronous=FULL) before it is answered.
+- A change is one transaction, synced to disk (WAL, synchronous=FULL) before anybody sees it. It
+  goes on from what is in the file, which others may have changed a moment ago.
 - When it has been quiet for a while, `settle` brings all changes into the one file, and says so in
   its seal. The first change after that takes the saying back.
 - After any error the connection is closed, which rolls back; the next change opens it anew. So a
@@ -13,44 +14,74 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.stores import changes, inspection, records, seal
-from aclbroker.broker.stores.advice import DAMAGED, EXPORT, explained
-from aclbroker.broker.stores.creation import create_file
-from aclbroker.broker.stores.inspection import value
+from aclbroker.broker.stores import changes, history, inspection, news, opening, origins, records
+from aclbroker.broker.stores import seal as seals
+from aclbroker.broker.stores.advice import EXPORT, explained
+from aclbroker.broker.stores.connection import begin, checkpoint, connect
 from aclbroker.broker.stores.locks import Mark, StoreLocks
-from aclbroker.broker.stores.schema import APPLICATION_ID, SCHEMA_VERSION, InvalidRow
+from aclbroker.broker.stores.news import News
+from aclbroker.broker.stores.recent_changes import records_changed
+from aclbroker.broker.stores.schema import InvalidRow
 from aclbroker.broker.stores.seal import Seal
-from aclbroker.broker.stores.store import StoreError
-from aclbroker.broker.stores.upgrade import upgrade
+from aclbroker.broker.stores.store import (
+    NOTHING_MISSED,
+    Origin,
+    Plan,
+    StoreChange,
+    StoreConflict,
+    StoreError,
+    StoreUnavailable,
+)
 
 _LITTER: Final = 20_000
 """How many removals may have left dead rows behind before these are deleted."""
 
-_STATEMENTS: Final = 16
-"""How many statements are kept prepared; one that appends 1,000 rows is large."""
+HISTORY: Final = 100_000
+"""How many of the last changes are kept by default, also if they are undone."""
 
-_BUSY_TIMEOUT_S: Final = 5.0
+
+Tell = Callable[[Sequence[News]], None]
+"""Takes changes that were not told before, by others or by a call, in their order."""
+
+
+def _tell_nobody(_news: Sequence[News]) -> None:
+    pass
 
 
 class Database:
-    """One file of ACLs. All methods must be called from one thread; all may raise `StoreError`."""
+    """One file of ACLs. All methods must be called from one thread; all may raise `StoreError`.
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    A position is the greatest id that a change of an ACL had, or that a change of records took.
+    So many of the last changes as ``history_changes`` says are kept as history. ``tell`` is called
+    in the thread with what is new, before the call that has found or made it returns: who waits for
+    that call may be gone by then.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        history_changes: int = HISTORY,
+        tell: Tell = _tell_nobody,
+    ) -> None:
         # The lock must be the same one by whatever way of links the file is named.
         self.path = Path(os.path.realpath(path))
         self.is_new = False
+        self._history = history_changes
+        self._tell = tell
         self._locks = StoreLocks(self.path)
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
         self._cluster_id = ""
         self._stored = Seal()
-        self._removals = 0
+        self._known = 0
+        self._litter = self._due = 0
         self._is_settled = True
         # Whether the file, without its log, may say that it is whole.
         self._says_whole = True
@@ -61,28 +92,16 @@ class Database:
             raise StoreError(f"the ACL store {self.path} is open already")
         try:
             with self._explained("open"):
-                self._take_lock(self._locks.take, f"{self.path}.lock")
-                self.is_new = not inspection.check_present(self.path)
-                if self.is_new:
-                    create_file(self.path)
-                self._take_lock(self._locks.take_file, "a lock on the file")
-                self._open_checked()
+                found, self.is_new = opening.use(self.path, self._locks)
+                self._cluster_id = found.cluster_id
+                self._stored = found.sealed or Seal()
+                with self._reading() as (_, sealed):
+                    self._known = sealed.last_change
+                    self._is_settled = bool(sealed.whole)
         except BaseException:
             self._release()
             raise
-
-    def _open_checked(self) -> None:
-        mark = None if self.is_new else self._locks.read_mark()
-        found = inspection.inspect(self.path, mark)
-        self._connect()
-        if found.sealed is None:
-            upgrade(self._connect(), found.version)
-            found = inspection.Inspection(SCHEMA_VERSION, *inspection.check_tables(self._connect()))
-        self._cluster_id = found.cluster_id
-        self._stored = found.sealed or Seal()
-        self._is_settled = bool(self._stored.whole)
         self._says_whole = True
-        self._locks.write_mark(Mark(self._cluster_id, self._stored.transactions))
 
     def close(self) -> None:
         """Bring all changes into the one file, close and unlock it."""
@@ -97,7 +116,7 @@ class Database:
         self._locks.release()
         self._inode = None
         self._cluster_id = ""
-        self._removals = 0
+        self._litter = self._due = 0
         self._is_settled = True
 
     def cluster_id(self) -> str:
@@ -108,8 +127,16 @@ class Database:
 
     @property
     def stored(self) -> Seal:
-        """What the last transaction left; may be asked from any thread."""
+        """What the last transaction left that was looked at; may be asked from any thread."""
         return self._stored
+
+    def others_mark(self) -> bytes:
+        """Return what another process left that has changed the file last, if one has.
+
+        It may be asked from any thread, takes a microsecond, and is another text after each change;
+        but who makes a change can be killed before it leaves anything.
+        """
+        return self._locks.others_mark()
 
     def load(self) -> Generator[list[AclBinding]]:
         """Return all bindings, in lists, as they are now, and check all that is read."""
@@ -117,40 +144,150 @@ class Database:
             self._connect()
             self._check_same_file()
             with inspection.read_transaction(self.path) as connection:
-                sealed = seal.read(connection, self._cluster_id)
-                self._removals, gone = changes.removals(connection)
-                with closing(changes.load(connection, sealed, gone)) as found:
+                sealed = seals.read(connection, self._cluster_id)
+                gone = changes.removals(connection)
+                self._litter, self._due = history.litter(connection), 0
+                with (
+                    ThreadPoolExecutor(1, thread_name_prefix="aclbroker-check") as beside,
+                    closing(changes.load(connection, sealed, gone)) as found,
+                ):
+                    # It takes SQLite, which does not need Python's lock, half a second per million.
+                    checked = beside.submit(inspection.check_structure_of, self.path)
                     yield from found
-                inspection.check_structure(connection)
+                    checked.result()
 
-    def apply(self, added: Collection[AclBinding], removed: Collection[AclBinding]) -> None:
-        """Add and remove bindings in one transaction; it is on disk when this returns."""
-        with self._changing("change") as (connection, sealed):
-            sealed = changes.append(connection, sealed, removed, removed=True)
+    def look(self) -> None:
+        """Tell what others have changed since anything was told."""
+        with self._explained("read"), self._reading() as (connection, sealed):
+            if sealed.last_change == self._known:
+                return
+            told = news.after(connection, sealed, self._known)
+            if told is None:
+                told = [News(-1, news.everything(connection, sealed))]
+            self._told(sealed, told)
+
+    def read_after(self, position: int) -> list[News]:
+        """Return all that was changed after a position, whoever was told of it before."""
+        with self._explained("read"), self._reading() as (connection, sealed):
+            told = news.after(connection, sealed, position)
+            return [News(-1, news.everything(connection, sealed))] if told is None else told
+
+    def transact(self, position: int, plan: Plan, origin: Origin) -> int:
+        """Add and remove the bindings that a plan says, in one transaction; see `SerialStore`.
+
+        It is on disk when this returns the position since which that holds.
+        """
+        if not any(plan(NOTHING_MISSED)):
+            # Often there is nothing to do. To know that, nobody need be kept waiting.
+            with self._explained("read"), self._reading() as (_, sealed):
+                if sealed.last_change == position:
+                    return position
+        return self._make(plan, origin, position)
+
+    def apply(
+        self, added: Collection[AclBinding], removed: Collection[AclBinding], origin: Origin
+    ) -> int:
+        """Add and remove bindings in one transaction, whatever others have changed."""
+        return self._make(lambda _: (added, removed), origin, self._known)
+
+    def _make(self, plan: Plan, origin: Origin, position: int) -> int:
+        with self._changing("change") as (connection, before):
+            missed = news.after(connection, before, position)
+            if missed is None:
+                raise StoreUnavailable(
+                    f"{self.path}: too much was changed by others; try again when it was read"
+                )
+            added, removed = plan(news.missed(missed) if missed else NOTHING_MISSED)
+            sealed = changes.append(connection, before, removed, removed=True)
             sealed = changes.append(connection, sealed, added, removed=False)
-            self._commit(connection, sealed)
-        self._removals += len(removed)
+            sealed = origins.append(connection, before, sealed, origin)
+            self._commit(connection, before, sealed, is_asked=bool(added or removed))
+        change = StoreChange(sealed.last_change, list(added), list(removed), {}, origin)
+        return self._told(sealed, [*missed, News(before.last_change, change)])
 
     def load_records(self, kind: str) -> dict[str, str]:
         """Return the values of all records of a kind, by name."""
         with self._explained("read"):
             return records.load(self._connect(), kind)
 
-    def apply_records(self, kind: str, put: Mapping[str, str], removed: Collection[str]) -> None:
-        """Put and remove records in one transaction; it is on disk when this returns."""
-        with self._changing("change") as (connection, sealed):
-            self._commit(connection, records.change(connection, sealed, kind, put, removed))
+    def apply_records(
+        self,
+        kind: str,
+        put: Mapping[str, str],
+        removed: Collection[str],
+        origin: Origin,
+        since: int | None = None,
+    ) -> int:
+        """Put and remove records in one transaction; it is on disk when this returns.
+
+        Raises `StoreConflict` if one of them was changed since a position.
+        """
+        with self._changing("change") as (connection, before):
+            if since is not None:
+                missed = news.after(connection, before, since)
+                if missed is None or news.concern(missed, kind, {*put, *removed}):
+                    raise StoreConflict(f"{self.path}: another broker has changed the same {kind}")
+            return self._make_records(connection, before, kind, put, removed, origin)
+
+    def claim(
+        self, kind: str, values: Mapping[str, str], origin: Origin
+    ) -> tuple[int, dict[str, str]]:
+        """Put those records that are not there; also return what all of them have then."""
+        with self._changing("change") as (connection, before):
+            found = records.values(connection, kind, values)
+            kept = {name: value for name, value in found.items() if value is not None}
+            put = {name: value for name, value in values.items() if name not in kept}
+            position = self._make_records(connection, before, kind, put, (), origin)
+            return position, kept | put
+
+    def _make_records(
+        self,
+        connection: sqlite3.Connection,
+        before: Seal,
+        kind: str,
+        put: Mapping[str, str],
+        removed: Collection[str],
+        origin: Origin,
+    ) -> int:
+        missed = news.after(connection, before, self._known)
+        sealed, changed = records.change(connection, before, kind, put, removed)
+        if changed:
+            # It has a position, too, by an id that no change of an ACL will have.
+            sealed = sealed.up_to(before.last_change + 1)
+        sealed = origins.append(connection, before, sealed, origin, kind, changed)
+        self._commit(connection, before, sealed, is_asked=bool(put or removed))
+        told = records_changed(kind, put, removed)
+        change = StoreChange(sealed.last_change, (), (), told, origin)
+        return self._told(sealed, [*(missed or ()), News(before.last_change, change)])
+
+    def _told(self, sealed: Seal, told: Sequence[News]) -> int:
+        fresh = [each for each in told if each.what.position > self._known]
+        self._known = sealed.last_change
+        for each in fresh:
+            if isinstance(each.what, StoreChange):
+                self._litter += len(each.what.removed) + bool(each.what.records)
+        self._tell(fresh)
+        return sealed.last_change
 
     @property
     def is_littered(self) -> bool:
-        """Whether `compact` is due, as it never is when closed; may be asked from any thread."""
-        return self._removals >= _LITTER
+        """Whether `compact` may be due, as it never is when closed; any thread may ask."""
+        return self._litter >= _LITTER and self._stored.last_change >= self._due
 
     def compact(self) -> None:
-        """Delete what 20,000 removals left behind: about a second with a million bindings."""
+        """Delete what 20,000 removals left behind, if they are older than what is history.
+
+        That takes about a second with a million bindings.
+        """
         with self._changing("compact") as (connection, sealed):
-            self._commit(connection, changes.compact(connection, sealed, _LITTER))
-        self._removals = max(0, self._removals - _LITTER)
+            last = history.litter_at(connection, _LITTER)
+            self._due = (last or sealed.last_change) + self._history
+            is_due = last is not None and self._due <= sealed.last_change
+            if last is not None and is_due:
+                self._commit(connection, sealed, history.compact(connection, sealed, last))
+            else:
+                connection.execute("ROLLBACK")
+            self._litter = history.litter(connection)
 
     @property
     def is_settled(self) -> bool:
@@ -164,18 +301,24 @@ class Database:
         `is_settled` stays false.
         """
         with self._changing("settle") as (connection, sealed):
-            whole = sealed._replace(whole=1)
-            seal.bring_forward(connection, sealed, whole, self._cluster_id)
-            connection.execute("COMMIT")
-            self._stored = whole
+            if sealed.whole:
+                connection.execute("ROLLBACK")
+            else:
+                whole = sealed._replace(whole=1)
+                seals.bring_forward(connection, sealed, whole, self._cluster_id)
+                connection.execute("COMMIT")
+                self._stored = whole
             self._says_whole = True
-            self._is_settled = _checkpoint(connection, "TRUNCATE")
+            self._is_settled = checkpoint(connection, "TRUNCATE")
 
-    def check_in_place(self) -> None:
-        """Raise `StoreError` if the file was removed or replaced; do nothing when closed."""
-        if self._inode is not None:
-            with explained(self.path, "find"):
-                self._check_same_file()
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[sqlite3.Connection, Seal]]:
+        """Begin a transaction that only reads; give the connection and what is stored now."""
+        connection = self._connect()
+        self._check_same_file()
+        connection.execute("BEGIN")
+        yield connection, self._sealed(connection)
+        connection.execute("COMMIT")
 
     @contextmanager
     def _changing(self, verb: str) -> Iterator[tuple[sqlite3.Connection, Seal]]:
@@ -183,48 +326,53 @@ class Database:
         with self._explained(verb):
             connection = self._connect()
             self._check_same_file()
-            connection.execute("BEGIN IMMEDIATE")
-            yield connection, self._stored
+            begin(connection)
+            yield connection, self._sealed(connection)
 
-    def _commit(self, connection: sqlite3.Connection, sealed: Seal) -> None:
-        """Commit; after that the file itself says that there may be more in its log."""
+    def _sealed(self, connection: sqlite3.Connection) -> Seal:
+        """Return what the last transaction left, whoever made it."""
+        sealed = seals.read(connection, self._cluster_id)
+        if sealed.transactions < self._stored.transactions:
+            raise InvalidRow(
+                f"{sealed.transactions} transactions where {self._stored.transactions} had been "
+                "stored"
+            )
+        if sealed.whole != self._stored.whole:
+            self._is_settled = bool(sealed.whole)
+        self._stored = sealed
+        return sealed
+
+    def _commit(
+        self, connection: sqlite3.Connection, before: Seal, sealed: Seal, *, is_asked: bool = True
+    ) -> None:
+        """Commit; after that the file itself says that there may be more in its log.
+
+        What nobody asked for is not written: others would look at it, and the disk would sync. A
+        change that leaves all as it is, is: so it is found out whether the store can be written.
+        """
+        if not is_asked:
+            connection.execute("ROLLBACK")
+            return
         sealed = sealed._replace(transactions=sealed.transactions + 1, whole=0)
-        seal.bring_forward(connection, self._stored, sealed, self._cluster_id)
+        seals.bring_forward(connection, before, sealed, self._cluster_id)
         connection.execute("COMMIT")
         self._stored = sealed
         self._locks.write_mark(Mark(self._cluster_id, sealed.transactions))
         self._is_settled = False
-        if self._says_whole:
+        if self._says_whole or before.whole:
             # The change is stored, whatever happens here. If this fails a later change tries again.
+            self._says_whole = True
             with suppress(sqlite3.Error):
-                self._says_whole = not _checkpoint(connection, "PASSIVE")
-
-    def _take_lock(self, take: Callable[[], None], name: str) -> None:
-        try:
-            take()
-        except BlockingIOError as error:
-            raise StoreError(
-                f"the ACL store {self.path} is in use by another broker, which holds {name}; stop "
-                "that broker, or give this one its own aclbroker.store"
-            ) from error
+                self._says_whole = not checkpoint(connection, "PASSIVE")
 
     def _connect(self) -> sqlite3.Connection:
         if not self._locks.are_held:
             raise StoreError(f"the ACL store {self.path} is not open")
         if self._connection is None:
-            self.check_in_place()
-            # mode=rw: only open() makes a file. One that vanished later is an error, not a new one.
-            self._connection = sqlite3.connect(
-                f"{self.path.as_uri()}?mode=rw",
-                uri=True,
-                isolation_level=None,
-                timeout=_BUSY_TIMEOUT_S,
-                cached_statements=_STATEMENTS,
-            )
-            self._prepare(self._connection)
+            if self._inode is not None:
+                self._check_same_file()
+            self._connection = connect(self.path)
             self._check_same_file()
-            if self._cluster_id:
-                self._read_again(self._connection)
         return self._connection
 
     def _disconnect(self) -> None:
@@ -232,29 +380,6 @@ class Database:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        """Check that this is still the file that was checked, and set what makes it durable."""
-        if value(connection, "PRAGMA application_id") != APPLICATION_ID:
-            raise StoreError(f"the ACL store {self.path} was emptied while in use; {DAMAGED}")
-        mode = value(connection, "PRAGMA journal_mode = WAL")
-        if mode != "wal":
-            raise StoreError(
-                f"the ACL store {self.path} cannot use write-ahead logging (journal mode {mode}); "
-                "put it on a local file system"
-            )
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA temp_store = MEMORY")
-
-    def _read_again(self, connection: sqlite3.Connection) -> None:
-        """Find out what is stored after an error: it can have come at the end of a commit."""
-        sealed = seal.read(connection, self._cluster_id)
-        if sealed.transactions < self._stored.transactions:
-            raise InvalidRow(
-                f"{sealed.transactions} transactions where {self._stored.transactions} had been "
-                "stored"
-            )
-        self._stored = sealed
 
     def _check_same_file(self) -> None:
         """Refuse a change that would go to a file which is not at the path any more."""
@@ -283,13 +408,3 @@ class Database:
         except Exception:
             self._disconnect()
             raise
-
-
-def _checkpoint(connection: sqlite3.Connection, mode: str) -> bool:
-    """Bring the write-ahead log into the file; return whether all of it is, without waiting."""
-    connection.execute("PRAGMA busy_timeout = 0")
-    try:
-        busy, frames, done = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
-    finally:
-        connection.execute(f"PRAGMA busy_timeout = {int(_BUSY_TIMEOUT_S * 1000)}")
-    return not busy and frames == done

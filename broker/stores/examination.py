@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from aclbroker.broker.stores import changes, inspection, records, schema
+from aclbroker.broker.stores import changes, inspection, origins, records, schema
 from aclbroker.broker.stores.advice import explained
 from aclbroker.broker.stores.changes import Change
-from aclbroker.broker.stores.locks import read_mark
+from aclbroker.broker.stores.locks import keep_out, read_mark
+from aclbroker.broker.stores.origins import OriginRow
 from aclbroker.broker.stores.records import Record
 from aclbroker.broker.stores.schema import FIELDS, InvalidRow
 from aclbroker.broker.stores.seal import Seal
@@ -61,26 +60,26 @@ def examining(path: Path) -> Iterator[tuple[Examination, sqlite3.Connection]]:
 
     No broker can start meanwhile. Raises `StoreError` for what is no store, or cannot be opened.
     """
-    with explained(path, "read"), _kept_out(path) as is_running:
+    with explained(path, "read"), keep_out(path) as is_running:
         if not inspection.check_present(path):
             raise StoreError(f"there is no ACL store {path}")
         with inspection.read_transaction(path, is_alone=not is_running) as connection:
             found = Examination(path, is_running)
             found.version = inspection.check_kind(connection, path)
-            if found.version == schema.SCHEMA_VERSION:
+            if found.version >= schema.SEALED_VERSION:
                 _look_at_tables(found, connection)
         # Another connection: to look at the log's end, the one before had to be closed.
         with inspection.read_transaction(path, is_alone=not is_running) as connection:
             if found.sealed is not None:
                 # A broker may have gone on; the rows that follow are those of this transaction.
-                found.cluster_id, found.sealed = inspection.check_tables(connection)
+                found.cluster_id, found.sealed = inspection.check_tables(connection, found.version)
             yield found, connection
 
 
 def _look_at_tables(found: Examination, connection: sqlite3.Connection) -> None:
     try:
         found.cluster_id = schema.read_cluster_id(connection)
-        found.cluster_id, found.sealed = inspection.check_tables(connection)
+        found.cluster_id, found.sealed = inspection.check_tables(connection, found.version)
         for (line,) in connection.execute("PRAGMA integrity_check(20)").fetchall():
             if line != "ok":
                 found.problems.append(f"the pages do not fit together: {line}")
@@ -98,12 +97,14 @@ def _look_at_tables(found: Examination, connection: sqlite3.Connection) -> None:
 def examine(path: Path) -> Examination:
     """Read all of a file and return what is wrong with it. Raises `StoreError` as `examining`."""
     with examining(path) as (found, connection):
-        if found.version < schema.SCHEMA_VERSION:
+        if found.version < schema.SEALED_VERSION:
             inspection.check_structure(connection)
             return found
         for _ in valid_changes(found, connection):
             pass
         for _ in valid_records(found, connection):
+            pass
+        for _ in valid_origins(found, connection):
             pass
         if not found.problems:
             query = f"SELECT count(*) FROM (SELECT DISTINCT {FIELDS} FROM acl)"  # noqa: S608
@@ -189,20 +190,25 @@ def valid_records(found: Examination, connection: sqlite3.Connection) -> Iterato
         )
 
 
-@contextmanager
-def _kept_out(path: Path) -> Iterator[bool]:
-    """Keep brokers from starting; give whether one runs."""
-    try:
-        lock = os.open(f"{path}.lock", os.O_RDONLY)
-    except FileNotFoundError:
-        yield False
+def valid_origins(found: Examination, connection: sqlite3.Connection) -> Iterator[OriginRow]:
+    """Return the origins that are what was written; note in ``found`` those that are not."""
+    if found.version < schema.ORIGINS_VERSION:
         return
+    count = total = 0
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        is_running = False
-    except BlockingIOError:
-        is_running = True
-    try:
-        yield is_running
-    finally:
-        os.close(lock)
+        for position, row, checksum in origins.survey(connection, found.version):
+            if row is None:
+                found.problems.append(
+                    f"table origin: who made the change {position} is not what was written"
+                )
+                continue
+            count, total = count + 1, total + checksum
+            yield row
+    except sqlite3.DatabaseError as error:
+        found.problems.append(f"table origin: not all rows can be read ({error})")
+    sealed = found.sealed
+    if sealed is not None and (count, total) != (sealed.origins, sealed.origins_sum):
+        found.problems.append(
+            f"table origin: {count} rows are what was written, where the table seal has "
+            f"{sealed.origins}"
+        )

@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.stores import records, schema, seal, wal
+from aclbroker.broker.stores import origins, records, schema, seal, wal
 from aclbroker.broker.stores.locks import Mark
 from aclbroker.broker.stores.schema import InvalidRow
 from aclbroker.broker.stores.seal import Seal
@@ -26,12 +26,12 @@ _ON_PURPOSE: Final = (
 
 
 class Inspection(NamedTuple):
-    """A file that is whole, but for its rows of ACLs, which are checked as they are read."""
+    """A file that is whole, but for rows of ACLs and origins: these are checked when read."""
 
     version: int
     cluster_id: str
     sealed: Seal | None
-    """None in files of versions before 4."""
+    """None in files of versions before `SEALED_VERSION`."""
 
 
 def check_present(path: Path) -> bool:
@@ -61,11 +61,32 @@ def inspect(path: Path, mark: Mark | None) -> Inspection:
     """
     with read_transaction(path, is_alone=True) as connection:
         version = check_kind(connection, path)
-        if version < schema.SCHEMA_VERSION:
+        if version < schema.SEALED_VERSION:
             return Inspection(version, schema.read_cluster_id(connection) or "", None)
+        cluster_id, sealed = check_tables(connection, version)
+        records.check(connection, sealed)
+        if version >= schema.ORIGINS_VERSION:
+            origins.check_totals(connection, sealed)
+        problem = lost(path, wal_of(connection, path), mark, cluster_id, sealed)
+    if problem:
+        raise StoreError(f"the ACL store {path} {problem}")
+    return Inspection(version, cluster_id, sealed)
+
+
+def inspect_in_use(path: Path, mark: Mark | None) -> Inspection:
+    """Check a file that others use and change, as `inspect` does; ``mark`` was read before.
+
+    What is behind the end of its write-ahead log is not looked at: who opened it first has done so,
+    and now it can be a transaction that is being written.
+    """
+    with read_transaction(path) as connection:
+        version = check_kind(connection, path)
+        if version < schema.SCHEMA_VERSION:
+            raise InvalidRow(f"the version {version} while a broker uses it that upgrades it")
         cluster_id, sealed = check_tables(connection)
         records.check(connection, sealed)
-        problem = lost(path, wal_of(connection, path), mark, cluster_id, sealed)
+        origins.check_totals(connection, sealed)
+    problem = lost(path, wal.Unread(is_empty=False), mark, cluster_id, sealed)
     if problem:
         raise StoreError(f"the ACL store {path} {problem}")
     return Inspection(version, cluster_id, sealed)
@@ -108,13 +129,15 @@ def check_kind(connection: sqlite3.Connection, path: Path) -> int:
     return version
 
 
-def check_tables(connection: sqlite3.Connection) -> tuple[str, Seal]:
+def check_tables(
+    connection: sqlite3.Connection, version: int = schema.SCHEMA_VERSION
+) -> tuple[str, Seal]:
     """Return the cluster id and the seal. Raises `InvalidRow` if they are not what was written."""
-    schema.check_definitions(connection)
+    schema.check_definitions(connection, version)
     cluster_id = schema.read_cluster_id(connection)
     if cluster_id is None:
         raise InvalidRow("no cluster id (table meta)")
-    return cluster_id, seal.read(connection, cluster_id)
+    return cluster_id, seal.read(connection, cluster_id, version)
 
 
 def check_structure(connection: sqlite3.Connection) -> None:
@@ -126,6 +149,12 @@ def check_structure(connection: sqlite3.Connection) -> None:
     found = value(connection, "PRAGMA quick_check(1)")
     if found != "ok":
         raise InvalidRow(f"pages that do not fit together ({found})")
+
+
+def check_structure_of(path: Path) -> None:
+    """As `check_structure`, with a connection of its own."""
+    with read_transaction(path) as connection:
+        check_structure(connection)
 
 
 def wal_of(connection: sqlite3.Connection, path: Path) -> wal.Unread:

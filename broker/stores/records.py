@@ -29,10 +29,10 @@ def survey(connection: sqlite3.Connection) -> Iterator[Record]:
         "FROM record ORDER BY kind, name"
     )
     for kind, name, value, checksum, is_text in rows:
-        yield _record(kind, name, value, checksum, bool(is_text))
+        yield _record(kind, name, value, checksum, is_text=bool(is_text))
 
 
-def _record(kind: bytes, name: bytes, value: bytes, checksum: int, is_text: bool) -> Record:
+def _record(kind: bytes, name: bytes, value: bytes, checksum: int, *, is_text: bool) -> Record:
     try:
         texts = kind.decode(), name.decode(), value.decode()
         if is_text and checksums.of_record(*texts) == checksum:
@@ -69,12 +69,35 @@ def check(connection: sqlite3.Connection, sealed: Seal) -> None:
 
 def load(connection: sqlite3.Connection, kind: str) -> dict[str, str]:
     """Return the values of all records of a kind, by name. Raises `InvalidRow`."""
+    found = load_all(connection)
+    return {name: value for (of_kind, name), value in found.items() if of_kind == kind}
+
+
+def load_all(connection: sqlite3.Connection) -> dict[tuple[str, str], str]:
+    """Return the values of all records, by kind and name. Raises `InvalidRow`."""
     found = {}
     for record in survey(connection):
         if record.value is None:
             raise InvalidRow(_described(record))
-        if record.kind == kind:
-            found[record.name] = record.value
+        found[record.kind, record.name] = record.value
+    return found
+
+
+def values(
+    connection: sqlite3.Connection, kind: str, names: Collection[str]
+) -> dict[str, str | None]:
+    """Return the values of records, None for those that are not there. Raises `InvalidRow`."""
+    found = dict[str, str | None]()
+    query = "SELECT CAST(value AS BLOB), checksum FROM record WHERE kind = ? AND name = ?"
+    for name in names:
+        row = connection.execute(query, (kind, name)).fetchone()
+        if row is None:
+            found[name] = None
+            continue
+        record = _record(kind.encode(), name.encode(), *row, is_text=True)
+        if record.value is None:
+            raise InvalidRow(_described(record))
+        found[name] = record.value
     return found
 
 
@@ -84,13 +107,18 @@ def change(
     kind: str,
     put: Mapping[str, str],
     removed: Collection[str],
-) -> Seal:
-    """Give records their values, and delete others; return the seal after that."""
+) -> tuple[Seal, set[str]]:
+    """Give records their values, and delete others; return the seal after that.
+
+    Also return the names of those that were changed: removing what is not there is nothing.
+    """
+    changed = set(put)
     for name in {*removed, *put}:
         found = connection.execute(
             "SELECT checksum FROM record WHERE kind = ? AND name = ?", (kind, name)
         ).fetchone()
         if found:
+            changed.add(name)
             sealed = sealed.with_records(-1, -found[0])
     connection.executemany(
         "DELETE FROM record WHERE kind = ? AND name = ?", [(kind, name) for name in removed]
@@ -99,7 +127,7 @@ def change(
         (kind, name, value, checksums.of_record(kind, name, value)) for name, value in put.items()
     ]
     append(connection, rows)
-    return sealed.with_records(len(rows), sum(row[-1] for row in rows))
+    return sealed.with_records(len(rows), sum(row[-1] for row in rows)), changed
 
 
 def append(connection: sqlite3.Connection, rows: Collection[tuple[str, str, str, int]]) -> None:

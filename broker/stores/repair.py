@@ -8,16 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from aclbroker.broker.stores import changes, records, schema, seal
+from aclbroker.broker.stores import changes, origins, records, schema, seal
 from aclbroker.broker.stores.creation import write_file
 from aclbroker.broker.stores.examination import (
     Examination,
     examining,
     valid_changes,
+    valid_origins,
     valid_records,
 )
 from aclbroker.broker.stores.seal import Seal
-from aclbroker.broker.stores.store import StoreError, new_cluster_id
+from aclbroker.broker.stores.store import Origin, StoreError, new_cluster_id
 
 _ROWS: Final = 1000
 
@@ -45,8 +46,10 @@ def repair(path: Path, target: Path, *, accept_loss: bool) -> Examination:
         raise StoreError(f"{target} exists; name another file, or remove it")
     with examining(path) as (found, connection):
         if found.is_running:
-            raise StoreError(f"the ACL store {path} is in use by a broker; stop the broker first")
-        if found.version < schema.SCHEMA_VERSION:
+            raise StoreError(
+                f"the ACL store {path} is in use by a broker; stop all brokers that use it first"
+            )
+        if found.version < schema.SEALED_VERSION:
             raise StoreError(
                 f"the ACL store {path} is of version {found.version}, which has no checksums: what "
                 "is damaged in it cannot be known. Restore a backup"
@@ -59,6 +62,25 @@ def repair(path: Path, target: Path, *, accept_loss: bool) -> Examination:
 
         write_file(target, fill)
     return found
+
+
+def _with_history(
+    made: sqlite3.Connection, found: Examination, connection: sqlite3.Connection, sealed: Seal
+) -> Seal:
+    """Write the origins that are known; return the seal after that.
+
+    Where changes are lost it can be told from now on only which ACLs there were. Where the seal is,
+    changes of records, too, have positions that nothing else may have, greater ones than all ACLs.
+    """
+    rows = list(valid_origins(found, connection))
+    sealed = sealed.up_to(max([sealed.last_change, *(row.position for row in rows)]))
+    before = found.sealed
+    if found.may_have_lost_acls or before is None or found.version < schema.ORIGINS_VERSION:
+        sealed = sealed._replace(horizon=sealed.last_change, horizon_ms=Origin.now().time_ms)
+    else:
+        sealed = sealed._replace(horizon=before.horizon, horizon_ms=before.horizon_ms)
+    sums = origins.write(made, rows)
+    return sealed.with_origins(len(sums), sum(sums))
 
 
 def _fill(made: sqlite3.Connection, found: Examination, connection: sqlite3.Connection) -> None:
@@ -79,5 +101,5 @@ def _fill(made: sqlite3.Connection, found: Examination, connection: sqlite3.Conn
     sealed = sealed.with_records(len(rows), sum(row[-1] for row in rows))
     if found.sealed is not None:
         sealed = sealed._replace(last_change=found.sealed.last_change)
-    seal.write(made, sealed, cluster_id)
+    seal.write(made, _with_history(made, found, connection, sealed), cluster_id)
     made.execute("COMMIT")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.stores import checksums
+from aclbroker.broker.stores import checksums, schema
 from aclbroker.broker.stores.schema import InvalidRow
 
 
@@ -30,6 +30,14 @@ class Seal(NamedTuple):
     records_sum: int = 0
     whole: int = 1
     """1 if, when this was written, no later transaction could be in the write-ahead log; else 0."""
+
+    origins: int = 0
+    origins_sum: int = 0
+    horizon: int = 0
+    """The first position at which it can be told which ACLs there were."""
+
+    horizon_ms: int = 0
+    """Since when these ACLs, or later ones, hold, in milliseconds since the epoch."""
 
     def with_changes(self, checksums: Collection[int]) -> Seal:
         """Return the seal after rows with these checksums were appended."""
@@ -55,13 +63,27 @@ class Seal(NamedTuple):
             records=self.records + count, records_sum=self.records_sum + checksums_sum
         )
 
+    def with_origins(self, count: int, checksums_sum: int) -> Seal:
+        """Return the seal with so many origins more, or fewer, and so much more in their sum."""
+        return self._replace(
+            origins=self.origins + count, origins_sum=self.origins_sum + checksums_sum
+        )
 
-_COLUMNS = "transactions, changes, changes_sum, last_change, records, records_sum, whole"
+
+_NUMBERS: Final = {
+    schema.SEALED_VERSION: 7,
+    schema.ORIGINS_VERSION: len(Seal._fields),
+    schema.SCHEMA_VERSION: len(Seal._fields),
+}
+"""How many of the numbers a seal has, by the version of the file."""
 
 
-def read(connection: sqlite3.Connection, cluster_id: str) -> Seal:
+def read(
+    connection: sqlite3.Connection, cluster_id: str, version: int = schema.SCHEMA_VERSION
+) -> Seal:
     """Return the seal. Raises `InvalidRow` if it, or the cluster id, is not what was written."""
-    rows = connection.execute(f"SELECT {_COLUMNS}, checksum FROM seal").fetchall()  # noqa: S608
+    columns = ", ".join(Seal._fields[: _NUMBERS[version]])
+    rows = connection.execute(f"SELECT {columns}, checksum FROM seal").fetchall()  # noqa: S608
     if len(rows) != 1:
         raise InvalidRow(f"{len(rows)} rows instead of one in the table seal")
     *numbers, checksum = rows[0]
@@ -79,13 +101,20 @@ def _is_valid(numbers: list[Any], checksum: Any, cluster_id: str) -> bool:
     return bool(checksum == checksums.of_numbers(numbers, cluster_id))
 
 
-def write(connection: sqlite3.Connection, seal: Seal, cluster_id: str) -> None:
+def write(
+    connection: sqlite3.Connection,
+    seal: Seal,
+    cluster_id: str,
+    version: int = schema.SCHEMA_VERSION,
+) -> None:
     """Write the first seal of a file, or replace whatever is there."""
-    connection.execute(
-        f"INSERT OR REPLACE INTO seal (id, {_COLUMNS}, checksum) "  # noqa: S608
-        "VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)",
-        _values(seal, cluster_id),
-    )
+    numbers = seal[: _NUMBERS[version]]
+    marks = ", ".join("?" * (len(numbers) + 2))
+    checksum = checksums.of_numbers(numbers, cluster_id)
+    connection.execute(f"INSERT OR REPLACE INTO seal VALUES ({marks})", (1, *numbers, checksum))  # noqa: S608
+
+
+_SET: Final = ", ".join(f"{name} = ?" for name in Seal._fields)
 
 
 def bring_forward(
@@ -96,11 +125,11 @@ def bring_forward(
     That is one statement, not two: see `changes` for what a statement can cost.
     """
     done = connection.execute(
-        "UPDATE seal SET transactions = ?, changes = ?, changes_sum = ?, last_change = ?, "
-        "records = ?, records_sum = ?, whole = ?, checksum = ? "
+        f"UPDATE seal SET {_SET}, checksum = ? "  # noqa: S608
         "WHERE transactions = ? AND changes_sum = ? AND records_sum = ?",
         (
-            *_values(after, cluster_id),
+            *after,
+            checksums.of_numbers(after, cluster_id),
             before.transactions,
             before.changes_sum,
             before.records_sum,
@@ -108,7 +137,3 @@ def bring_forward(
     )
     if done.rowcount != 1:
         raise InvalidRow("another seal than the one that was written last (table seal)")
-
-
-def _values(seal: Seal, cluster_id: str) -> tuple[int, ...]:
-    return (*seal, checksums.of_numbers(seal, cluster_id))

@@ -66,6 +66,8 @@ def answered(
         by_cluster.other,
         by_cluster.earlier or _noted_before(spark, options, found.window, tables),
         by_cluster.names,
+        by_cluster.histories,
+        tables.positioned,
     )
     results, unanswered = _results(inputs, options, progress)
     report = AuditReport(

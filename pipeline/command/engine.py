@@ -13,6 +13,7 @@ from typing import Final
 from aclbroker.pipeline.command.log_check import files_of
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import LogError
+from aclbroker.pipeline.jobs import point_in_time
 
 _COMPRESSED: Final = (".gz", ".zst", ".bz2", ".parquet")
 _RATIO: Final = 10
@@ -20,7 +21,7 @@ _RATIO: Final = 10
 
 _OPAQUE: Final = (".deflate", ".lz4", ".snappy")
 _TABLES: Final = "_checkpoints"
-_USAGE: Final = "usage_daily"
+_USAGE, _EVENTS = "usage_daily", "events"
 _NEEDED: Final = ("duckdb", "numpy", "pyarrow")
 
 
@@ -79,7 +80,9 @@ def _needs_spark(options: AuditOptions) -> str | None:
 
 def _too_large(options: AuditOptions) -> str | None:
     size = 0
-    for path in _files(options.inputs):
+    # This one alone needs to know more of each event than the usage has.
+    table = _EVENTS if options.job == point_in_time.JOB.name else _USAGE
+    for path in _files(options.inputs, table):
         with suppress(FileNotFoundError):  # rotated just now
             size += os.path.getsize(path) * (_RATIO if path.endswith(_COMPRESSED) else 1)
     if size <= options.local_bytes:
@@ -113,10 +116,10 @@ def log_files(name: str) -> Sequence[str]:
     return found
 
 
-def _files(inputs: Sequence[str]) -> Iterator[str]:
+def _files(inputs: Sequence[str], table: str = _USAGE) -> Iterator[str]:
     for name in inputs:
         if Path(name, _TABLES).is_dir():
-            yield from map(str, Path(name, _USAGE).rglob("*.parquet"))
+            yield from map(str, Path(name, table).rglob("*.parquet"))
             continue
         try:
             yield from log_files(name)

@@ -12,7 +12,8 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
-from aclbroker.pipeline.ingest.read import LogForm, Reading, usage
+from aclbroker.pipeline.ingest.positioned import Mark, read_positioned
+from aclbroker.pipeline.ingest.read import LogForm, Reading, positioned, usage
 from aclbroker.pipeline.ingest.sources import head, lines
 from aclbroker.pipeline.ingest.stored import QUARANTINE, has_tables, read_table, read_usage
 from aclbroker.pipeline.ingest.tables import BatchProgress, follow, ingest
@@ -34,13 +35,15 @@ class LogTables(NamedTuple):
     """The tables `pipeline.schemas.usage` and ``quarantine``, of what the options ask for.
 
     ``is_new`` tells that log files are read for them. ``unread`` returns those files that are in
-    quarantine as a whole.
+    quarantine as a whole. ``positioned`` returns the same events as rows of
+    `pipeline.ingest.positioned`, for which the log is read once more.
     """
 
     usage: Usage
     quarantine: DataFrame
     is_new: bool
     unread: Callable[[], Sequence[UnreadFile]] = tuple
+    positioned: Callable[[Mark], Usage] | None = None
 
 
 def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
@@ -67,10 +70,12 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
         from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
 
         rows = foreign_rows(spark, options.inputs, options.columns)
-    counted = usage(rows, reading(spark, options, named_cluster))
+    how = reading(spark, options, named_cluster)
+    counted = usage(rows, how)
     counted.kept.persist()
     unread = partial(unread_files, counted.quarantine, counted.read)
-    return of_options(LogTables(counted.usage, counted.quarantine, True, unread), options)
+    again = partial(positioned, rows, how)
+    return of_options(LogTables(counted.usage, counted.quarantine, True, unread, again), options)
 
 
 def gather(
@@ -102,7 +107,12 @@ def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
     counted = reduce(Usage.and_also, (read_usage(spark, place) for place in places))
     lines = [read_table(spark, place, QUARANTINE) for place in places]
     quarantine = reduce(lambda one, other: one.unionByName(other), lines)
-    return LogTables(counted, quarantine, False)
+    again = partial(_positioned, spark, tuple(places))
+    return LogTables(counted, quarantine, False, positioned=again)
+
+
+def _positioned(spark: SparkSession, places: Sequence[str], mark: Mark) -> Usage:
+    return reduce(Usage.and_also, (read_positioned(spark, place, mark) for place in places))
 
 
 def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
@@ -110,11 +120,13 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
 
     Quarantined lines are kept whichever cluster they name, since they cannot be trusted.
     """
-    counted, quarantine = tables.usage, tables.quarantine
+    counted, quarantine, again = tables.usage, tables.quarantine, tables.positioned
     clusters = None if options.cluster is None else [options.cluster]
     days = options.since, options.until
     return tables._replace(
-        usage=counted.part(clusters, *days), quarantine=of_days(quarantine, *days)
+        usage=counted.part(clusters, *days),
+        quarantine=of_days(quarantine, *days),
+        positioned=again and (lambda mark: again(mark).part(clusters, *days)),
     )
 
 

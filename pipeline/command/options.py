@@ -32,7 +32,8 @@ class AuditOptions:
 
     ``inputs`` are paths or URLs of logs, or of directories that the job ``ingest`` wrote. ``acls``,
     ``proposed``, ``other`` and ``earlier`` name files of ACLs (`pipeline.interface.inputs.Inputs`
-    says what each is for), and ``topics`` files with the names of the topics that exist. The fields
+    says what each is for), ``history`` stores that keep theirs, and ``topics`` files with the names
+    of the topics that exist. The fields
     that begin with ``proposed_`` are settings to try (`pipeline.command.proposed`). ``form`` is a
     value of `pipeline.ingest.read.LogForm`; None means that each file tells by its first line.
     ``pattern`` is log4j's conversion pattern of a Kafka's log. ``columns`` are those of the
@@ -53,6 +54,7 @@ class AuditOptions:
     proposed: tuple[Given, ...] = ()
     other: tuple[Given, ...] = ()
     earlier: tuple[Given, ...] = ()
+    history: tuple[Given, ...] = ()
     topics: tuple[Given, ...] = ()
     super_users: tuple[Given, ...] = ()
     broker_users: tuple[Given, ...] = ()

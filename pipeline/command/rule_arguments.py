@@ -44,8 +44,18 @@ def _add_sets(group: Any) -> None:
             action="append",
             default=[],
             help=f"{does}: a policy file, or what kafka-acls.sh --list printed"
-            + (", or a broker to ask" if where != "FILE" else ""),
+            + (", or a broker to ask" if where != "FILE" else "")
+            + "; also sqlite:///FILE, a store, and kraft:///DIR, a controller's metadata log",
         )
+    group.add_argument(
+        "--history",
+        metavar="[CLUSTER=]sqlite:///FILE",
+        type=_given,
+        action="append",
+        default=[],
+        help="the store of a broker, or a backup of it, with the history of its ACLs, for the job "
+        "point-in-time; a broker may be using it",
+    )
     group.add_argument(
         "--topics",
         metavar="[CLUSTER=]FILE",

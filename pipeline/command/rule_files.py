@@ -11,6 +11,7 @@ from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.policy import Policy
 from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
+from aclbroker.pipeline.acls.history import AclHistory
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.proposed import ProposedSettings
@@ -20,16 +21,23 @@ from aclbroker.pipeline.command.rules import (
     check_known,
     existing,
     fitting,
+    histories_of,
     rulesets,
 )
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.report.content import Source
 
 Describe = Callable[[str, str | None], Policy]
-"""Asks the broker at HOST:PORT for its ACLs, with a client's properties file or without."""
+"""Returns the ACLs of one of `_PLACES`, with a client's properties file or without."""
 
-_BROKER: Final = "kafka://"
+ReadHistory = Callable[[str], AclHistory]
+"""Returns the history of the ACLs of a store, by its URL. Raises InputError."""
+
+_STORE: Final = "sqlite:///"
+_PLACES: Final = ("kafka://", "kraft:///", _STORE)
+"""What is no file: a broker to ask, a controller's metadata log, a store."""
 _CURRENT, _PROPOSED, _OTHER, _EARLIER = "--acls", "--proposed", "--other", "--earlier"
+_HISTORY: Final = "--history"
 
 
 class RuleFiles(NamedTuple):
@@ -39,6 +47,7 @@ class RuleFiles(NamedTuple):
     settings: Settings
     topics: Sequence[tuple[Given, frozenset[str]]] = ()
     proposed: ProposedSettings = ProposedSettings()
+    histories: Sequence[tuple[Given, AclHistory]] = ()
 
     @property
     def named_cluster(self) -> str | None:
@@ -52,6 +61,8 @@ class RuleFiles(NamedTuple):
         for option, sets in self.sets.items():
             for each in sets:
                 yield each.source, f"{len(each.acls):,} ACLs, {option}"
+        for given, history in self.histories:
+            yield given.value, f"{len(history):,} changes of ACLs, {_HISTORY}"
 
     @property
     def sources(self) -> list[Source]:
@@ -60,6 +71,9 @@ class RuleFiles(NamedTuple):
             Source(option, each.source, each.cluster or each.named)
             for option, sets in self.sets.items()
             for each in sets
+        ] + [
+            Source(_HISTORY, given.value, given.cluster or history.cluster)
+            for given, history in self.histories
         ]
 
     def by_cluster(self, clusters: Sequence[str]) -> ClusterRules:
@@ -68,6 +82,8 @@ class RuleFiles(NamedTuple):
         for option, sets in self.sets.items():
             fits[option], others = fitting(option, sets, clusters)
             left_out.update(others)
+        histories, others = histories_of(self.histories, self.settings, clusters)
+        left_out.update(others)
         check_known([*self.settings.clusters(), *self.proposed.clusters()], clusters, left_out)
         found = {
             option: rulesets(option, sets, self.settings, clusters) for option, sets in fits.items()
@@ -80,6 +96,7 @@ class RuleFiles(NamedTuple):
             found[_OTHER],
             found[_EARLIER],
             existing(topics, clusters),
+            histories,
             sorted(left_out),
         )
 
@@ -95,11 +112,16 @@ class ClusterRules(NamedTuple):
     other: dict[str, Ruleset]
     earlier: dict[str, Ruleset]
     names: dict[str, dict[ResourceType, frozenset[str]]]
+    histories: dict[str, AclHistory]
     left_out: Sequence[str] = ()
 
 
-def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
-    """Read all ACLs and settings; ``describe`` is None where no broker can be asked.
+def read_rules(
+    options: AuditOptions, describe: Describe | None, read_history: ReadHistory | None = None
+) -> RuleFiles:
+    """Read all ACLs and settings.
+
+    ``describe`` is None where no broker can be asked, ``read_history`` where no store can be read.
 
     Raises OSError, PolicyError, PropertiesError and InputError.
     """
@@ -132,7 +154,16 @@ def read_rules(options: AuditOptions, describe: Describe | None) -> RuleFiles:
     read = cache(partial(_acl_set, command_config=options.command_config, describe=describe))
     sets = {option: [read(each) for each in values] for option, values in given.items()}
     topics = [(each, _names(each.value)) for each in options.topics]
-    return RuleFiles(sets, settings, topics, proposed)
+    histories = [(each, _history(each.value, read_history)) for each in options.history]
+    return RuleFiles(sets, settings, topics, proposed, histories)
+
+
+def _history(url: str, read_history: ReadHistory | None) -> AclHistory:
+    if not url.startswith(_STORE):
+        raise InputError(f"--history {url}: only stores keep a history; name {_STORE}FILE")
+    if read_history is None:
+        raise InputError(f"--history {url}: only the command aclbroker reads stores")
+    return read_history(url)
 
 
 def _names(path: str) -> frozenset[str]:
@@ -141,10 +172,10 @@ def _names(path: str) -> frozenset[str]:
 
 
 def _acl_set(given: Given, *, command_config: str | None, describe: Describe | None) -> AclSet:
-    if not given.value.startswith(_BROKER):
+    if not given.value.startswith(_PLACES):
         policy = read_acls(given.value)
     elif describe is None:
         raise InputError(f"{given.value}: only the command aclbroker asks brokers; name a file")
     else:
-        policy = describe(given.value.removeprefix(_BROKER), command_config)
+        policy = describe(given.value, command_config)
     return AclSet(given.value, policy.acls, given.cluster, policy.cluster)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
+from aclbroker.pipeline.acls.history import AclHistory
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
@@ -113,6 +114,33 @@ def rulesets(
     for each in sets:
         found.setdefault(_cluster(option, each, clusters), []).extend(each.acls)
     return {name: settings.of(name).with_acls(acls) for name, acls in found.items()}
+
+
+def histories_of(
+    given: Sequence[tuple[Given, AclHistory]], settings: Settings, clusters: Sequence[str]
+) -> tuple[dict[str, AclHistory], list[str]]:
+    """Return the histories by cluster, under the settings, and clusters that the log has not.
+
+    A store is of the cluster that it names itself, unless the user says another one. Raises
+    InputError if none is of a cluster of the log, or several are of the same.
+    """
+    found: dict[str, AclHistory] = {}
+    others = []
+    for each, history in given:
+        cluster = each.cluster or str(history.cluster)
+        if cluster not in clusters:
+            others.append(cluster)
+        elif cluster in found:
+            raise InputError(f"--history {each.value}: another one is of cluster {cluster}, too")
+        else:
+            found[cluster] = history.under(settings.of(cluster))
+    if others and not found:
+        raise InputError(
+            f"--history {given[0][0].value} is of cluster {others[0]}, of which the log holds "
+            f"nothing; the log is of {in_short(clusters)}: write --history CLUSTER=sqlite:///FILE "
+            "if they are the same"
+        )
+    return found, others
 
 
 def existing(

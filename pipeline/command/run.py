@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final, NoReturn
@@ -21,7 +22,7 @@ from aclbroker.pipeline.command.fail_on import judged
 from aclbroker.pipeline.command.log_check import check_inputs
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.progress import Progress
-from aclbroker.pipeline.command.rule_files import Describe, read_rules
+from aclbroker.pipeline.command.rule_files import Describe, ReadHistory, RuleFiles, read_rules
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import LOCAL, SPARK, use
 from aclbroker.pipeline.report.terminal import summary
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from aclbroker.pipeline.report.content import AuditReport
+
+ReadRules = Callable[[], RuleFiles]
 
 DONE, REFUSED, FAILED, ALARMED = 0, 1, 2, 3
 """The exit statuses: answered, whatever was found; what was given cannot answer it; failed;
@@ -50,11 +53,18 @@ _LAST_PATIENCE: Final = 10.0  # seconds
 _was_interrupted: Final = Event()
 
 
-def run(options: AuditOptions, describe: Describe | None = None) -> int:
-    """Do what the options say; return the exit status. ``describe``: see `read_rules`."""
+def run(
+    options: AuditOptions,
+    describe: Describe | None = None,
+    read_history: ReadHistory | None = None,
+) -> int:
+    """Do what the options say; return the exit status.
+
+    ``describe`` and ``read_history``: see `read_rules`.
+    """
     with _interruptible():
         try:
-            status = _run(options, describe)
+            status = _run(options, partial(read_rules, options, describe, read_history))
         except KeyboardInterrupt:
             status = _failed(options, "interrupted", INTERRUPTED)
     _forget_unread_output()
@@ -91,9 +101,9 @@ def _note_interrupt(number: int, frame: FrameType | None) -> None:
     _was_interrupted.set()
 
 
-def _run(options: AuditOptions, describe: Describe | None) -> int:
+def _run(options: AuditOptions, read: ReadRules) -> int:
     try:
-        report = _answered(options, describe, Progress())
+        report = _answered(options, read, Progress())
     except InputError as error:
         return _failed(options, str(error), REFUSED)
     except (PolicyError, PropertiesError, SparkUnavailableError, EngineError, OSError) as error:
@@ -117,21 +127,19 @@ def _verdict(options: AuditOptions, report: AuditReport) -> int:
     return ALARMED if found.exceeded else REFUSED if found.not_counted else DONE
 
 
-def _answered(options: AuditOptions, describe: Describe | None, progress: Progress) -> AuditReport:
+def _answered(options: AuditOptions, read: ReadRules, progress: Progress) -> AuditReport:
     check_inputs(options)
     reason = reason_for_spark(options)
     if reason is None:
-        return _answered_here(options, describe, progress)
+        return _answered_here(options, read, progress)
     if reason:
         progress.note(f"with Spark: {reason}")
-    return _answered_by_spark(options, describe, progress)
+    return _answered_by_spark(options, read, progress)
 
 
-def _answered_here(
-    options: AuditOptions, describe: Describe | None, progress: Progress
-) -> AuditReport:
+def _answered_here(options: AuditOptions, read: ReadRules, progress: Progress) -> AuditReport:
     """Answer in this process, without Spark."""
-    rules = read_rules(options, describe)
+    rules = read()
     _take_interrupts(_note_interrupt)
     # The collector would go through all that these bring, again and again.
     with uncollected():
@@ -156,11 +164,9 @@ def _answered_here(
         use(SPARK)
 
 
-def _answered_by_spark(
-    options: AuditOptions, describe: Describe | None, progress: Progress
-) -> AuditReport:
+def _answered_by_spark(options: AuditOptions, read: ReadRules, progress: Progress) -> AuditReport:
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(read_rules, options, describe)
+        reading = pool.submit(read)
         # Errors in these files are told before Spark starts, unless the files take long to read.
         wait([reading], _PATIENCE)
         if reading.done():

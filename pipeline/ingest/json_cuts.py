@@ -1,7 +1,8 @@
 """Where lines of our own audit log are cut that are as the broker writes them.
 
 They are cut where a comma stands before a quotation mark. So many commas are before each key, and
-how many there are tells whether the line names an ACL, and whether it is a roll-up.
+how many there are tells whether the line names an ACL, and whether it is a roll-up. A line may name
+the position of the ACLs that decided, before the ACL; then there is one cut more.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from aclbroker.pipeline.ingest.memory import Codes, Flags, Lines, Places
 from aclbroker.pipeline.ingest.slices import Rows
 
 CUT: Final = b',"'
+ACLS_KEY: Final = b',"acls":'
 CLOCK: Final = Clock(b'{"timestamp":"', b"T", b'ss.uuuuuuZ"')
 
 # The cuts before these keys, and how many there are in a line.
@@ -33,7 +35,10 @@ _OF_ROLL_UP: Final = 2
 
 
 class At(IntEnum):
-    """The slices of lines by their numbers. Those from `PATTERN` on are empty without an ACL."""
+    """The slices of lines by their numbers.
+
+    Those from `PATTERN` on are empty without an ACL, and `ACLS` is without a position.
+    """
 
     MINUTE = 0
     SECONDS = 1
@@ -46,20 +51,24 @@ class At(IntEnum):
     CLIENT = 8
     CORRELATION = 9
     DECISION = 10
-    ACL = 11
-    ACL_NAME = 12
-    PATTERN = 13
-    ACL_PRINCIPAL = 14
-    PERMISSION = 15
+    ACLS = 11
+    ACL = 12
+    ACL_NAME = 13
+    PATTERN = 14
+    ACL_PRINCIPAL = 15
+    PERMISSION = 16
 
 
 class Tail(NamedTuple):
     """What the number of cuts tells of the end of lines, if it ``is_known``.
 
+    ``has_acls``: the key of a position stands where it may.
+
     ``how_many`` and ``last``: the last cuts but one and the last ones, which stand before the count
     and the last time of lines that are roll-ups.
     """
 
+    has_acls: Flags
     is_known: Flags
     has_acl: Flags
     is_roll_up: Flags
@@ -83,19 +92,26 @@ def bounds(lines: Lines, cuts: Cuts, rows: Rows) -> tuple[list[Codes], Tail]:
     """
     starts, ends = lines.starts[rows].astype(np.int32), lines.ends[rows].astype(np.int32)
     counts = cuts.counts[rows]
+    acls = acl = cuts.at(_AT_ACL, rows)
+    # A line that is not as the broker writes it may have no cut behind this one.
+    has_acls = lines.have(acls, ACLS_KEY) & (counts > _NO_ACL)
+    if has_acls.any():
+        acl = cuts.at(_AT_ACL + has_acls, rows)
+        counts = counts - has_acls
     has_acl = np.isin(counts, (_WITH_ACL, _WITH_ACL + _OF_ROLL_UP))
     is_roll_up = np.isin(counts, (_NO_ACL + _OF_ROLL_UP, _WITH_ACL + _OF_ROLL_UP))
     is_known = has_acl | is_roll_up | (counts == _NO_ACL)
-    how_many, last = cuts.at(counts - _OF_ROLL_UP, rows), cuts.at(counts - 1, rows)
-    acl = cuts.at(_AT_ACL, rows)
+    behind = cuts.counts[rows]
+    how_many, last = cuts.at(behind - _OF_ROLL_UP, rows), cuts.at(behind - 1, rows)
     end = np.where(is_known, np.where(is_roll_up, how_many, ends), acl)
     inner = [end.copy() for _ in _IN_ACL]
-    with_acl = np.flatnonzero(has_acl)
-    for places, number in zip(inner, _IN_ACL, strict=True):
-        places[with_acl] = cuts.at(number, rows[with_acl])
+    for is_named in (False, True):
+        which = np.flatnonzero(has_acl & (has_acls == is_named))
+        for places, number in zip(inner, _IN_ACL, strict=True):
+            places[which] = cuts.at(number + is_named, rows[which])
     found = [
         *(starts, starts + np.int32(CLOCK.minute_size)),
         *(cuts.at(number, rows) for number in _BEFORE_ACL),
-        *(acl, *inner, end),
+        *(acls, acl, *inner, end),
     ]
-    return found, Tail(is_known, has_acl, is_roll_up, how_many, last, lines.ends[rows])
+    return found, Tail(has_acls, is_known, has_acl, is_roll_up, how_many, last, lines.ends[rows])

@@ -23,7 +23,7 @@ from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternTy
 from aclbroker.pipeline.ingest import json_line
 from aclbroker.pipeline.ingest.clocks import minute_of
 from aclbroker.pipeline.ingest.cuts import Cuts
-from aclbroker.pipeline.ingest.json_cuts import CLOCK, CUT, At, Tail, bounds, formed
+from aclbroker.pipeline.ingest.json_cuts import ACLS_KEY, CLOCK, CUT, At, Tail, bounds, formed
 from aclbroker.pipeline.ingest.json_tail import Tails, more_of, taken_roll_up
 from aclbroker.pipeline.ingest.memory import (
     Codes,
@@ -77,6 +77,9 @@ _CLIENT, _NO_CLIENT = b',"client_id":"', b',"client_id":null'
 _CORRELATION: Final = b',"correlation_id":'
 _DECISION: Final = _compiled(rf',"allowed":(true|false),"rule":"{_one_of(json_line.RULES)}"')
 
+_DIGITS: Final = 18
+"""Any number of so many digits fits into a column."""
+
 _ACL_KEY: Final = b',"acl":'
 _ACL: Final = _compiled(
     rf',"acl":(?:null|({{)"resource_type":"{_one_of([each.name for each in ResourceType])}")(}})?'
@@ -101,12 +104,15 @@ class _Found(NamedTuple):
     name: Slices
     client: Slices
     has_client: Flags
+    has_acls: Flags
+    acls: Spans
     tails: Tails
 
     def of(self, rows: Rows) -> _Found:
         """Return the parts of some of the lines."""
+        kinds = Slices | Spans | Tails
         parts: list[Any] = [
-            each.of(rows) if isinstance(each, Slices | Tails) else each[rows] for each in self
+            each.of(rows) if isinstance(each, kinds) else each[rows] for each in self
         ]
         return _Found(*parts)
 
@@ -156,7 +162,7 @@ class JsonForm:
         """Return the parts of some lines, and in which of them all that must be there are right."""
         places, tail = bounds(lines, cuts, rows)
 
-        at = Sliced(lines, places, (At.SECONDS, At.CORRELATION)).at
+        at = Sliced(lines, places, (At.SECONDS, At.CORRELATION, At.ACLS)).at
         principal, host, name = at(At.PRINCIPAL), at(At.HOST), at(At.NAME)
         client = at(At.CLIENT)
         has_client = client.each(_is_quoted(client.texts, _CLIENT))
@@ -166,10 +172,15 @@ class JsonForm:
             at(At.ASKED).words(self._asked),
             at(At.REQUEST).words(self._request),
             at(At.DECISION).words(self._decision),
-            *(principal, host, name, client, has_client),
+            *(principal, host, name, client, has_client, tail.has_acls),
+            Spans(places[At.ACLS] + len(ACLS_KEY), places[At.ACL]),
             self._tails(lines, at, places[At.ACL], tail),
         )
         good = lines.have_number(places[At.CORRELATION], places[At.DECISION], _CORRELATION)
+        named = np.flatnonzero(tail.has_acls)
+        begins, behind = places[At.ACLS][named], places[At.ACL][named]
+        good[named] &= lines.have_number(begins, behind, ACLS_KEY)
+        good[named] &= behind - begins <= len(ACLS_KEY) + _DIGITS
         for part in found[:5]:
             good &= part >= 0
         good &= principal.each(_is_principal(principal.texts))
@@ -215,6 +226,8 @@ class JsonForm:
             found, time, more = found.of(rows), time[rows], more.of(rows)
             principals = _inner(found.principal, _PRINCIPAL)
         columns = self._columns(found)
+        columns["acls"] = _positions(lines, found)
+        columns["first_acls"] = pa.array(more.first_acls, mask=more.first_acls < 0)
         columns["principal"] = principals
         columns["other_principals"] = spread(pa.array(more.others, pa.string()), more.others_of)
         records = pa.table([columns[name] for name in RECORD_SCHEMA.names], RECORD_SCHEMA.names)
@@ -246,6 +259,17 @@ class JsonForm:
                 if name in RECORD_SCHEMA.names:
                     columns[name] = words.column(name, codes, RECORD_SCHEMA.field(name).type)
         return columns
+
+
+def _positions(lines: Lines, found: _Found) -> pa.Array:
+    """Return the position of the ACLs that decided, null where a line does not tell."""
+    rows = np.flatnonzero(found.has_acls)
+    if not len(rows):
+        return pa.nulls(len(found.has_acls), pa.int64())
+    texts = lines.texts(found.acls.starts[rows], found.acls.ends[rows])
+    positions = np.zeros(len(found.has_acls), np.int64)
+    positions[rows] = texts.cast(pa.string()).cast(pa.int64()).to_numpy()
+    return pa.array(positions, mask=~found.has_acls)
 
 
 def _is_quoted(slices: pa.Array, before: bytes) -> pa.Array:

@@ -16,6 +16,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import PatternType
 from aclbroker.pipeline.ingest.record import (
     ASKED,
+    LAST_POSITION,
     MOST_REFERENCES,
     PRINCIPAL_FORM,
     RESOURCES,
@@ -38,7 +39,10 @@ TEXTS: Final = (
     *("resource_type", "pattern_type", "resource_name", "api_name", "client_id", "rule"),
     "last_timestamp",
 )
-KEYS: Final = frozenset([*TEXTS, "principals", "resource_ref_count", "count", "allowed"])
+POSITIONS: Final = ("acls", "first_acls")
+KEYS: Final = frozenset(
+    [*TEXTS, "principals", "resource_ref_count", "count", "allowed", *POSITIONS]
+)
 """The keys that are read; others may hold anything, and stand there twice."""
 
 
@@ -65,6 +69,7 @@ class JsonReason(StrEnum):
     CLIENT = "client_id: missing, or no text"
     ALLOWED = "allowed: neither true nor false"
     RULE = "rule: missing or unknown"
+    ACLS = "acls or first_acls: no position"
     CONTRADICTION = "the rule contradicts the decision"
     ROLL_UP = "count or last_timestamp: missing, or not those of decisions of one day"
 
@@ -227,10 +232,17 @@ def _wrong_rule(found: dict[str, Any]) -> JsonReason | None:
         return JsonReason.ALLOWED
     if not isinstance(rule, str) or rule not in RULES:
         return JsonReason.RULE
+    if not all(is_position(found.get(key)) for key in POSITIONS):
+        return JsonReason.ACLS
     denies = rule == RuleKind.DEFAULT_DENY.value
     if (rule in ALLOWING and not allowed) or (denies and allowed):
         return JsonReason.CONTRADICTION
     return None
+
+
+def is_position(value: Any) -> bool:
+    """Tell whether a value is a position of ACLs, or None."""
+    return value is None or (type(value) is int and 0 <= value <= LAST_POSITION)
 
 
 def _record(found: dict[str, Any]) -> Record:
@@ -250,4 +262,6 @@ def _record(found: dict[str, Any]) -> Record:
         reference_count=found["resource_ref_count"],
         client_id=found["client_id"],
         source=SOURCE,
+        acls=found.get("acls"),
+        first_acls=found.get("first_acls"),
     )

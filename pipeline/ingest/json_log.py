@@ -41,6 +41,7 @@ _SCHEMA: Final = pa.schema(
         ("resource_ref_count", pa.int64()),
         ("count", pa.int64()),
         ("allowed", pa.bool_()),
+        *((name, pa.int64()) for name in json_line.POSITIONS),
     ]
 )
 _OPTIONS: Final = arrow_json.ParseOptions(
@@ -182,6 +183,7 @@ def _is_good(table: pa.Table, times: pa.Array, lines: pa.Array) -> pa.Array:
         pc.equal(table["pattern_type"], PatternType.LITERAL.name),
         pc.and_(pc.greater_equal(count, 0), pc.less_equal(count, MOST_REFERENCES)),
         _is_in(rule, json_line.RULES),
+        *(pc.fill_null(pc.greater_equal(table[key], 0), True) for key in json_line.POSITIONS),
         pc.or_(allowed, pc.invert(_is_in(rule, json_line.ALLOWING))),
         pc.or_(pc.invert(allowed), pc.not_equal(rule, RuleKind.DEFAULT_DENY.value)),
         *(_is_there(table[key], key, lines) for key in _NULLABLE),

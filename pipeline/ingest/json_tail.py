@@ -52,7 +52,7 @@ class Tails(NamedTuple):
 class More(NamedTuple):
     """What lines say in their tails. ``others_of`` has of each line which of ``others`` it has.
 
-    ``last`` is None if all stand for one decision.
+    ``last`` is None if all stand for one decision. ``first_acls`` is below 0 where there is none.
     """
 
     is_read: Flags
@@ -60,12 +60,14 @@ class More(NamedTuple):
     others_of: Codes
     decisions: NDArray[np.int64]
     last: NDArray[np.int64] | None
+    first_acls: NDArray[np.int64]
 
     def of(self, rows: NDArray[np.int64]) -> More:
         """Return what some of the lines say."""
         last = None if self.last is None else self.last[rows]
         others_of, decisions = self.others_of[rows], self.decisions[rows]
-        return More(self.is_read[rows], self.others, others_of, decisions, last)
+        first_acls = self.first_acls[rows]
+        return More(self.is_read[rows], self.others, others_of, decisions, last, first_acls)
 
 
 def more_of(
@@ -78,6 +80,7 @@ def more_of(
     """Return what tails say in lines of some times and principals, so far as these are read."""
     is_read = is_read.copy()
     decisions = np.ones(len(is_read), np.int64)
+    first_acls = np.full(len(is_read), -1, np.int64)
     others_of = np.zeros(len(is_read), np.int32)
     others: dict[str | None, int] = {None: 0}
     last: NDArray[np.int64] | None = None
@@ -100,12 +103,13 @@ def more_of(
             is_read[row] = False
             continue
         others_of[row] = others.setdefault(said.others, len(others))
+        first_acls[row] = -1 if said.first_acls is None else said.first_acls
         if said.decisions is None:
             continue
         last = time.copy() if last is None else last
         decisions[row], last[row] = said.decisions, said.last
         is_read[row] = time[row] <= said.last and time[row] // DAY == said.last // DAY
-    return More(is_read, list(others), others_of, decisions, last)
+    return More(is_read, list(others), others_of, decisions, last, first_acls)
 
 
 def taken_roll_up(
@@ -138,6 +142,7 @@ class _Tail(NamedTuple):
     others: str | None
     decisions: int | None
     last: int
+    first_acls: int | None
 
 
 @lru_cache(maxsize=10_000)
@@ -157,13 +162,15 @@ def _said_by(text: bytes, principal: str) -> _Tail | None:
         others = json_line.others(found.get("principals"), principal)
     except ValueError:
         return None
-    count, last = found.get("count"), found.get("last_timestamp")
+    count, last, first = (found.get(key) for key in ("count", "last_timestamp", "first_acls"))
+    if not json_line.is_position(first):
+        return None
     if count is None and last is None:
-        return _Tail(others, None, 0)
+        return _Tail(others, None, 0, first)
     time = json_line.time_of(last)
     if time is None or type(count) is not int or not 1 <= count <= MOST_REFERENCES:
         return None
-    return _Tail(others, count, microseconds_of(time))
+    return _Tail(others, count, microseconds_of(time), first)
 
 
 _FEW: Final = 256
@@ -173,7 +180,7 @@ _LONGEST_TAIL: Final = 4_000
 _DEEPEST: Final = 64
 """Of deeply nested values it depends on the depth of the stack whether they are read."""
 
-_ELSEWHERE: Final = json_line.KEYS - {"principals", "count", "last_timestamp"}
+_ELSEWHERE: Final = json_line.KEYS - {"principals", "count", "last_timestamp", "first_acls"}
 """The keys that stand before the tail."""
 
 

@@ -23,6 +23,8 @@ RECORD_SCHEMA: Final = pa.schema(
         ("reference_count", pa.int64()),
         ("client_id", pa.string()),
         ("source", pa.string()),
+        ("acls", pa.int64()),
+        ("first_acls", pa.int64()),
     ]
 )
 """The fields of `Record` as columns."""

@@ -21,6 +21,7 @@ from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout, layout_of
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
+from aclbroker.pipeline.ingest.positioned import Mark, packed_rows, positioned_rows
 from aclbroker.pipeline.ingest.sources import worker_lines
 from aclbroker.pipeline.ingest.usage import usage_rows
 from aclbroker.pipeline.spark.workers import uncollected
@@ -113,6 +114,12 @@ def usage(found: DataFrame, reading: Reading) -> Counted:
     return Counted(Usage(tables=rows), _quarantine(rows), rows, read.select("source_file"))
 
 
+def positioned(found: DataFrame, reading: Reading, mark: Mark) -> Usage:
+    """Return the events of `lines`, counted by `positioned.KEYS`."""
+    rows = found.mapInArrow(partial(_positioned_batches, reading, mark), "packed binary")
+    return Usage(tables=rows)
+
+
 _QUARANTINE: Final = ("source_file", "line", "reason")
 
 
@@ -175,6 +182,11 @@ def _usage_batches(reading: Reading, batches: Batches) -> Batches:
     yield from _packed_batches(counting.rest(), schema)
     if read:
         yield from _batches(pa.table({"source_file": pa.array(sorted(read))}), schema)
+
+
+def _positioned_batches(reading: Reading, mark: Mark, batches: Batches) -> Batches:
+    parsed = (each for _, each in _parsed(reading, batches) if len(each.timestamp))
+    yield from packed_rows(map(positioned_rows, parsed), mark)
 
 
 def _packed_batches(found: pa.Table | None, schema: pa.Schema) -> Batches:

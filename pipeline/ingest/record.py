@@ -28,6 +28,8 @@ class Record(NamedTuple):
     reference_count: int
     client_id: str | None
     source: str
+    acls: int | None = None
+    first_acls: int | None = None
 
 
 PRINCIPAL_FORM: Final = "[^ :]+:"
@@ -46,6 +48,9 @@ RESOURCES: Final = tuple(
 
 MOST_REFERENCES: Final = 2**31 - 1
 """The greatest count of references that a table takes."""
+
+LAST_POSITION: Final = 2**63 - 1
+"""The greatest position of ACLs that a table takes."""
 
 _BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 IPV4: Final = rf"(?:{_BYTE}\.){{3}}{_BYTE}"

@@ -45,15 +45,32 @@ def read_table(spark: SparkSession, place: str, name: str) -> DataFrame:
 
 def read_usage(spark: SparkSession, place: str) -> Usage:
     """Return the table of usage."""
-    path = f"{place}/{USAGE}"
     if isinstance(spark, LocalSession):
-        _keep(spark, place)
-        files = [each.absolute().as_posix() for each in table_files(place_of(path))]
-        return Usage(tables=_in_tasks(spark, files))
+        return Usage(tables=_in_tasks(spark, _listed(spark, place, USAGE)))
     rows = read_table(spark, place, USAGE)
+    return Usage(rows, _tasks_of(rows, f"{place}/{USAGE}"))
+
+
+def table_tasks(spark: SparkSession, place: str, name: str) -> DataFrame | None:
+    """Return the files of a table on a local disk: their ``path``, ``cluster`` and ``day``.
+
+    None if it is elsewhere, or if there is none for Spark to list.
+    """
+    if isinstance(spark, LocalSession):
+        return _in_tasks(spark, _listed(spark, place, name))
+    return _tasks_of(read_table(spark, place, name), f"{place}/{name}")
+
+
+def _listed(spark: SparkSession, place: str, name: str) -> list[str]:
+    _keep(spark, place)
+    return [each.absolute().as_posix() for each in table_files(place_of(f"{place}/{name}"))]
+
+
+def _tasks_of(rows: DataFrame, path: str) -> DataFrame | None:
+    spark = rows.sparkSession
     if not exists(spark, path) or not is_local(spark, path):
-        return Usage(rows)
-    return Usage(rows, _in_tasks(spark, sorted(path_of(each) for each in rows.inputFiles())))
+        return None
+    return _in_tasks(spark, sorted(path_of(each) for each in rows.inputFiles()))
 
 
 def _in_tasks(spark: SparkSession, files: Sequence[str]) -> DataFrame:

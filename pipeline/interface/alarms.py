@@ -29,5 +29,8 @@ ALARMS: Final[Mapping[str, Alarm]] = {
         "events that the log decides otherwise than the rules in force",
         ("unused", "what-if", "diff"),
     ),
+    "decided-otherwise": Alarm(
+        "events that were decided otherwise than the ACLs of their time decide", ("point-in-time",)
+    ),
 }
 """Every alarm by its name."""

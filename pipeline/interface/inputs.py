@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.pipeline.acls.history import AclHistory
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.days import Days, calendar, parted
 from aclbroker.pipeline.interface.output import Output
@@ -15,6 +16,7 @@ from aclbroker.pipeline.interface.output import Output
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from aclbroker.pipeline.ingest.positioned import Mark
     from aclbroker.pipeline.usage.table import Usage
 
 
@@ -62,7 +64,8 @@ class Inputs:
     ``current``, ``proposed`` and ``other`` map clusters to their rules; a job that needs one that
     was not given raises InputError. ``earlier`` are the ACLs that a cluster had when the log
     begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
-    in the log.
+    in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
+    `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
     """
 
     spark: SparkSession
@@ -74,3 +77,5 @@ class Inputs:
     other: Mapping[str, Ruleset] = field(default_factory=dict)
     earlier: Mapping[str, Ruleset] = field(default_factory=dict)
     names: Mapping[str, Mapping[ResourceType, frozenset[str]]] = field(default_factory=dict)
+    histories: Mapping[str, AclHistory] = field(default_factory=dict)
+    positioned: Callable[[Mark], Usage] | None = None

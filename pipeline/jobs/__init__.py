@@ -16,6 +16,7 @@ from aclbroker.pipeline.jobs import (
     diff,
     ingest,
     matrix,
+    point_in_time,
     recommend,
     redundant,
     unused,
@@ -34,6 +35,7 @@ JOBS: Final[Mapping[str, Job[Any]]] = {
         recommend.JOB,
         diff.JOB,
         anomalies.JOB,
+        point_in_time.JOB,
     )
 }
 """Every job by its name, in the order in which they are listed and run."""

@@ -61,7 +61,7 @@ def _groups(firsts: pa.Table, bounds: Sequence[int]) -> Iterator[Group]:
     columns = (values(firsts[name]) for name in _GROUPED)
     for row, (first, end) in zip(zip(*columns, strict=True), pairwise(bounds), strict=True):
         if session is None or row[:5] != peer:
-            peer, session = row[:5], _session(*row[1:5])
+            peer, session = row[:5], session_of(*row[1:5])
         cluster, operation, resource_type = row[0], AclOperation[row[5]], ResourceType[row[6]]
         yield Group(cluster, session, operation, resource_type, first, end)
 
@@ -72,9 +72,10 @@ _NOWHERE: Final = "\ud800"
 """A host that no ACL can name: a lone surrogate cannot be encoded, and so is in no ACL."""
 
 
-def _session(
+def session_of(
     listener: str | None, principal: str | None, others: str | None, host: str | None
 ) -> Session:
+    """Return the session of a peer; ``others`` are its further principals as JSON, or None."""
     further = () if others is None else json.loads(others)
     address = _NOWHERE if host is None else host
     return Session((principal or "", *further), address, listener or "")

@@ -25,10 +25,14 @@ RULES: Final = {
     "unused": "An ACL that can go, as far as the log tells",
     "redundant": "An ACL that another one covers",
     "denied": "Something that was denied",
+    "decided-otherwise": "Something that was decided otherwise than the ACLs of its time decide",
 }
 """What each kind of finding is."""
 
-_LEVELS: Final = {"newly-denied": "error", "opened": "error", "newly-allowed": "warning"}
+_LEVELS: Final = {
+    **dict.fromkeys(("newly-denied", "opened", "decided-otherwise"), "error"),
+    "newly-allowed": "warning",
+}
 """Those of all others are notes."""
 
 Row = Mapping[str, Any]
@@ -134,6 +138,11 @@ def _denied(row: Row) -> str:
     return f"{told}, the last on {row['last_seen']}" if row.get("last_seen") else told
 
 
+def _otherwise(row: Row) -> str:
+    logged, then = ("allowed" if row.get(key) else "denied" for key in ("allowed", "allowed_then"))
+    return f"{_asked(row)}: {logged} {row.get('events') or 0:,} times, and {then} by the ACLs then"
+
+
 def _opened(row: Row) -> str:
     """A row of what a change of rules opens or closes, for whoever asks."""
     who = row.get("principals") or "everyone"
@@ -170,5 +179,10 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         lambda _: "redundant", lambda row: f"{_acl(row)}: covered by {row.get('covered_by')}"
     ),
     "denials/denied": _Kind(lambda _: "denied", _denied),
+    "point-in-time/otherwise": _Kind(
+        lambda row: "decided-otherwise" if row.get("verdict") == "otherwise" else None,
+        _otherwise,
+        ("--history",),
+    ),
 }
 """How rows of each table are told; tables called ``JOB/opened`` are told by `_OPENED`."""

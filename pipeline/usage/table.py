@@ -127,10 +127,12 @@ class Usage:
 
     def and_also(self, other: Usage) -> Usage:
         """Return the rows of both, neither of which may be a `part`."""
-        rows = self.rows.unionByName(other.rows)
-        if self._tables is None or other._tables is None:
-            return Usage(rows)
-        return Usage(rows, self._tables.unionByName(other._tables))
+        tables = None
+        if self._tables is not None and other._tables is not None:
+            tables = self._tables.unionByName(other._tables)
+        if tables is not None and self._rows is None and other._rows is None:
+            return Usage(tables=tables)
+        return Usage(self.rows.unionByName(other.rows), tables)
 
     @property
     def rows(self) -> DataFrame:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         AclOperation,
         AclPermission,
         PatternType,
+        ResourcePattern,
         ResourceType,
     )
     from aclbroker.broker.auth.principals import (
@@ -38,7 +39,15 @@ if TYPE_CHECKING:
     )
     from aclbroker.broker.auth.sasl.mechanism import Identity
     from aclbroker.broker.authorizer.standard import StandardAuthorizer
-    from aclbroker.broker.stores.store import AclStore, StoreError, StoreStatus
+    from aclbroker.broker.stores.store import (
+        AclStore,
+        Origin,
+        StoreChange,
+        StoreError,
+        StoreReset,
+        StoreStatus,
+        StoreUnavailable,
+    )
 
 _MODULES: Final = {
     "broker.acl.authorizer": (
@@ -59,12 +68,21 @@ _MODULES: Final = {
         "AclOperation",
         "AclPermission",
         "PatternType",
+        "ResourcePattern",
         "ResourceType",
     ),
     "broker.auth.principals": ("ANONYMOUS", "AuthenticationContext", "PrincipalBuilder"),
     "broker.auth.sasl.mechanism": ("Identity",),
     "broker.authorizer.standard": ("StandardAuthorizer",),
-    "broker.stores.store": ("AclStore", "StoreError", "StoreStatus"),
+    "broker.stores.store": (
+        "AclStore",
+        "Origin",
+        "StoreChange",
+        "StoreError",
+        "StoreReset",
+        "StoreStatus",
+        "StoreUnavailable",
+    ),
 }
 _MODULE_OF: Final = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -83,16 +101,21 @@ __all__ = [
     "Authorizer",
     "Decision",
     "Identity",
+    "Origin",
     "PatternType",
     "PrincipalBuilder",
     "RequestContext",
+    "ResourcePattern",
     "ResourceType",
     "Rule",
     "RuleKind",
     "Session",
     "StandardAuthorizer",
+    "StoreChange",
     "StoreError",
+    "StoreReset",
     "StoreStatus",
+    "StoreUnavailable",
 ]
 
 

@@ -68,6 +68,41 @@ def test_an_empty_name_is_refused_because_an_empty_prefix_would_match_everything
     assert index.masks(ALICE, TOPIC, "orders") == (0, 0, False)
 
 
+def test_many_are_added_as_one_after_the_other_is():
+    many = [
+        *(allow(), allow(), deny(), allow("User:bob"), allow(host="h"), allow(name="other")),
+        *(allow(pattern_type=PREFIXED), allow(operation=WRITE), allow("User:bob", name="new")),
+    ]
+    index = AclIndex()
+    index.add_all(many)
+    one_by_one = AclIndex()
+    added = [one_by_one.add(acl) for acl in many]
+    assert set(index) == set(one_by_one) == set(many)
+    assert len(index) == len(one_by_one) == sum(added) == len(many) - 1
+    assert index.masks(ALICE, TOPIC, "orders") == one_by_one.masks(ALICE, TOPIC, "orders")
+    index.add_all([allow(operation=ALL, name="late")])
+    # It was asked before: what it answered then holds no more.
+    assert index.masks(ALICE, TOPIC, "late") == (1 << ALL, 0, True)
+    for acl in [*many, allow(operation=ALL, name="late")]:
+        index.remove(acl)
+    assert (len(index), list(index), index.hosts()) == (0, [], set())
+
+
+def test_those_before_an_acl_that_is_refused_are_added_and_counted():
+    index = AclIndex()
+    with pytest.raises(ValueError, match="everything"):
+        index.add_all([allow(), allow(name="")])
+    assert (len(index), list(index)) == (1, [allow()])
+
+
+def test_a_list_is_not_current_any_more_when_many_were_added():
+    index = AclIndex([allow()])
+    found = index.find(AclFilter())
+    assert found.is_current()
+    index.add_all([allow(name="late")])
+    assert not found.is_current()
+
+
 def test_masks_join_what_all_matching_acls_say_and_imply_nothing():
     index = AclIndex(
         [

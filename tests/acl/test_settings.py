@@ -6,8 +6,10 @@ from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.broker.acl.settings import (
     acl_limit,
     authorizer_settings,
+    history_changes,
     inter_broker_listener,
     parse_limit,
+    stale_settings,
 )
 
 
@@ -16,6 +18,8 @@ def test_without_properties_nobody_is_exempt_and_nothing_is_limited():
     nobody: frozenset[str] = frozenset()
     assert settings == (nobody, BrokerUsers(nobody, "PLAINTEXT"), False, False)
     assert acl_limit({}) is None
+    assert history_changes({}) == 100_000
+    assert stale_settings({}) == (30, False)
 
 
 def test_values_are_written_as_in_kafka():
@@ -32,6 +36,8 @@ def test_values_are_written_as_in_kafka():
     assert settings.broker_users == BrokerUsers(frozenset({"User:broker"}), "INTERNAL")
     assert settings.allow_everyone_if_no_acl_found
     assert settings.cidr
+    stale = {"aclbroker.store.max.lag.ms": "500", "aclbroker.store.stale": " Deny "}
+    assert stale_settings(stale) == (0.5, True)
 
 
 def test_the_brokers_listener_is_named_or_has_the_name_of_its_protocol():

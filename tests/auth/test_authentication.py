@@ -120,6 +120,9 @@ def test_a_session_ends_unless_it_is_authenticated_again(
     told = answer(authentication.receive(token("alice")))
     assert (told.error_code, told.session_lifetime_ms) == (0, 60_000)
     assert authentication.session == first
+    assert authentication.session is not None
+    assert first is not None
+    assert authentication.session.connection is first.connection
     clock.now += 59
     assert not authentication.is_expired
     clock.now += 2
@@ -223,6 +226,9 @@ def test_who_authenticates_again_with_other_groups_has_those_from_then_on(clock:
         clock.now += 10
     assert not authentication.regroup()
     now = Groups()
+    before = authentication.session
     assert authentication.regroup()
     assert authentication.session is not None
+    assert before is not None
+    assert authentication.session.connection is before.connection
     assert authentication.session.principals == ("User:alice",)

@@ -178,7 +178,8 @@ async def test_a_store_that_fails_changes_nothing_and_works_again_later(url, tmp
             deleted = await authorizer.delete_acls(
                 CONTEXT, [AclFilter(), AclFilter(principal="User:bob")]
             )
-        assert codes(created) == [UNKNOWN_SERVER_ERROR, 0, INVALID_REQUEST]
+        # Whether the one that was there still is cannot be known without the file, either.
+        assert codes(created) == [UNKNOWN_SERVER_ERROR, UNKNOWN_SERVER_ERROR, INVALID_REQUEST]
         assert codes(deleted) == [UNKNOWN_SERVER_ERROR, 0]
         assert "log says why" in created[0].error_message
         assert deleted[0].bindings == ()
@@ -211,9 +212,6 @@ async def test_it_must_be_configured_before_it_is_started():
 async def test_a_start_that_fails_leaves_the_store_free_for_the_next(url, tmp_path):
     async with started(aclbroker_store=url) as authorizer:
         await authorizer.create_acls(CONTEXT, [allow()])
-        with pytest.raises(StoreError, match="in use"):
-            async with started(aclbroker_store=url):
-                pass
     with closing(sqlite3.connect(tmp_path / "acls.db", isolation_level=None)) as connection:
         connection.execute("UPDATE acl_change SET operation = 77")
         with pytest.raises(StoreError, match="without their checksums"):
@@ -243,6 +241,10 @@ async def test_super_users_and_the_default_are_configured_by_kafkas_properties(s
         ("aclbroker.acl.host.cidr", "1", "true or false"),
         ("aclbroker.acl.limit", "-1", "number"),
         ("aclbroker.acl.limit", "many", "number"),
+        ("aclbroker.store.history.max.changes", "", "0 for none"),
+        ("aclbroker.store.history.max.changes", "-1", "0 for none"),
+        ("aclbroker.store.max.lag.ms", "soon", "a number of milliseconds"),
+        ("aclbroker.store.stale", "maybe", "allowed: serve, deny"),
     ],
 )
 def test_a_bad_property_is_refused_by_name(name, text, told):

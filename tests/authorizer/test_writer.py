@@ -12,7 +12,7 @@ from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
-from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores import Origin, StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.turns import Turns
 from tests.acl.examples import PREFIXED, WRITE, allow, allowed, deny
@@ -33,11 +33,11 @@ class WatchedStore(MemoryStore):
         self.may_go_on = asyncio.Event()
         self.may_go_on.set()
 
-    async def apply(self, added, removed):
+    async def apply(self, added, removed, origin):
         self.changes.append((list(added), list(removed)))
         self.asked.set()
         await self.may_go_on.wait()
-        await super().apply(added, removed)
+        return await super().apply(added, removed, origin)
 
 
 @asynccontextmanager
@@ -126,6 +126,25 @@ async def test_creations_that_wait_go_into_one_transaction(writer, store):
     ]
 
 
+async def test_creations_of_another_principal_or_host_are_another_transaction(store, index):
+    here, there, other = ("User:a", "h1"), ("User:a", "h2"), ("User:b", "h1")
+    asked = [here, here, other, there, here]
+    async with running(store, index) as writer:
+        creations = [
+            writer.create([allow(name=f"t{place}")], Origin.now(*who))
+            for place, who in enumerate(asked)
+        ]
+        await asyncio.gather(*creations)
+    news = store.follow(0)
+    told = [await anext(news) for _ in range(4)]
+    assert [([acl.resource_name for acl in each.added], each.origin[:2]) for each in told] == [
+        (["t0", "t1"], here),
+        (["t2"], other),
+        (["t3"], there),
+        (["t4"], here),
+    ]
+
+
 async def test_deletions_keep_their_place_among_creations(writer, index, store):
     everything = AclFilter()
     results = await asyncio.gather(
@@ -160,7 +179,7 @@ async def test_a_change_goes_on_when_the_one_who_asked_is_gone(writer, index, st
 class BrokenStore(MemoryStore):
     """A store with a bug."""
 
-    async def apply(self, added, removed):
+    async def apply(self, added, removed, origin):
         raise ZeroDivisionError("bug")
 
 
@@ -177,17 +196,19 @@ async def test_a_bug_of_a_store_fails_the_change_and_not_the_later_ones(index):
 class FullStore(MemoryStore):
     """A store on a full disk."""
 
-    async def apply(self, added, removed):
+    async def apply(self, added, removed, origin):
         raise StoreError("the disk is full")
 
 
 async def test_changes_that_cannot_be_stored_leave_a_few_lines_of_each_peer(index):
     lines = LimitedLog(lambda: 0.0)
+    of_alice = Origin.now("User:alice", "192.0.2.1")
+    of_bob = Origin.now("User:bob", "192.0.2.2")
     writer = AclWriter(FullStore(), index, lines=lines)
     with capture_logs() as logs:
         for _ in range(100):
-            assert codes(await writer.create([allow()], "192.0.2.1")) == [UNKNOWN_SERVER_ERROR]
-        assert codes(await writer.create([allow()], "192.0.2.2")) == [UNKNOWN_SERVER_ERROR]
+            assert codes(await writer.create([allow()], of_alice)) == [UNKNOWN_SERVER_ERROR]
+        assert codes(await writer.create([allow()], of_bob)) == [UNKNOWN_SERVER_ERROR]
         await writer.close()
         lines.close()
     assert [each["peer"] for each in logs] == ["192.0.2.1"] * PEER_BURST + ["192.0.2.2"]

@@ -1,5 +1,6 @@
 """The benchmarks run, and show what they measured; how fast anything is, is not tested."""
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -121,6 +122,22 @@ def test_saved_results_give_the_same_page(results: Results, tmp_path: Path) -> N
     results.save(tmp_path / "results.json")
 
     assert report.page(Results.load(tmp_path / "results.json")) == report.page(results)
+
+
+def test_a_section_of_another_run_stands_beside_the_others_and_names_its_run(
+    results: Results, tmp_path: Path
+) -> None:
+    run = {"command": "bench again", "date": "today", "load": "0.1", "aclbroker": "0.2"}
+    results.add([Row("start", "Processes", "start", "s")], OURS, [0.5])
+    other = Results(run)
+    other.add([replace(COST, name="again", title="asked again")], OURS, [7.0])
+    results.take(other)
+    results.save(tmp_path / "results.json")
+    page = report.page(Results.load(tmp_path / "results.json"))
+    assert "asked again" in page
+    assert "DescribeAcls" not in page
+    assert "| start |" in page
+    assert "Measured by another run: `bench again`; today; 0.1; 0.2." in page
 
 
 def test_plot(results: Results, tmp_path: Path) -> None:

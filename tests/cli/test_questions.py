@@ -14,6 +14,7 @@ from aclbroker.broker.stores import open_store
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.acl.examples import ALTER, CLUSTER, DESCRIBE, GROUP, PREFIXED, READ, WRITE, allow, deny
+from tests.stores.origins import ORIGIN
 
 TXN_ID = ResourceType.TRANSACTIONAL_ID
 ACLS = [
@@ -176,8 +177,8 @@ def test_the_store_of_a_configuration_is_read_while_it_is_in_use(ask, tmp_path):
     async def in_use():
         store = open_store(f"sqlite:///{tmp_path}/acls.db")
         await store.open()
-        await store.apply([*ACLS, allow("User:gone")], [])
-        await store.apply([], [allow("User:gone")])
+        await store.apply([*ACLS, allow("User:gone")], [], ORIGIN)
+        await store.apply([], [allow("User:gone")], ORIGIN)
         found = ask(*words)
         await store.close()
         return found

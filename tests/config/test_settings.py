@@ -133,6 +133,7 @@ def test_idle_connections_can_be_kept_for_ever(load_text: LoadText):
         ("aclbroker.store", "postgresql://db", "not a store; allowed: sqlite:///PATH"),
         ("aclbroker.store", "sqlite:///", "not a store"),
         ("aclbroker.acl.limit", "-1", "or empty (no limit)"),
+        ("aclbroker.store.history.max.changes", "", "not an integer; allowed: an integer from 0"),
         ("aclbroker.audit.level", "loud", "allowed: off, denied, all, trace, INFO, DEBUG"),
         ("aclbroker.audit.file.max.bytes", "1000", "allowed: 0 (never) or an integer from 1048576"),
         ("aclbroker.audit.max.bytes.per.second", "1", "0 (never) or an integer from 1024"),

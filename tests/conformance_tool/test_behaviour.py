@@ -38,6 +38,7 @@ AS_RECORDED: Final = {
     "auto.create.topics.enable": "false",
     "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
+    "group.share.assignment.interval.ms": "0",
 }
 """The settings of the Kafka of the recording."""
 

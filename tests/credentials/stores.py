@@ -17,8 +17,8 @@ class HeldStore(MemoryStore):
         self.through.set()
         self.broken = False
 
-    async def apply_records(self, kind, put, removed) -> None:
+    async def apply_records(self, kind, put, removed, origin) -> int:
         await self.through.wait()
         if self.broken:
             raise StoreError("the disk is full")
-        await super().apply_records(kind, put, removed)
+        return await super().apply_records(kind, put, removed, origin)

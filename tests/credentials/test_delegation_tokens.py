@@ -25,6 +25,7 @@ from aclbroker.broker.credentials.delegation_tokens import KIND, load_tokens
 from aclbroker.broker.stores import StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from tests.credentials.stores import HeldStore
+from tests.stores.origins import ORIGIN
 
 SHA_256, SHA_512 = ScramMechanism
 START = 1_700_000_000_000
@@ -270,6 +271,26 @@ async def test_expired_tokens_are_removed(tokens, store, clock):
     assert logs == []
 
 
+async def test_a_shared_store_is_asked_what_others_have_changed_where_a_token_has_expired(
+    tokens, store, clock
+):
+    asked = []
+
+    async def has_reached(position: int) -> bool:
+        asked.append(position)
+        return True
+
+    tokens.followed_by(has_reached)
+    await created(tokens)
+    tokens.take(await store.load_records(KIND), True)
+    asked.clear()
+    await tokens.sweep(ignore)
+    assert asked == []
+    clock.now += 1_001
+    await tokens.sweep(ignore)
+    assert asked == [1, 2]
+
+
 async def test_thousands_of_expired_tokens_are_removed_and_each_is_told(tokens, clock):
     requesters = [f"User:{number % 3}" for number in range(2_500)]
     made = await asyncio.gather(*(tokens.create("User:alice", each, [], -1) for each in requesters))
@@ -330,7 +351,7 @@ async def test_changes_after_the_end_are_refused(tokens):
     ],
 )
 async def test_a_record_that_is_no_token_is_named_and_not_shown(store, value):
-    await store.apply_records(KIND, {"token-1": value}, [])
+    await store.apply_records(KIND, {"token-1": value}, [], ORIGIN)
     with pytest.raises(StoreError, match="token-1") as refused:
         await load_tokens(store, SETTINGS, SECRET)
     assert "sesame" not in str(refused.value)
@@ -374,7 +395,7 @@ async def test_without_tokens_a_login_with_one_fails():
 
 async def test_a_store_whose_secret_is_none_is_refused():
     store = MemoryStore()
-    await store.apply_records("secret", {"scram.salts": "sesame"}, [])
+    await store.apply_records("secret", {"scram.salts": "sesame"}, [], ORIGIN)
     with pytest.raises(StoreError, match=r"scram\.salts") as refused:
         await load_credentials(store, None, 1_000)
     assert "sesame" not in str(refused.value)

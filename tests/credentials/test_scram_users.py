@@ -13,7 +13,7 @@ from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism, credent
 from aclbroker.broker.credentials import ScramUsers
 from aclbroker.broker.credentials.scram_users import KIND, load_users
 from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
-from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores import Origin, StoreError
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -21,6 +21,7 @@ from aclbroker.protocol.messages.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from tests.credentials.stores import HeldStore
+from tests.stores.origins import ORIGIN
 
 SHA_256, SHA_512 = ScramMechanism
 SECRET = b"a secret"
@@ -204,7 +205,7 @@ async def test_changes_that_cannot_be_stored_leave_a_few_lines_of_each_peer(stor
     with capture_logs() as logs:
         for host in ("192.0.2.1", "192.0.2.2"):
             for _ in range(PEER_BURST + 9):
-                outcomes = await users.alter([], [up("new")], host)
+                outcomes = await users.alter([], [up("new")], Origin.now("User:a", host))
                 assert outcomes["new"].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     expected = {"event": "credentials not changed", "kind": KIND, "reason": "the disk is full"}
     assert [each.items() >= expected.items() for each in logs] == [True] * 2 * PEER_BURST
@@ -225,7 +226,24 @@ async def test_passwords_and_salted_passwords_are_not_in_the_store(users, store)
 async def test_a_record_that_is_no_credential_is_named_and_not_shown(name, value):
     store = MemoryStore()
     fitting = credential_of_password(SHA_256, "x").to_json()
-    await store.apply_records(KIND, {name: value or fitting}, [])
+    await store.apply_records(KIND, {name: value or fitting}, [], ORIGIN)
     with pytest.raises(StoreError, match=name) as refused:
         await load_users(store, SECRET)
     assert "sesame" not in str(refused.value)
+
+
+async def test_a_change_is_checked_by_what_others_have_changed_in_a_shared_store():
+    store = MemoryStore(is_shared=True)
+    users, others = await load_users(store, SECRET), await load_users(store, SECRET)
+    is_told = True
+
+    async def has_reached(_position: int) -> bool:
+        users.take(dict(await store.load_records(KIND)), True)
+        return is_told
+
+    users.followed_by(has_reached)
+    assert await codes(others, [], [up("new")]) == {"new": DONE}
+    assert await codes(users, [down("new")], []) == {"new": DONE}
+    is_told = False
+    assert await codes(users, [], [up("new")]) == {"new": FAILED}
+    assert await store.load_records(KIND) == {}

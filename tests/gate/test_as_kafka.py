@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.authorizer import Position, Session
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.engine import check
@@ -570,6 +570,9 @@ def recorded(key: int, version: int, request: Any, rights: Rights) -> list[Any]:
         def wanted(self, *, log_if_denied: bool) -> tuple[bool, bool]:
             return False, True
 
+        def position(self) -> None:
+            return None
+
         def record(
             self,
             context: Any,
@@ -578,6 +581,7 @@ def recorded(key: int, version: int, request: Any, rights: Rights) -> list[Any]:
             decided: Any,
             *,
             log_if_denied: bool = True,
+            acls: Position | None = None,
         ) -> None:
             for name, count, decision in decided:
                 notes.append((operation.name, name, count, decision.allowed, log_if_denied))

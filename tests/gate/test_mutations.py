@@ -260,6 +260,10 @@ async def trace(
             need = asked.declared("session")
             if need.when is None or need.when(request):
                 asked.allowed("session", NAMES)  # as a cluster in memory does for fetch sessions
+        if row.key == ApiKey.SHARE_FETCH:
+            # The same for share sessions, and for the group, after each wait.
+            asked.allowed("member", (request.group_id,))
+            asked.allowed("session", NAMES)
         if row.key in CHANGING:
             return verdict.request, filtered, authorizer.questions
         response = await handled(parts, asked, verdict.request)

@@ -46,13 +46,20 @@ def test_a_need_of_other_versions_forbids_nothing() -> None:
 
 def test_many_names_are_decided_in_parts_and_recorded_as_one_is() -> None:
     recorded: list[tuple[str | None, int, bool]] = []
+    positions: list[int | None] = []
+    changes = iter(range(4))
 
     class Recording:
         def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
             return (False, True)
 
-        def record(self, *args: Any, log_if_denied: bool = True) -> None:
+        def position(self) -> int:
+            # As if the ACLs changed each time that others had their turn.
+            return next(changes)
+
+        def record(self, *args: Any, log_if_denied: bool = True, acls: Any = None) -> None:
             recorded.extend((name, count, decision.allowed) for name, count, decision in args[3])
+            positions.extend([acls] * len(args[3]))
 
     authorizer = ByRule(names_that_begin_with("may"))
     asked = context(ApiKey.METADATA, 12)
@@ -62,3 +69,4 @@ def test_many_names_are_decided_in_parts_and_recorded_as_one_is() -> None:
     assert recorded == [
         (f"{word}-{n}", n + 1, word == "may") for n in range(1000) for word in ("may", "not")
     ]
+    assert positions == [part for part in range(4) for _ in range(500)]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext
+from aclbroker.broker.acl.authorizer import Decision, Position, RequestContext
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.disclosure import AllOrRefused, Along, Echoed, Nodes, Operations
@@ -60,6 +60,9 @@ class Asked:
     def wanted(self, *, log_if_denied: bool) -> Sequence[bool]:
         return (False, True)
 
+    def position(self) -> None:
+        return None
+
     def record(
         self,
         context: RequestContext,
@@ -68,6 +71,7 @@ class Asked:
         decided: Sequence[tuple[str | None, int, Decision]],
         *,
         log_if_denied: bool = True,
+        acls: Position | None = None,
     ) -> None:
         self.rights.add((operation, resource_type))
         if log_if_denied:

@@ -5,7 +5,8 @@ from itertools import count
 
 import pytest
 
-from aclbroker.broker.memory import Clock
+from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
+from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.broker.memory.transactions import (
     NO_PRODUCER,
     Outcome,
@@ -29,8 +30,9 @@ class Written:
     def end_partition(self, topic: str, index: int, producer: Producer, *, commits: bool) -> None:
         self.partitions.append((topic, index, producer, commits))
 
-    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> None:
+    def end_group(self, group_id: str, producer: Producer, *, commits: bool) -> Iterator[None]:
         self.groups.append((group_id, producer, commits))
+        return iter(())
 
 
 class Coordinator:
@@ -284,3 +286,29 @@ def test_while_many_markers_are_written_the_transaction_is_being_prepared(
     assert len(coordinator.written.partitions) == len(MANY)
     assert {each[3] for each in coordinator.written.partitions} == {commits}
     assert coordinator.all.add("a", known, [ORDERS]) == ErrorCode.NONE
+
+
+def test_a_transaction_of_very_many_offsets_is_prepared_and_ends_whatever_happens_meanwhile():
+    cluster = MemoryCluster(Clock(source=lambda: 0), [1], MemorySettings())
+    transactions, offsets = cluster.transactions, cluster.groups.offsets
+    names = [f"t{number}" for number in range(500)]
+    for name in names:
+        cluster.topics.create(name, 1)
+    producer = transactions.initialize("a", MINUTE, None).producer
+    transactions.add("a", producer, groups=["g"])
+    offsets.pend(producer.producer_id, "g", [NewOffset(name, 0, 5) for name in names])
+    assert transactions.end("a", producer, commits=True, by_second_version=False).code == 0
+    found = transactions.find("a")
+    assert found is not None
+    assert found.state.value == "PrepareCommit"
+    again = transactions.end("a", producer, commits=True, by_second_version=False)
+    assert again.code == ErrorCode.CONCURRENT_TRANSACTIONS
+    assert transactions.initialize("a", MINUTE, None).code == ErrorCode.CONCURRENT_TRANSACTIONS
+    offsets.delete("g", names[-1], 0)
+    cluster.topics.delete(cluster.topics.by_name[names[-2]])
+    cluster.clock.advance(1)
+    assert found.state.value == "CompleteCommit"
+    assert [name for name in names if offsets.get("g", name, 0) is None] == names[-2:]
+    assert not any(offsets.is_unstable("g", name, 0) for name in names)
+    cluster.groups.delete("g")
+    assert cluster.groups.account.taken == 0

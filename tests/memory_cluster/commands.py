@@ -18,6 +18,8 @@ TOOLS = {
     "console-producer": "org.apache.kafka.tools.ConsoleProducer",
     "console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
     "console-share-consumer": "org.apache.kafka.tools.consumer.ConsoleShareConsumer",
+    "share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
+    "verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
     "verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
     "producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aclbroker.broker.client.blocking import BlockingClient
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import fetch as f
 from aclbroker.protocol.messages import produce as p
@@ -24,7 +25,7 @@ READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS = 
 )
 
 
-OPEN: list[Client] = []
+OPEN: list[BlockingClient] = []
 """The connections of the test that runs, which are closed at its end."""
 
 

@@ -1,7 +1,8 @@
 """The tests of franz-go's kgo, as its module is published, with no more rights than they need.
 
-Among them are chains of groups whose members come and go, with and without transactions
-(TestGroupETL and TestTxnEtl). They run at the same time, once; each of them is one here.
+Among them are chains of groups whose members come and go, with and without transactions, and of
+share groups (TestGroupETL, TestTxnEtl and TestShareGroupETL). They run at the same time, once; each
+of them is one here.
 """
 
 from __future__ import annotations
@@ -59,10 +60,13 @@ TESTS: Final = (
     "TestPooling",
     "TestSCRAMAuth",
     "TestSCRAMAuthBadCredentials",
+    "TestShareGroupAckOnClose",
+    "TestShareGroupETL",
+    "TestShareGroupOffsetsAdmin",
     "TestTxnEtl",
     "TestUnknownGroupOffsetFetchPinned",
 )
-"""All of kgo's tests that need a cluster, but for those of share groups, which are not there."""
+"""All of kgo's tests that need a cluster."""
 
 WITH_CHAOS: Final = ("TestGroupETL", "TestIssue769")
 """The tests that open their connections themselves, which kgo does not do together with TLS.
@@ -80,6 +84,7 @@ _OPERATIONS: Final = {
     "WRITE": raw.WRITE,
     "CREATE": raw.CREATE,
     "DELETE": raw.DELETE,
+    "ALTER_CONFIGS": raw.ALTER_CONFIGS,
 }
 RIGHTS: Final = frozenset(
     {
@@ -87,6 +92,7 @@ RIGHTS: Final = frozenset(
         ("TOPIC", "DELETE"),
         ("TOPIC", "READ"),
         ("TOPIC", "WRITE"),
+        ("GROUP", "ALTER_CONFIGS"),
         ("GROUP", "DELETE"),
         ("GROUP", "READ"),
         ("TRANSACTIONAL_ID", "WRITE"),
@@ -119,6 +125,7 @@ def _settings(directory: Path, authority: Authority) -> dict[str, str]:
         "aclbroker.catalog.topics": "__consumer_offsets:50",
         "aclbroker.audit.level": "all",
         "group.consumer.heartbeat.interval.ms": "500",
+        "group.share.heartbeat.interval.ms": "500",
         **pem_stores(directory, authority.issue("CN=broker"), authority),
     }
 

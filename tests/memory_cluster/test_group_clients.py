@@ -16,26 +16,16 @@ from confluent_kafka.admin import AdminClient
 from aclbroker.broker.memory.topics import coordinator_of
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
-from aclbroker.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from aclbroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.delete_groups import DeleteGroupsRequest
-from aclbroker.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from aclbroker.protocol.messages.describe_groups import DescribeGroupsRequest
-from aclbroker.protocol.messages.describe_share_group_offsets import (
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
-)
 from aclbroker.protocol.messages.heartbeat import HeartbeatRequest
 from aclbroker.protocol.messages.join_group import JoinGroupRequestProtocol
 from aclbroker.protocol.messages.leave_group import LeaveGroupRequest
 from aclbroker.protocol.messages.list_groups import ListGroupsRequest
 from aclbroker.protocol.messages.offset_delete import OffsetDeleteRequest
 from aclbroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
-from aclbroker.protocol.messages.share_acknowledge import ShareAcknowledgeRequest
-from aclbroker.protocol.messages.share_fetch import ShareFetchRequest
-from aclbroker.protocol.messages.share_group_describe import ShareGroupDescribeRequest
-from aclbroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from aclbroker.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from aclbroker.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from tests.memory_cluster import group_stories
@@ -213,30 +203,18 @@ def _described(client: Client) -> Any:
 
 
 _OTHER_GROUPS: Final = (
-    (ApiKey.SHARE_GROUP_HEARTBEAT, 1, ShareGroupHeartbeatRequest("g", _MEMBER)),
-    (ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest(["g"])),
-    (ApiKey.SHARE_FETCH, 1, ShareFetchRequest("g", _MEMBER)),
-    (ApiKey.SHARE_ACKNOWLEDGE, 1, ShareAcknowledgeRequest("g", _MEMBER, 1)),
-    (
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
-        0,
-        DescribeShareGroupOffsetsRequest([DescribeShareGroupOffsetsRequestGroup("g", None)]),
-    ),
-    (ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, AlterShareGroupOffsetsRequest("g")),
-    (ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, DeleteShareGroupOffsetsRequest("g")),
     (ApiKey.STREAMS_GROUP_HEARTBEAT, 0, StreamsGroupHeartbeatRequest("g", _MEMBER)),
     (ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest(["g"])),
 )
 
 
-def test_share_and_streams_groups_are_refused_as_by_a_kafka_whose_features_are_off(address: str):
+def test_streams_groups_are_refused_as_by_a_kafka_whose_feature_is_off(address: str):
     with Client(address) as client:
         for key, version, request in _OTHER_GROUPS:
             answer = client.ask(key, version, request)
             [told] = getattr(answer, "groups", None) or [answer]
             assert told.error_code == ErrorCode.UNSUPPORTED_VERSION, key
-            kind = "share" if "SHARE" in key.name else "streams"
-            assert f"There are no {kind} groups in a cluster in memory" in told.error_message
+            assert "There are no streams groups in a cluster in memory" in told.error_message
 
 
 def test_a_group_is_one_nodes_business(start_broker: StartBroker):

@@ -161,17 +161,6 @@ def test_the_verifiable_consumer_reads_and_commits_each_record_once(
     assert [each["offset"] for each in committed["offsets"]] == [100]
 
 
-def test_share_groups_are_refused_as_by_a_kafka_that_has_none(node: Broker, tmp_path: Path):
-    alice, topic = User(node, tmp_path), f"java-{uuid.uuid4().hex}"
-    consume = ("--topic", topic, "--group", topic, "--timeout-ms", 8000)
-    alice.may(topic, raw.CREATE, raw.READ)
-    alice.runs("topics", "--create", "--topic", topic)
-    assert "GroupAuthorizationException" in alice.fails("console-share-consumer", *consume)
-    alice.may_on_group(topic, raw.READ)
-    told = alice.fails("console-share-consumer", *consume)
-    assert "The cluster does not support the share group protocol." in told
-
-
 def test_partitions_stay_where_they_are_and_a_reassignment_says_so(nodes: Broker, tmp_path: Path):
     alice, topic = User(nodes, tmp_path), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS, raw.ALTER_CONFIGS)

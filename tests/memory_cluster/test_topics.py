@@ -288,7 +288,7 @@ def test_settings_of_a_node_can_be_deleted_at_that_node_and_not_set(nodes: Broke
     rate = "leader.replication.throttled.rate"
     for node in ("", str(number)):
         assert alter(node, (rate, 1, None), ("unknown", 1, None)) == (0, None)
-        message = "In a cluster in memory only the settings of topics can be altered."
+        message = "In a cluster in memory only the settings of topics and groups can be altered."
         assert alter(node, ("unknown", 1, None), (rate, 0, "1000")) == (44, message)
     other = str(number % 3 + 1)
     assert alter(other, (rate, 1, None))[0] == 42

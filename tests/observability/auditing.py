@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext, Rule, RuleKind, Session
+from aclbroker.broker.acl.authorizer import (
+    Decision,
+    Position,
+    RequestContext,
+    Rule,
+    RuleKind,
+    Session,
+)
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
@@ -47,6 +54,7 @@ class Audited:
         context: RequestContext | None = None,
         references: int = 1,
         loud: bool = True,
+        acls: Position | None = None,
     ) -> None:
         """Record the decision on READ of topics, as one request."""
         some = [names] if isinstance(names, str) else names
@@ -56,6 +64,7 @@ class Audited:
             ResourceType.TOPIC,
             [(name, references, decision) for name in some],
             log_if_denied=loud,
+            acls=acls,
         )
 
     def lines(self) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from aclbroker.broker.acl.authorizer import (
     ANY_RESOURCE,
     Action,
     Decision,
+    Position,
     RequestContext,
     Rule,
     RuleKind,
@@ -86,12 +87,19 @@ def context_of(
     return RequestContext(session, api_key, 3, "client-1", 42)
 
 
-def record(audit: Audit, context: RequestContext, action: Action, decision: Decision) -> None:
+def record(
+    audit: Audit,
+    context: RequestContext,
+    action: Action,
+    decision: Decision,
+    acls: Position | None = None,
+) -> None:
     """Record one decision, if its kind is wanted, as the gate does."""
     loud = action.log_if_denied
     if decision.allowed in audit.wanted(log_if_denied=loud):
         decided = [(action.resource_name, action.reference_count, decision)]
-        audit.record(context, action.operation, action.resource_type, decided, log_if_denied=loud)
+        asked = context, action.operation, action.resource_type
+        audit.record(*asked, decided, log_if_denied=loud, acls=acls)
 
 
 def events_in(text: str) -> list[dict[str, Any]]:
@@ -159,13 +167,14 @@ def test_every_key_is_documented(stream: io.StringIO):
     session = Session(("User:alice", "Group:admins"), "::1", "INTERNAL")
     context = context_of()._replace(session=session)
     audit = audit_of(stream, explain=lambda *_: WHY, level="all", **{"rollup.seconds": "60"})
-    for client_id in ("x" * 257, "a", "b"):
-        record(audit, context._replace(client_id=client_id), READ, DENIED)
+    for acls, client_id in enumerate(("x" * 257, "a", "b")):
+        record(audit, context._replace(client_id=client_id), READ, DENIED, acls)
     producer = context._replace(api_key=ApiKey.INIT_PRODUCER_ID)
     record(audit, producer, READ._replace(resource_name=ANY_RESOURCE), DENIED)
+    for position in range(3):
+        record(audit, context, READ._replace(resource_name="x"), DENIED, (("ZK_ACL", position),))
     audit.close()
-    first, of_any, repeats = events_in(stream.getvalue())
-    event = first | of_any | repeats
+    event = {key: value for each in events_in(stream.getvalue()) for key, value in each.items()}
     assert event["principals"] == ["User:alice", "Group:admins"]
     page = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
     documented = re.findall(r"^\| `(\w+)` \| [sianob]", page, re.MULTILINE)

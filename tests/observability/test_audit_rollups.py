@@ -125,6 +125,48 @@ def test_another_acl_that_decides_makes_another_line(tmp_path: Path):
     ]
 
 
+def test_a_line_names_the_position_of_the_acls_that_decided(tmp_path: Path):
+    log = Audited(tmp_path)
+    log.decide("denied", acls=7)
+    [line] = log.lines()
+    assert (line["acls"], list(line).index("acls")) == (7, list(line).index("acl") - 1)
+    log.decide("denied", acls=7)
+    log.decide("allowed", ALLOWED, acls=7)
+    log.decide("unknown", ALLOWED)
+    _, *rest = log.closed()
+    found = {line["resource_name"]: line.get("acls") for line in rest}
+    assert found == {"denied": 7, "allowed": 7, "unknown": None}
+    assert not any("first_acls" in line for line in rest)
+
+
+def test_a_line_for_decisions_at_several_positions_names_the_first_and_the_last(tmp_path: Path):
+    log = Audited(tmp_path)
+    for acls in (0, 5, 9):
+        log.decide("allowed", ALLOWED, acls=acls)
+        log.decide("denied", acls=acls)
+    first, *rest = log.closed()
+    assert (first["acls"], "first_acls" in first) == (0, False)
+    found = {line["resource_name"]: (line["count"], line["first_acls"]) for line in rest}
+    assert found == {"allowed": (3, 0), "denied": (2, 5)}
+    assert {line["acls"] for line in rest} == {9}
+
+
+def test_a_denial_that_found_no_room_counts_with_the_position_of_its_time(tmp_path: Path):
+    log = Audited(tmp_path, max_bytes_per_second=1024)
+    names = [f"topic-{number}" for number in range(40)]
+    log.decide(names, acls=3)
+    written = len(log.lines())
+    assert 0 < written < len(names)
+    log.decide(names, acls=4)
+    log.now += 3600
+    rest = log.closed()[written:]
+    found = {line["resource_name"]: line for line in rest if "count" in line}
+    waited = found[names[-1]]
+    assert (waited["count"], waited["first_acls"], waited["acls"]) == (2, 3, 4)
+    at_once = found[names[0]]
+    assert (at_once["count"], at_once["acls"], "first_acls" in at_once) == (1, 4, False)
+
+
 def test_client_ids_do_not_tell_decisions_apart_and_the_line_says_so(tmp_path: Path):
     audited = Audited(tmp_path)
     for client_id in ("a", "a", "b"):

@@ -41,6 +41,16 @@ def record(**values: Any) -> str:
     return json.dumps(RECORD | values, separators=(",", ":"))
 
 
+def at_position(acls: Any, **values: Any) -> str:
+    """A line that names the position of the ACLs, where the broker does."""
+    found = RECORD | values
+    acl = found.pop("acl")
+    place = [*found].index("rule") + 1
+    keys = [*found.items()]
+    named = dict([*keys[:place], ("acls", acls), ("acl", acl), *keys[place:]])
+    return json.dumps(named, separators=(",", ":"))
+
+
 def without(key: str) -> str:
     return json.dumps({k: v for k, v in RECORD.items() if k != key}, separators=(",", ":"))
 
@@ -72,6 +82,16 @@ RECORDS = [
     record(api_name="ApiKey99", unknown_key=[1, {"a": None}], other={"principal": 5}),
     record(timestamp="2026-12-31T23:59:59.999999Z"),
     record(client_id="x" * 5_000),
+    record(acls=0),
+    record(acls=2**63 - 1),
+    record(acls=None),
+    at_position(48213),
+    at_position(48213, acl=None, rule="SuperUser"),
+    at_position(9, first_acls=3, count=2, last_timestamp="2026-11-21T07:48:43.328104Z"),
+    at_position(9, first_acls=0, acl=None, count=2, last_timestamp="2026-11-21T07:48:43.328104Z"),
+    at_position(9, first_acls=2**63 - 1),
+    record(first_acls=7),
+    record(first_acls=None),
     record(count=1, last_timestamp="2026-11-21T07:48:42.328104Z"),
     record(count=2**31 - 1, last_timestamp="2026-11-21T23:59:59.999999Z", nearest=[{"a": 1}]),
     record(count=None, last_timestamp=None),
@@ -118,6 +138,18 @@ NOT_RECORDS = [
     record(timestamp="\u0662026-11-21T07:48:42.328104Z"),
     record(timestamp=1795247322),
     record(level="DEBUG"),
+    record(acls=-1),
+    record(acls=2**63),
+    record(acls=True),
+    record(acls="5"),
+    record(acls=5.0),
+    record(acls=[]),
+    at_position(-1),
+    record(first_acls=-1),
+    record(first_acls="5"),
+    at_position(9, first_acls=2**63, count=2, last_timestamp="2026-11-21T07:48:43.328104Z"),
+    at_position(9, first_acls=True, count=2, last_timestamp="2026-11-21T07:48:43.328104Z"),
+    at_position(5)[:-1] + ',"acls":5}',
     record(principal="alice"),
     record(principal="A user:alice"),
     record(principal=""),

@@ -60,7 +60,9 @@ class Log:
         return client
 
     def events(self, event: str) -> list[dict[str, Any]]:
-        found = (json.loads(line) for line in self.path.read_text().splitlines())
+        # The last line may be on its way.
+        lines = self.path.read_text().split("\n")[:-1]
+        found = map(json.loads, lines)
         return [each for each in found if each["event"] == event]
 
 

@@ -20,6 +20,7 @@ from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
 from aclbroker.broker.auth.sasl.plain import PlainUsers
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
+from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
@@ -208,6 +209,23 @@ async def test_a_connection_that_is_lost_is_not_worked_for(connect) -> None:
     connection.connection_lost(None)
     assert await turns(wire) == []
     assert answered < 1000
+
+
+async def test_that_a_client_is_gone_is_told_when_nothing_is_done_for_it_any_more(
+    connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(Services, "disconnected", lambda _, session: told.append(session))
+    monkeypatch.setattr(Turns, "is_over", lambda _: True)
+    (busy, busy_wire), (idle, _) = connect(), connect()
+    busy.data_received(large(1))
+    busy.connection_lost(None)
+    assert told == []
+    idle.connection_lost(None)
+    assert len(told) == 1
+    assert await turns(busy_wire) == []
+    assert len(told) == 2
+    assert None not in told
 
 
 def listing(number: int) -> bytes:

@@ -186,14 +186,6 @@ def test_sigint_ends_it_too_and_idle_connections_do_not_hold_it_up(
     assert [event["event"] for event in broker.events()][-2:] == ["stopping", "stopped"]
 
 
-def test_a_second_broker_on_the_same_store_refuses_to_start(start_broker: StartBroker) -> None:
-    broker = start_broker()
-    with pytest.raises(RuntimeError, match="acl\\.db"):
-        start_broker()
-    with Client(broker.listeners["PLAINTEXT"]) as client:
-        assert client.create(topic_read("still-mine")) == [0]
-
-
 def test_announced_bytes_take_no_memory_before_they_arrive(
     start_broker: StartBroker,
 ) -> None:

@@ -50,6 +50,12 @@ def frame_of(key: int, version: int, request: Any) -> bytes:
     return request_frame(key, version, request, 7)[4:]
 
 
+async def answer_to(frame: bytes) -> Any:
+    """Return the answer, also if the first turn is over before it is there, on a slow machine."""
+    answer = dispatch(parts(everything), SESSION, frame)
+    return await answer if isinstance(answer, Awaitable) else answer
+
+
 @pytest.mark.parametrize("version", APIS[ApiKey.DESCRIBE_ACLS].versions)
 async def test_an_answer_may_be_encoded_already(
     version: int, monkeypatch: pytest.MonkeyPatch
@@ -60,9 +66,9 @@ async def test_an_answer_may_be_encoded_already(
         return encode(ANSWER, version)
 
     monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, lambda *_: ANSWER)
-    expected = dispatch(parts(everything), SESSION, frame)
+    expected = await answer_to(frame)
     monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, lambda *_: encode(ANSWER, version))
-    assert dispatch(parts(everything), SESSION, frame) == expected
+    assert await answer_to(frame) == expected
     monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, later)
     answer = dispatch(parts(everything), SESSION, frame)
     assert isinstance(answer, Awaitable)

@@ -16,6 +16,7 @@ from aclbroker.protocol.messages.metadata import MetadataRequest
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.conftest import StartBroker
 from tests.server.test_authorizers import EXAMPLES
+from tests.stores.origins import ORIGIN
 from tests.support.broker import Broker
 from tests.support.client import Client
 
@@ -95,7 +96,7 @@ async def test_an_id_that_cannot_be_read_is_told(tmp_path: Path, text: str) -> N
     store = SqliteStore(tmp_path / "acl.db")
     await store.open()
     try:
-        await store.apply_records(KIND, {"orders": text}, [])
+        await store.apply_records(KIND, {"orders": text}, [], ORIGIN)
         with pytest.raises(StoreError, match=r"as the id of the topic orders.*restore the store"):
             await load_topic_ids(store, {"orders"})
     finally:

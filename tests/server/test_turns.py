@@ -26,7 +26,7 @@ from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server import dispatch as dispatching
 from aclbroker.broker.server.dispatch import answer_frame, dispatch
 from aclbroker.broker.stores.memory import MemoryStore
-from aclbroker.broker.turns import Turns, Worker, wait
+from aclbroker.broker.turns import Turns, Worker, poll, wait, whole
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -36,6 +36,7 @@ from aclbroker.turns import in_turns, pause
 from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.gate.requests import filled
 from tests.gate.rights import everything, nothing, services
+from tests.stores.origins import ORIGIN
 from tests.support.client import request_frame as client_frame
 
 ENTRIES = 5000
@@ -173,7 +174,9 @@ async def many_acls() -> StandardAuthorizer:
     store = MemoryStore()
     names = (f"topic-{number}" for number in range(ENTRIES))
     acls = [allow("User:alice", WRITE, name=name) for name in names]
-    await store.apply([*acls, deny("User:alice", WRITE, name="to", pattern_type=PREFIXED)], [])
+    await store.apply(
+        [*acls, deny("User:alice", WRITE, name="to", pattern_type=PREFIXED)], [], ORIGIN
+    )
     return StandardAuthorizer(store)
 
 
@@ -422,6 +425,57 @@ async def test_a_change_that_has_begun_is_carried_out_though_nobody_waits_for_it
     may_end.set()
     await task
     assert changed == ["told"]
+
+
+async def test_a_change_that_is_to_be_whole_comes_to_its_end_and_no_more_is_done() -> None:
+    turns = Always()
+    changed: list[int] = []
+    read: list[int] = []
+    others: list[int] = []
+
+    def work() -> None:
+        with whole():
+            changed.extend(in_turns(range(100)))
+        read.extend(in_turns(range(100)))
+
+    task = asyncio.ensure_future(turns.run("a", work))
+    await asyncio.sleep(0)
+    task.cancel()
+    other = asyncio.ensure_future(turns.run("b", lambda: others.extend(in_turns(range(20)))))
+    await other
+    assert others == list(range(20))
+    assert len(changed) < 100
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert changed == list(range(100))
+    assert len(read) < 100
+
+
+async def test_nobody_waits_for_what_may_never_come_whose_client_went_in_a_change() -> None:
+    turns, ended = Always(), []
+    never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def work(change: Callable[[], object]) -> None:
+        change()
+        try:
+            poll(never)
+        finally:
+            ended.append(change)
+
+    def long() -> None:
+        with whole():
+            list(in_turns(range(100)))
+
+    changes = (long, lambda: wait(asyncio.sleep(0.01)))
+    for change in changes:
+        task = asyncio.ensure_future(turns.run("a", work, change))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(task), 10)
+    assert ended == list(changes)
+    assert turns.unfinished == 0
+    assert await asyncio.wait_for(turns.run("a", lambda: wait(asyncio.sleep(0, 1))), 10) == 1
 
 
 async def test_each_turn_but_the_first_is_told_with_what_is_worked_for_and_what_is_not_done() -> (

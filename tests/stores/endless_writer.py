@@ -5,13 +5,14 @@ import sys
 
 from aclbroker.broker.stores.sqlite import SqliteStore
 from tests.acl.examples import allow
+from tests.stores.origins import ORIGIN
 
 
 async def main(path: str, first: int) -> None:
     store = SqliteStore(path)
     await store.open()
     for number in range(first, first + 100_000):
-        await store.apply([allow(name=f"topic-{number}")], [])
+        await store.apply([allow(name=f"topic-{number}")], [], ORIGIN)
         print(number, flush=True)
 
 

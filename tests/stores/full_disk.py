@@ -11,6 +11,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow
+from tests.stores.origins import ORIGIN
 
 LIMIT_BYTES = 300_000
 
@@ -31,7 +32,7 @@ async def main(path: str) -> None:
     expected, refusal = set(), ""
     for number in range(1_000):
         try:
-            await store.apply(acls(number), [])
+            await store.apply(acls(number), [], ORIGIN)
         except StoreError as error:
             refusal = str(error)
             break
@@ -41,7 +42,7 @@ async def main(path: str) -> None:
     assert "space" in refusal
     resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     assert await stored(store) == expected
-    await store.apply(acls(2_000), [])
+    await store.apply(acls(2_000), [], ORIGIN)
     expected.update(acls(2_000))
     await store.close()
     await store.open()

@@ -1,19 +1,27 @@
 """Backups, their way back, and what can be kept of a damaged file."""
 
+import errno
+import fcntl
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from aclbroker.broker.stores.copies import backup, restore
-from aclbroker.broker.stores.examination import examine
+from aclbroker.broker.stores.examination import examine, examining
+from aclbroker.broker.stores.locks import StoreLocks
 from aclbroker.broker.stores.repair import LossNotAccepted, repair
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow, deny
+from tests.stores import killed_writer
+from tests.stores.origins import ORIGIN
 from tests.stores.test_schema import old_file
-from tests.stores.test_sqlite import content, opened
+from tests.stores.test_sqlite import content, opened, refusal
+from tests.stores.test_whole import wal
 
 ACLS = sorted([allow(f"User:{n}", name=f"topic-{n}") for n in range(3_000)] + [deny()])
 
@@ -22,9 +30,13 @@ ACLS = sorted([allow(f"User:{n}", name=f"topic-{n}") for n in range(3_000)] + [d
 async def path(tmp_path):
     path = tmp_path / "acls.db"
     async with opened(path) as store:
-        await store.apply(ACLS, [])
-        await store.apply_records("scram", {"alice": "1", "bob": "sesame"}, [])
+        await store.apply(ACLS, [], ORIGIN)
+        await store.apply_records("scram", {"alice": "1", "bob": "sesame"}, [], ORIGIN)
     return path
+
+
+def ends(*_):
+    raise OSError(errno.EIO, "as if it had been killed")
 
 
 def damage(path, statement, *values):
@@ -39,10 +51,10 @@ async def records(path):
 
 async def test_a_backup_of_a_store_in_use_is_one_whole_file(path, tmp_path):
     async with opened(path) as store:
-        await store.apply([], [deny()])
+        await store.apply([], [deny()], ORIGIN)
         found = backup(path, tmp_path / "copy.db")
         assert (found.acls, found.records) == (len(ACLS) - 1, 2)
-        await store.apply([allow("User:late")], [])
+        await store.apply([allow("User:late")], [], ORIGIN)
         # The broker's locks are still there, and its connection still works.
         with pytest.raises(StoreError, match="in use by a broker"):
             restore(tmp_path / "copy.db", path)
@@ -55,12 +67,35 @@ async def test_a_backup_of_a_store_in_use_is_one_whole_file(path, tmp_path):
 async def test_a_restored_store_is_that_of_the_backup_and_the_former_one_is_kept(path, tmp_path):
     backup(path, tmp_path / "copy.db")
     async with opened(path) as store:
-        await store.apply([], ACLS)
+        await store.apply([], ACLS, ORIGIN)
     _, aside = restore(tmp_path / "copy.db", path)
     assert await content(path) == ACLS
     assert await records(path) == {"alice": "1", "bob": "sesame"}
     assert aside is not None
     assert await content(aside) == []
+
+
+@pytest.mark.parametrize("step", ["creation.sync", "creation.Path.replace"])
+async def test_a_restore_that_does_not_come_to_its_end_leaves_the_store(
+    path, tmp_path, monkeypatch, step
+):
+    backup(path, tmp_path / "copy.db")
+    async with opened(path) as store:
+        await store.apply([], ACLS[1:], ORIGIN)
+    monkeypatch.setattr(f"aclbroker.broker.stores.{step}", ends)
+    with pytest.raises(StoreError, match="killed"):
+        restore(tmp_path / "copy.db", path)
+    assert await content(path) == ACLS[:1]
+
+
+async def test_a_store_whose_log_was_set_aside_alone_is_refused(path, tmp_path, monkeypatch):
+    backup(path, tmp_path / "copy.db")
+    subprocess.run([sys.executable, "-m", killed_writer.__name__, tmp_path / "a.db"], check=False)
+    assert wal(tmp_path / "a.db").stat().st_size
+    monkeypatch.setattr(Path, "replace", ends)
+    with pytest.raises(StoreError, match="killed"):
+        restore(tmp_path / "copy.db", tmp_path / "a.db")
+    assert "restore" in await refusal(tmp_path / "a.db")
 
 
 async def test_a_store_is_restored_where_there_was_none(path, tmp_path):
@@ -97,10 +132,10 @@ async def test_a_whole_store_has_no_problems_also_while_it_is_used(path):
     assert path.read_bytes() == before
     assert not Path(f"{path}-shm").exists()
     async with opened(path) as store:
-        await store.apply([], [deny()])
+        await store.apply([], [deny()], ORIGIN)
         found = examine(path)
         assert (found.problems, found.acls, found.is_running) == ([], len(ACLS) - 1, True)
-        await store.apply([deny()], [])
+        await store.apply([deny()], [], ORIGIN)
     assert await content(path) == ACLS
 
 
@@ -127,6 +162,11 @@ async def test_a_denial_is_never_dropped_without_a_word(path, tmp_path, statemen
     assert set(kept) <= set(ACLS)
     assert len(kept) >= len(ACLS) - 1
     assert await records(repaired) == {"alice": "1", "bob": "sesame"}
+    # The last change was one of records: no other may have its position.
+    async with opened(repaired) as store:
+        await store.apply([deny(name="new")], [], ORIGIN)
+    assert await content(repaired) == sorted([*kept, deny(name="new")])
+    assert not examine(repaired).problems
 
 
 async def test_damaged_rows_are_shown_and_values_of_records_are_not(path, tmp_path):
@@ -160,6 +200,24 @@ async def test_rows_around_a_page_that_cannot_be_read_are_kept(path, tmp_path):
     kept = await content(tmp_path / "repaired.db")
     assert set(kept) < set(ACLS)
     assert len(kept) > len(ACLS) - 200
+
+
+async def test_a_file_in_use_is_known_by_its_own_lock_where_the_other_was_removed(path, tmp_path):
+    Path(f"{path}.lock").unlink()
+    with path.open("rb") as used:
+        # As a broker in another process has it.
+        fcntl.flock(used, fcntl.LOCK_SH)
+        assert examine(path).is_running
+        with pytest.raises(StoreError, match="in use by a broker"):
+            repair(path, tmp_path / "repaired.db", accept_loss=True)
+    with examining(path) as (found, _):
+        assert not found.is_running
+        locks = StoreLocks(path)
+        locks.take()
+        with pytest.raises(BlockingIOError):
+            locks.take_file()
+        locks.release()
+    assert await content(path) == ACLS
 
 
 async def test_repair_writes_over_nothing_and_leaves_a_store_in_use_alone(path, tmp_path):

@@ -120,7 +120,7 @@ def test_after_a_power_cut_one_transaction_may_be_torn(killed, tmp_path, mark, i
     cluster_id = Path(f"{path}.lock").read_text().split()[0]
     locks = StoreLocks(path)
     locks.take()
-    locks.write_mark(Mark(cluster_id, mark))
+    locks.replace_mark(Mark(cluster_id, mark))
     locks.release()
     assert (content(path) is None) == is_refused
 

@@ -12,17 +12,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from aclbroker.broker.stores.database import Database
-from aclbroker.broker.stores.sqlite import _TICKS_IN_PLACE, SqliteStore
+from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow, deny
 from tests.stores import killed_writer
+from tests.stores.origins import ORIGIN
 from tests.stores.test_sqlite import content, loaded, opened, refusal
-
-SECOND = """
-import sys
-from aclbroker.broker.stores.database import Database
-Database(sys.argv[1]).open()
-"""
 
 
 @pytest.fixture
@@ -51,9 +46,9 @@ async def test_a_quiet_store_is_one_file_that_may_be_copied_while_it_is_in_use(
 ):
     async with opened(path) as store:
         for acl in (allow(), deny()):
-            await store.apply([acl], [])
+            await store.apply([acl], [], ORIGIN)
             await until(lambda: not wal(path).stat().st_size)
-        await store.apply_records("scram", {"alice": "1"}, [])
+        await store.apply_records("scram", {"alice": "1"}, [], ORIGIN)
         await until(lambda: not wal(path).stat().st_size)
         shutil.copy(path, tmp_path / "copy.db")
     assert await content(tmp_path / "copy.db") == sorted([allow(), deny()])
@@ -61,10 +56,10 @@ async def test_a_quiet_store_is_one_file_that_may_be_copied_while_it_is_in_use(
 
 async def test_a_copy_without_the_log_of_a_store_in_use_is_refused(path, tmp_path):
     async with opened(path) as store:
-        await store.apply([allow()], [])
+        await store.apply([allow()], [], ORIGIN)
         # Already now: the file says that there may be more, before the first change is answered.
         shutil.copy(path, tmp_path / "copy.db")
-        await store.apply([deny()], [])
+        await store.apply([deny()], [], ORIGIN)
         shutil.copy(path, tmp_path / "later.db")
     for name in ("copy.db", "later.db"):
         said = await refusal(tmp_path / name)
@@ -75,10 +70,10 @@ async def test_a_copy_without_the_log_of_a_store_in_use_is_refused(path, tmp_pat
 
 async def test_an_older_copy_at_the_same_place_is_refused_until_its_mark_is_gone(path, tmp_path):
     async with opened(path) as store:
-        await store.apply([allow()], [])
+        await store.apply([allow()], [], ORIGIN)
     shutil.copy(path, tmp_path / "older.db")
     async with opened(path) as store:
-        await store.apply([deny()], [])
+        await store.apply([deny()], [], ORIGIN)
     shutil.copy(tmp_path / "older.db", path)
     said = await refusal(path)
     assert "ends with transaction 1, and 2 had been stored here" in said
@@ -109,34 +104,17 @@ async def test_a_start_that_is_killed_leaves_no_half_of_a_store(path):
     assert not Path(f"{path}.new").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the file is locked on Linux alone")
-async def test_a_second_broker_is_kept_out_even_without_the_lock_file(path):
-    command = [sys.executable, "-c", SECOND, path]
-    async with opened(path) as store:
-        Path(f"{path}.lock").unlink()
-        # Also after an error, when the connection is made anew.
-        with pytest.raises(StoreError, match="surrogates"):
-            await store.apply([allow(name="\ud800")], [])
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert "in use by another broker, which holds a lock on the file" in second.stderr
-        await store.apply([deny()], [])
-    assert await content(path) == [deny()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 async def test_a_file_that_is_removed_is_noticed_without_a_change(path, tmp_path, quick):
     with capture_logs() as logs:
         async with opened(path) as store:
-            await store.apply([allow()], [])
+            await store.apply([allow()], [], ORIGIN)
             path.rename(tmp_path / "away.db")
             await until(lambda: logs)
-            looked = store._ticks
-            await until(lambda: store._ticks > looked + 2 * _TICKS_IN_PLACE)
+            await asyncio.gather(*(store.position() for _ in range(3)), return_exceptions=True)
             with pytest.raises(StoreError, match="before you restart the broker"):
-                await store.apply([deny()], [])
+                await store.apply([deny()], [], ORIGIN)
             (tmp_path / "away.db").rename(path)
-            await store.apply([deny()], [])
+            await store.apply([deny()], [], ORIGIN)
     assert [log["log_level"] for log in logs] == ["error"]
     assert "was removed while the broker used it" in logs[0]["reason"]
     assert "-wal and -shm" in logs[0]["reason"]
@@ -150,13 +128,13 @@ async def test_a_store_says_where_it_is_and_whether_it_is_new(path, monkeypatch)
         await store.open()
         status = await store.status()
         assert (status.place, status.is_new, status.records) == (str(path), is_new, 1 - is_new)
-        await store.apply_records("scram", {"alice": "1"}, [])
+        await store.apply_records("scram", {"alice": "1"}, [], ORIGIN)
         await store.close()
 
 
 async def test_damaged_rows_are_named(path):
     async with opened(path) as store:
-        await store.apply([allow(name=str(number)) for number in range(20)], [])
+        await store.apply([allow(name=str(number)) for number in range(20)], [], ORIGIN)
     with closing(sqlite3.connect(path, isolation_level=None)) as shell:
         shell.execute("UPDATE acl_change SET permission = 2 WHERE id IN (7, 11)")
     assert "the table acl_change: those with the ids 7, 11;" in await refusal(path)
@@ -178,8 +156,8 @@ async def test_damaged_rows_are_named(path):
 )
 async def test_other_damage_is_refused_too(path, damage):
     async with opened(path) as store:
-        await store.apply([allow()], [])
-        await store.apply_records("scram", {"alice": "1", "bob": "sesame"}, [])
+        await store.apply([allow()], [], ORIGIN)
+        await store.apply_records("scram", {"alice": "1", "bob": "sesame"}, [], ORIGIN)
     with closing(sqlite3.connect(path, isolation_level=None)) as shell:
         shell.execute(damage)
     said = await refusal(path)
@@ -190,11 +168,11 @@ async def test_other_damage_is_refused_too(path, damage):
 async def test_the_seal_follows_compaction_and_ids_are_never_used_again(path, monkeypatch):
     monkeypatch.setattr("aclbroker.broker.stores.database._LITTER", 2)
     acls = [allow(name=str(number)) for number in range(6)]
-    async with opened(path) as store:
-        await store.apply(acls, [])
-        await store.apply([], acls[3:])
+    async with opened(path, history_changes=0) as store:
+        await store.apply(acls, [], ORIGIN)
+        await store.apply([], acls[3:], ORIGIN)
         await loaded(store)
-        await store.apply([allow("User:new")], [])
+        await store.apply([allow("User:new")], [], ORIGIN)
     with closing(sqlite3.connect(path)) as shell:
         [[greatest]] = shell.execute("SELECT max(id) FROM acl_change").fetchall()
     assert greatest == 10
@@ -204,14 +182,14 @@ async def test_the_seal_follows_compaction_and_ids_are_never_used_again(path, mo
 def test_a_file_that_loses_transactions_while_it_is_used_is_noticed(path, tmp_path):
     database = Database(path)
     database.open()
-    database.apply([allow()], [])
+    database.apply([allow()], [], ORIGIN)
     database.settle()
     before = path.read_bytes()
-    database.apply([deny()], [])
+    database.apply([deny()], [], ORIGIN)
     database.settle()
     with pytest.raises(StoreError, match="surrogates"):
-        database.apply([allow(name="\ud800")], [])
+        database.apply([allow(name="\ud800")], [], ORIGIN)
     path.write_bytes(before)
     with pytest.raises(StoreError, match="1 transactions where 2 had been stored"):
-        database.apply([allow("User:new")], [])
+        database.apply([allow("User:new")], [], ORIGIN)
     database.close()

@@ -10,7 +10,7 @@ from tests.support.accounts import AUTHORIZER, SASL_PLAIN, properties_text
 from tests.support.process import LoggedProcess
 
 COMMAND = Path(sys.executable).parent / "aclbroker"
-READY_WITHIN = 30.0
+READY_WITHIN = 60.0
 
 
 class Broker(LoggedProcess):
@@ -44,14 +44,14 @@ class Broker(LoggedProcess):
         )
         self.listeners: dict[str, str] = {}
 
-    def start(self) -> None:
+    def start(self, within: float = READY_WITHIN) -> None:
         """Write server.properties, start the process and wait until it says that it is ready.
 
         Raises RuntimeError with the log if it ends, or is not ready in time.
         """
         self._properties_file.write_text(properties_text(self.properties))
         self.spawn()
-        ready = self.wait_until_ready(self._ready_event, READY_WITHIN)
+        ready = self.wait_until_ready(self._ready_event, within)
         self.listeners = ready["listeners"]
 
     def restart(self) -> None:

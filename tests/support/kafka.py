@@ -41,6 +41,9 @@ class Kafka(LoggedProcess):
     `protocols` has the security protocol of each listener; PLAINTEXT is the inter-broker one.
     """
 
+    format_options: tuple[str, ...] = ()
+    """Options of `kafka-storage.sh format`, besides those that it always has."""
+
     def __init__(
         self,
         directory: Path,
@@ -66,17 +69,35 @@ class Kafka(LoggedProcess):
         self._all_listeners = dict(zip(self._protocols, addresses, strict=True))
         self.listeners = {name: self._all_listeners[name] for name in protocols}
 
+    @property
+    def controller(self) -> str:
+        """The address of its controller."""
+        return self._all_listeners["CONTROLLER"]
+
     def start(self) -> None:
         """Format the storage, start the node and wait until it serves requests."""
-        self._properties_file.write_text(properties_text(self._properties()))
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        self.format(urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="))
+        self.start_again()
+
+    def format(self, cluster_id: str, **overrides: str) -> None:
+        """Write server.properties, with further entries, and format the storage."""
+        text = properties_text(self._properties() | overrides)
+        self._properties_file.write_text(text)
         # The id may begin with a hyphen, and must not be taken for an option then.
         options = ["format", f"--cluster-id={cluster_id}", f"--config={self._properties_file}"]
+        options += self.format_options
         with self.log.open("ab") as log:
             subprocess.run(
                 [*self._format, *options], cwd=self.directory, stdout=log, stderr=log, check=True
             )
+
+    def start_again(self) -> None:
+        """Start the node, which has run before and has ended, and wait until it serves requests."""
         self.spawn()
+        self.wait_until_started()
+
+    def wait_until_started(self) -> None:
+        """Wait until the node serves requests."""
         self.wait_until_ready(lambda: STARTED in self.new_log_text() or None, READY_WITHIN)
 
     def _properties(self) -> dict[str, str]:
@@ -118,3 +139,52 @@ def running_kafka(
         if kafka.process is not None:
             # Nothing of it is kept, so it need not stop in good order, which takes seconds.
             kafka.kill()
+
+
+@contextlib.contextmanager
+def running_cluster(
+    directory: Path,
+    size: int = 3,
+    *,
+    flags: tuple[str, ...] = (*JVM_FLAGS, "-Xmx256m"),
+    settings: Mapping[str, str] | None = None,
+    protocols: Mapping[str, str] | None = None,
+) -> Iterator[list[Kafka]]:
+    """Nodes of one cluster, each a broker and a controller, whose topics outlive one of them.
+
+    They have a listener without logins unless ``protocols`` says otherwise, as for `Kafka`.
+    """
+    overrides = {
+        "offsets.topic.replication.factor": str(size),
+        "transaction.state.log.replication.factor": str(size),
+        "transaction.state.log.min.isr": "2",
+        # A broker that was killed is noticed sooner.
+        "broker.session.timeout.ms": "3000",
+        "broker.heartbeat.interval.ms": "500",
+        **(settings or {}),
+    }
+    nodes = []
+    for number in range(1, size + 1):
+        place = directory / f"node-{number}"
+        place.mkdir()
+        nodes.append(
+            Kafka(
+                place,
+                flags=flags,
+                overrides={**overrides, "node.id": str(number)},
+                protocols=protocols or {"PLAINTEXT": "PLAINTEXT"},
+            )
+        )
+    voters = ",".join(f"{number}@{node.controller}" for number, node in enumerate(nodes, 1))
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    try:
+        for node in nodes:
+            node.format(cluster_id, **{"controller.quorum.voters": voters})
+            node.spawn()
+        for node in nodes:
+            node.wait_until_started()
+        yield nodes
+    finally:
+        for node in nodes:
+            if node.process is not None:
+                node.kill()

@@ -92,7 +92,10 @@ class LoggedProcess:
             return log.read().decode(errors="replace")
 
     def wait_until_ready(self, look: Callable[[], Found | None], seconds: float) -> Found:
-        """What `look` finds; RuntimeError with the log if the process ends or takes too long."""
+        """What `look` finds; RuntimeError with the log if the process ends or takes too long.
+
+        It is killed then: who expected it to be ready does not come to end it.
+        """
 
         def look_while_alive() -> Found | None:
             # Whether it ended is asked first: what it logged before that is then all there.
@@ -105,6 +108,7 @@ class LoggedProcess:
         try:
             return wait_for("ready", look_while_alive, seconds)
         except TimeoutError as error:
+            self.kill()
             raise RuntimeError(f"{self.command}: {error}\n{self.log_text()}") from error
 
     def kill(self) -> None:

@@ -20,6 +20,7 @@ SHARING = {
     "tests/handlers/test_telemetry.py": "tests/clients",
     "tests/logins": "tests/logins",
     "tests/auth": "tests/auth",
+    "tests/zookeeper": "tests/zookeeper",
 }
 """The group of a module or of all modules of a folder; the longest name that fits counts."""
 
@@ -36,12 +37,16 @@ FIRST = (
     "tests/packaging/test_fresh_clone.py",
     "tests/pipeline/replay/test_oracles.py",
     "tests/logins",
+    "tests/server/test_turns.py",
+    "tests/zookeeper",
+    "tests/kafka_store/test_fleet.py",
     "tests/cli/test_tutorials.py",
     "tests/memory_cluster/test_franz_go.py",
     "tests/pipeline/ingest/test_kafka_log.py",
     "tests/pipeline/analysis",
     "tests/fuzz/test_broker.py",
     "tests/fuzz/test_unkind.py",
+    "tests/kraft/test_kafka.py",
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
     "tests/protocol/test_kafka.py",
@@ -70,7 +75,9 @@ OF_PEERS = (
     "tests/conformance_tool/test_kafka.py",
     "tests/fuzz/test_broker.py",
     "tests/fuzz/test_unkind.py",
+    "tests/kafka_store",
     "tests/logins",
+    "tests/mds",
     "tests/memory_cluster",
     "tests/packaging",
     "tests/pipeline/ingest/test_dialects.py",
@@ -79,6 +86,7 @@ OF_PEERS = (
     "tests/reasoning/test_kafka.py",
     "tests/server",
     "tests/testing/test_application.py",
+    "tests/zookeeper",
 )
 """Modules and folders whose tests wait for other programs."""
 

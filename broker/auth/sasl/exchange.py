@@ -115,7 +115,7 @@ class SaslExchange:
     def receive(self, frame: Frame) -> Reply:
         """Answer one frame; raises `ProtocolError` if it is malformed or out of order."""
         if self._state is _State.BARE_TOKENS:
-            return self._token(bytes(frame), lambda challenge, _: framed(challenge), lambda _: b"")
+            return self._token(bytes(frame), lambda challenge, _: framed(challenge), lambda *_: b"")
         key, _ = api_of(frame)
         if key not in _ANSWERED and self._state is not _State.REQUESTS:
             raise ProtocolError(f"{_name(key)} before the client has authenticated")
@@ -170,13 +170,14 @@ class SaslExchange:
             lambda challenge, lifetime: _answer(
                 request, auth_bytes=challenge, session_lifetime_ms=lifetime
             ),
-            lambda text: _answer(
-                request, error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=text
-            ),
+            lambda code, text: _answer(request, error_code=code, error_message=text),
         )
 
     def _token(
-        self, token: bytes, accept: Callable[[bytes, int], bytes], refuse: Callable[[str], bytes]
+        self,
+        token: bytes,
+        accept: Callable[[bytes, int], bytes],
+        refuse: Callable[[ErrorCode, str], bytes],
     ) -> Reply:
         mechanism = self._mechanism
         if mechanism is None:
@@ -193,7 +194,7 @@ class SaslExchange:
                 return Reply(accept(error.challenge, 0), error.reason)
             self._state = _State.OVER
             failure = None if self._failure_is_known else error.reason
-            return Reply(refuse(self._text(error)), failure, closes=True)
+            return Reply(refuse(error.code, self._text(error)), failure, closes=True)
         return Reply(accept(challenge, lifetime))
 
     def _text(self, error: AuthenticationFailed) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
+from aclbroker.protocol.errors import ErrorCode
+
 
 class AuthenticationFailed(Exception):
     """The client is not authenticated. The text may be sent to it; ``reason`` is for the log.
@@ -18,6 +20,28 @@ class AuthenticationFailed(Exception):
         super().__init__(text)
         self.reason = reason or text
         self.challenge = challenge
+        self.code = ErrorCode.SASL_AUTHENTICATION_FAILED
+        """What SaslAuthenticate is answered with."""
+
+
+class NotNow(AuthenticationFailed):
+    """Nobody can be authenticated by this mechanism now. Clients do not give up after its code."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class Unavailable:
+    """Takes the place of a mechanism while what it needs is out of reach."""
+
+    def __init__(self, text: str) -> None:
+        self.identity: Identity | None = None
+        self._text = text
+
+    def evaluate(self, token: bytes) -> bytes:
+        """Raise `NotNow`, whatever the client says."""
+        raise NotNow(self._text)
 
 
 class InvalidCredentials(AuthenticationFailed):

@@ -32,6 +32,11 @@ from aclbroker.protocol.messages import (
 )
 
 _NEXT_TRY_SECONDS: Final = 0.05
+_OF_SHARES: Final = 2
+_WITH_SHARES: Final = 6
+"""The version of FindCoordinator that finds share coordinators."""
+
+_A_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAg"
 _NOT_YET: Final = (14, 15, 16)
 """Error codes: a coordinator is loading, is not available, or is another broker."""
 
@@ -151,6 +156,8 @@ class _Stage:
             [found] = self.cluster.ask(ApiKey.FIND_COORDINATOR, request, 4).coordinators
             if found.error_code in _NOT_YET:
                 return False
+        if not self._shares():
+            return False
         groups = describe_groups.DescribeGroupsRequest([name])
         [group] = self.cluster.ask(ApiKey.DESCRIBE_GROUPS, groups, 5).groups
         transactions = describe_transactions.DescribeTransactionsRequest([name])
@@ -162,6 +169,16 @@ class _Stage:
             self.cluster.ask(ApiKey.INIT_PRODUCER_ID, producer, 4).error_code,
         }
         return not codes.intersection(_NOT_YET)
+
+    def _shares(self) -> bool:
+        """Tell whether share groups can be used, if the broker has any."""
+        if _WITH_SHARES not in self.cluster.offered.get(ApiKey.FIND_COORDINATOR, ()):
+            return True
+        # A share coordinator is one of a partition of a topic, for a group.
+        key = f"{PREFIX}{self._run}:{_A_TOPIC_ID}:0"
+        request = find_coordinator.FindCoordinatorRequest("", _OF_SHARES, [key])
+        found = self.cluster.ask(ApiKey.FIND_COORDINATOR, request, _WITH_SHARES).coordinators
+        return not any(each.error_code in _NOT_YET for each in found)
 
     def _wait(self, what: str, is_so: Callable[[], bool]) -> None:
         until = time.monotonic() + READY_WITHIN

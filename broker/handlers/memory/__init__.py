@@ -14,6 +14,7 @@ from aclbroker.broker.handlers.memory import (
     describe,
     fetch,
     group_admin,
+    group_configs,
     group_offsets,
     metadata,
     offsets,
@@ -21,68 +22,78 @@ from aclbroker.broker.handlers.memory import (
     topics,
     transactions,
 )
+from aclbroker.broker.handlers.memory.share import acknowledge as share_acknowledge
+from aclbroker.broker.handlers.memory.share import fetch as share_fetch
+from aclbroker.broker.handlers.memory.share import groups as share_groups
+from aclbroker.broker.handlers.memory.share import offsets as share_offsets
 from aclbroker.broker.handlers.services import Handler
+from aclbroker.broker.turns import whole
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 
-# Kafka says the same where its features share.version and streams.version are 0. Clients give up
-# then; for a coordinator that is not available they would wait.
-_NO_SHARE_GROUPS: Final = with_code(
-    ErrorCode.UNSUPPORTED_VERSION, "There are no share groups in a cluster in memory."
-)
+# Kafka says the same where its feature streams.version is 0. Clients give up then; for a
+# coordinator that is not available they would wait.
 _NO_STREAMS_GROUPS: Final = with_code(
     ErrorCode.UNSUPPORTED_VERSION,
     "There are no streams groups in a cluster in memory; use group.protocol=classic.",
 )
 
+_CHANGING: Final[Mapping[int, Handler]] = {
+    ApiKey.PRODUCE: produce.produce,
+    ApiKey.CREATE_TOPICS: topics.create_topics,
+    ApiKey.DELETE_TOPICS: topics.delete_topics,
+    ApiKey.CREATE_PARTITIONS: topics.create_partitions,
+    ApiKey.ALTER_CONFIGS: configs.alter_configs,
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
+    ApiKey.DELETE_RECORDS: offsets.delete_records,
+    ApiKey.INIT_PRODUCER_ID: transactions.init_producer_id,
+    ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions_to_txn,
+    ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets_to_txn,
+    ApiKey.END_TXN: transactions.end_txn,
+    ApiKey.TXN_OFFSET_COMMIT: transactions.txn_offset_commit,
+    ApiKey.WRITE_TXN_MARKERS: transactions.write_txn_markers,
+    ApiKey.HEARTBEAT: classic_groups.heartbeat,
+    ApiKey.LEAVE_GROUP: classic_groups.leave_group,
+    ApiKey.OFFSET_COMMIT: group_offsets.offset_commit,
+    ApiKey.OFFSET_DELETE: group_offsets.offset_delete,
+    ApiKey.DELETE_GROUPS: group_admin.delete_groups,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.consumer_group_heartbeat,
+    ApiKey.SHARE_GROUP_HEARTBEAT: share_groups.share_group_heartbeat,
+    ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.share_acknowledge,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_offsets.alter_share_group_offsets,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete_share_group_offsets,
+}
+"""Those that change what there is, maybe in many steps. What waits for others while it does so is
+not among them, and says itself what is to be whole.
+"""
+
 MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     **HANDLERS,
-    ApiKey.PRODUCE: produce.produce,
+    **{key: whole()(handler) for key, handler in _CHANGING.items()},
     ApiKey.FETCH: fetch.fetch,
     ApiKey.LIST_OFFSETS: offsets.list_offsets,
     ApiKey.METADATA: metadata.metadata,
     ApiKey.FIND_COORDINATOR: metadata.find_coordinator,
-    ApiKey.CREATE_TOPICS: topics.create_topics,
-    ApiKey.DELETE_TOPICS: topics.delete_topics,
-    ApiKey.CREATE_PARTITIONS: topics.create_partitions,
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
-    ApiKey.ALTER_CONFIGS: configs.alter_configs,
-    ApiKey.INCREMENTAL_ALTER_CONFIGS: configs.incremental_alter_configs,
+    ApiKey.LIST_CONFIG_RESOURCES: group_configs.list_config_resources,
     ApiKey.DESCRIBE_LOG_DIRS: describe.describe_log_dirs,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: describe.alter_partition_reassignments,
     ApiKey.ELECT_LEADERS: describe.elect_leaders,
     ApiKey.DESCRIBE_PRODUCERS: describe.describe_producers,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: describe.describe_topic_partitions,
-    ApiKey.DELETE_RECORDS: offsets.delete_records,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offsets.offset_for_leader_epoch,
     ApiKey.DESCRIBE_CLUSTER: metadata.describe_cluster,
-    ApiKey.INIT_PRODUCER_ID: transactions.init_producer_id,
-    ApiKey.ADD_PARTITIONS_TO_TXN: transactions.add_partitions_to_txn,
-    ApiKey.ADD_OFFSETS_TO_TXN: transactions.add_offsets_to_txn,
-    ApiKey.END_TXN: transactions.end_txn,
     ApiKey.DESCRIBE_TRANSACTIONS: transactions.describe_transactions,
     ApiKey.LIST_TRANSACTIONS: transactions.list_transactions,
-    ApiKey.TXN_OFFSET_COMMIT: transactions.txn_offset_commit,
-    ApiKey.WRITE_TXN_MARKERS: transactions.write_txn_markers,
     ApiKey.JOIN_GROUP: classic_groups.join_group,
     ApiKey.SYNC_GROUP: classic_groups.sync_group,
-    ApiKey.HEARTBEAT: classic_groups.heartbeat,
-    ApiKey.LEAVE_GROUP: classic_groups.leave_group,
-    ApiKey.OFFSET_COMMIT: group_offsets.offset_commit,
     ApiKey.OFFSET_FETCH: group_offsets.offset_fetch,
-    ApiKey.OFFSET_DELETE: group_offsets.offset_delete,
     ApiKey.LIST_GROUPS: group_admin.list_groups,
     ApiKey.DESCRIBE_GROUPS: group_admin.describe_groups,
     ApiKey.CONSUMER_GROUP_DESCRIBE: group_admin.consumer_group_describe,
-    ApiKey.DELETE_GROUPS: group_admin.delete_groups,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: consumer_groups.consumer_group_heartbeat,
-    ApiKey.SHARE_GROUP_HEARTBEAT: _NO_SHARE_GROUPS,
-    ApiKey.SHARE_GROUP_DESCRIBE: _NO_SHARE_GROUPS,
-    ApiKey.SHARE_FETCH: _NO_SHARE_GROUPS,
-    ApiKey.SHARE_ACKNOWLEDGE: _NO_SHARE_GROUPS,
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: _NO_SHARE_GROUPS,
+    ApiKey.SHARE_GROUP_DESCRIBE: share_groups.share_group_describe,
+    ApiKey.SHARE_FETCH: share_fetch.share_fetch,
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: share_offsets.describe_share_group_offsets,
     ApiKey.STREAMS_GROUP_HEARTBEAT: _NO_STREAMS_GROUPS,
     ApiKey.STREAMS_GROUP_DESCRIBE: _NO_STREAMS_GROUPS,
 }

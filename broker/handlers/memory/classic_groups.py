@@ -15,6 +15,7 @@ from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.classic import JoinRequest, SyncRequest
 from aclbroker.broker.memory.groups.classic_group import JoinAnswer, SyncAnswer
+from aclbroker.broker.turns import whole
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from aclbroker.protocol.messages.join_group import (
@@ -71,7 +72,8 @@ def join_group(
         needs_id=version >= _FIRST_WITH_REQUIRED_ID,
         skips_assignment=version >= _FIRST_THAT_SKIPS,
     )
-    services.memory.groups.join(asked, reply.say)
+    with whole():
+        services.memory.groups.join(asked, reply.say)
     answer = reply.wait()
     if answer is None:
         answer = JoinAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id)
@@ -95,7 +97,8 @@ def sync_group(
         request.protocol_name,
     )
     reply = Reply[SyncAnswer](services.memory)
-    services.memory.groups.sync(asked, reply.say)
+    with whole():
+        services.memory.groups.sync(asked, reply.say)
     answer = reply.wait() or SyncAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return SyncGroupResponse(0, *answer)
 

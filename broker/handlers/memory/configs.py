@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, of the topics of a cluster in memory.
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs, of topics and groups in memory.
 
 The other resources have the configuration of a broker without data, which cannot be altered. To
 delete settings of a broker is confirmed, as there are none that were altered.
@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aclbroker.broker.gate.conditions import BROKER_CONFIG, TOPIC_CONFIG
+from aclbroker.broker.gate.conditions import BROKER_CONFIG, GROUP_CONFIG, TOPIC_CONFIG
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import configs as standalone
+from aclbroker.broker.handlers.memory import group_configs
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.placing import why_invalid
@@ -44,7 +45,8 @@ _DELETE: Final = 1
 _APPEND: Final = 2
 _SUBTRACT: Final = 3
 _OPERATIONS: Final = {_SET: "SET", _DELETE: "DELETE", _APPEND: "APPEND", _SUBTRACT: "SUBTRACT"}
-_FIXED: Final = "In a cluster in memory only the settings of topics can be altered."
+_FIXED: Final = "In a cluster in memory only the settings of topics and groups can be altered."
+_KEPT: Final = (TOPIC_CONFIG, GROUP_CONFIG)
 _MOST_SETTINGS: Final = 100_000
 """How many settings of topics an answer may have."""
 
@@ -58,17 +60,19 @@ def describe_configs(
     services: Services, rights: RequestRights, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     """Answer with the settings of each resource, those of topics with their defaults."""
-    others = [each for each in in_turns(request.resources) if each.resource_type != TOPIC_CONFIG]
+    others = [each for each in in_turns(request.resources) if each.resource_type not in _KEPT]
     of_others = iter(
         standalone.describe_configs(services, rights, DescribeConfigsRequest(others)).results
     )
     room = _MOST_SETTINGS
     results = []
     for resource in in_turns(request.resources, 1):
-        if resource.resource_type != TOPIC_CONFIG:
+        if resource.resource_type not in _KEPT:
             results.append(next(of_others))
             continue
-        result = _described(services, resource, synonyms=request.include_synonyms)
+        is_group = resource.resource_type == GROUP_CONFIG
+        describe = group_configs.described if is_group else _described
+        result = describe(services, resource, synonyms=request.include_synonyms)
         room -= len(result.configs)
         if room < 0:
             result.configs = []
@@ -157,17 +161,24 @@ def _altered(
     services: Services, resource: Any, change: Any, *, tried: bool
 ) -> tuple[int, str | None]:
     """Alter a configuration, unless that is only ``tried``; returns a code and a message."""
-    if resource.resource_type != TOPIC_CONFIG:
+    if resource.resource_type not in _KEPT:
         return _not_altered(resource)
+    try:
+        alter = group_configs.altered if resource.resource_type == GROUP_CONFIG else _topic_altered
+        return alter(services, resource, change, tried=tried)
+    except (LogError, InvalidConfig) as why:
+        return getattr(why, "code", ErrorCode.INVALID_CONFIG), str(why)
+
+
+def _topic_altered(
+    services: Services, resource: Any, change: Any, *, tried: bool
+) -> tuple[int, str | None]:
     topic = services.memory.topics.by_name.get(resource.resource_name)
     if topic is None:
         message = f"The topic '{shown_name(resource.resource_name)}' does not exist."
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message
-    try:
-        configs = change(topic.configs, resource.configs)
-        validate(configs)
-    except (LogError, InvalidConfig) as why:
-        return getattr(why, "code", ErrorCode.INVALID_CONFIG), str(why)
+    configs = change(topic.configs, resource.configs)
+    validate(configs)
     if not tried:
         services.memory.topics.configure(topic, configs)
     return ErrorCode.NONE, None

@@ -8,17 +8,16 @@ from uuid import uuid4
 
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.classic_groups import host_of
-from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
+from aclbroker.broker.handlers.memory.coordinators import check_here, told_assignment
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest
 from aclbroker.broker.memory.groups.consumer_group import LEAVES, LEAVES_FOR_A_WHILE
 from aclbroker.protocol.errors import ErrorCode, shown_name
+from aclbroker.protocol.messages import consumer_group_heartbeat as told
 from aclbroker.protocol.messages.consumer_group_heartbeat import (
-    Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 from aclbroker.turns import in_turns
 
@@ -39,8 +38,7 @@ def consumer_group_heartbeat(
 def _answered(
     services: Services, rights: RequestRights, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse:
-    if is_elsewhere(services, rights, request.group_id):
-        raise GroupError(ErrorCode.NOT_COORDINATOR)
+    check_here(services, rights, request.group_id)
     names = request.subscribed_topic_names
     owned = request.topic_partitions
     asked = HeartbeatRequest(
@@ -64,19 +62,11 @@ def _answered(
         return {name for name in rights.allowed("match", found) if name is not None}
 
     answer = services.memory.groups.consumer_heartbeat(asked, visible)
-    assignment = answer.assignment
     return ConsumerGroupHeartbeatResponse(
         member_id=answer.member_id,
         member_epoch=answer.epoch,
         heartbeat_interval_ms=answer.interval_ms,
-        assignment=None
-        if assignment is None
-        else Assignment(
-            [
-                TopicPartitions(topic, sorted(some))
-                for topic, some in in_turns(list(assignment.items()))
-            ]
-        ),
+        assignment=told_assignment(told, answer.assignment),
     )
 
 

@@ -1,11 +1,79 @@
-"""Which node coordinates a group or a transactional id."""
+"""What coordinators of groups and transactional ids have in common: which it is, what is told."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeVar
+
+from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.groups import GroupError
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.turns import in_turns
+
+T = TypeVar("T")
 
 
 def is_elsewhere(services: Services, rights: RequestRights, key: str) -> bool:
     """Tell whether another node coordinates a group or a transactional id."""
     return services.memory.coordinator(key) != services.node(rights).node_id
+
+
+def check_here(services: Services, rights: RequestRights, group_id: str) -> None:
+    """Raise GroupError with NOT_COORDINATOR if another node coordinates a group."""
+    if is_elsewhere(services, rights, group_id):
+        raise GroupError(ErrorCode.NOT_COORDINATOR)
+
+
+def found_here(
+    services: Services, rights: RequestRights, group_id: str, find: Callable[[str], T]
+) -> T:
+    """Return a group that this node coordinates; raises GroupError."""
+    if not group_id:
+        raise GroupError(ErrorCode.INVALID_GROUP_ID)
+    check_here(services, rights, group_id)
+    return find(group_id)
+
+
+def described_each(
+    rights: RequestRights,
+    group_ids: Collection[str],
+    described: Callable[[str], T],
+    *,
+    with_operations: bool,
+) -> list[T]:
+    """Return the description of each group, with the operations on it where they are wanted."""
+    groups = []
+    for group_id in in_turns(group_ids):
+        group: Any = described(group_id)
+        if with_operations and not group.error_code:
+            group.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
+        groups.append(group)
+    return groups
+
+
+def described_assignment(
+    messages: Any, topics: Catalog, partitions: Mapping[bytes, Collection[int]]
+) -> Any:
+    """Return partitions of topics that exist, in the classes of a key that describes groups."""
+    return messages.Assignment(
+        [
+            messages.TopicPartitions(topic, name, sorted(some))
+            for topic, some in partitions.items()
+            if (name := topics.name_of(topic)) is not None
+        ]
+    )
+
+
+def told_assignment(messages: Any, partitions: Mapping[bytes, Collection[int]] | None) -> Any:
+    """Return partitions in the classes of a key of heartbeats; None if they have not changed."""
+    if partitions is None:
+        return None
+    return messages.Assignment(
+        [
+            messages.TopicPartitions(topic, sorted(some))
+            for topic, some in in_turns(list(partitions.items()))
+        ]
+    )

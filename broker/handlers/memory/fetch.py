@@ -6,16 +6,14 @@ a right that was taken away holds at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.gate.conditions import is_follower
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.memory.waiting import Reply
+from aclbroker.broker.handlers.memory.waiting import Reply, forget
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
-from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.log import PartitionLog, Read
 from aclbroker.broker.memory.sessions import FetchedPartition, FetchSession, Key
 from aclbroker.broker.memory.topics import Partition
@@ -40,7 +38,6 @@ _MOST_BYTES: Final = 55 << 20
 """What ``fetch.max.bytes`` of a broker is by default."""
 
 _COPIED: Final = 16_384
-_FORGOTTEN_AT_ONCE: Final = 2_000
 _FINAL: Final = -1
 _LONGEST_NAME: Final = 249
 
@@ -114,12 +111,19 @@ def _open(services: Services, rights: RequestRights, request: FetchRequest) -> _
     owner = rights.context.session.principals[0]
     by_ids = rights.context.api_version >= _FIRST_VERSION_WITH_IDS
     named = {each.key: each for each in in_turns(_named(rights.asked))}
+    is_short = _is_short(named)
+    forgotten: list[Key] = [
+        (topic.topic or topic.topic_id, index)
+        for topic in in_turns(request.forgotten_topics_data)
+        for index in in_turns(topic.partitions)
+    ]
+    # Nothing pauses from here on: while others have their turn, the session may end.
     session = memory.fetch_sessions.get(request.session_id, owner)
     if request.session_epoch <= 0:
         if session is not None:
             memory.fetch_sessions.close(session)
         opened = None
-        if request.session_epoch != _FINAL and not is_follower(request) and _is_short(named):
+        if request.session_epoch != _FINAL and not is_follower(request) and is_short:
             opened = memory.fetch_sessions.open(owner, named, now, by_ids=by_ids)
         return _Asked(named.values(), opened, is_new=True)
     if session is None:
@@ -128,14 +132,9 @@ def _open(services: Services, rights: RequestRights, request: FetchRequest) -> _
         return ErrorCode.INVALID_FETCH_SESSION_EPOCH
     if session.by_ids != by_ids:
         return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
-    forgotten: list[Key] = [
-        (topic.topic or topic.topic_id, index)
-        for topic in in_turns(request.forgotten_topics_data)
-        for index in in_turns(topic.partitions)
-    ]
     kept = memory.fetch_sessions.change(session, named.values(), forgotten)
     memory.fetch_sessions.used(session, now)
-    if not kept or not _is_short(named):
+    if not kept or not is_short:
         memory.fetch_sessions.close(session)
         return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     return _Asked(list(session.partitions.values()), session, is_new=False)
@@ -328,24 +327,7 @@ def _wait(services: Services, answer: _Answer, milliseconds: float) -> None:
             say()
         reply.wait()
     finally:
-        _forget(services.memory.clock, answer.logs, say)
-
-
-def _forget(
-    clock: Clock,
-    logs: Sequence[tuple[PartitionLog, int]],
-    say: Callable[[], None],
-    first: int = 0,
-) -> None:
-    """Let logs call a function no longer: some of them now, the others soon.
-
-    This is no work that could pause, since whoever waited may be gone.
-    """
-    end = first + _FORGOTTEN_AT_ONCE
-    for log, _ in logs[first:end]:
-        log.on_change.discard(say)
-    if end < len(logs):
-        clock.call_later(0, partial(_forget, clock, logs, say, end))
+        forget(services.memory.clock, [log.on_change for log, _ in answer.logs], say)
 
 
 def _response(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Final
 
-from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
+from aclbroker.broker.handlers.memory.coordinators import (
+    described_assignment,
+    described_each,
+    found_here,
+    is_elsewhere,
+)
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.classic_group import ClassicGroup, State
@@ -62,19 +66,19 @@ def describe_groups(
     services: Services, rights: RequestRights, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
     """Describe groups of the classic protocol; any other is dead."""
-    groups = []
-    for group_id in in_turns(request.groups):
-        if is_elsewhere(services, rights, group_id):
-            group = DescribedGroup(ErrorCode.NOT_COORDINATOR, group_id=group_id)
-        else:
-            group = _described(services, rights, group_id)
-        if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
-        groups.append(group)
-    return DescribeGroupsResponse(groups=groups)
+    return DescribeGroupsResponse(
+        groups=described_each(
+            rights,
+            request.groups,
+            partial(_described, services, rights),
+            with_operations=request.include_authorized_operations,
+        )
+    )
 
 
 def _described(services: Services, rights: RequestRights, group_id: str) -> DescribedGroup:
+    if is_elsewhere(services, rights, group_id):
+        return DescribedGroup(ErrorCode.NOT_COORDINATOR, group_id=group_id)
     try:
         group = services.memory.groups.classic_group(group_id)
     except GroupError as error:
@@ -110,25 +114,22 @@ def consumer_group_describe(
     services: Services, rights: RequestRights, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe groups of the newer protocol, with members of both; any other is not found."""
-    groups = []
-    for group_id in in_turns(request.group_ids):
-        described = _described_by_consumers(services, rights, group_id)
-        if request.include_authorized_operations and not described.error_code:
-            described.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
-        groups.append(described)
-    return ConsumerGroupDescribeResponse(groups=groups)
+    return ConsumerGroupDescribeResponse(
+        groups=described_each(
+            rights,
+            request.group_ids,
+            partial(_described_by_consumers, services, rights),
+            with_operations=request.include_authorized_operations,
+        )
+    )
 
 
 def _described_by_consumers(
     services: Services, rights: RequestRights, group_id: str
 ) -> by_consumers.DescribedGroup:
-    if not group_id:
-        return by_consumers.DescribedGroup(ErrorCode.INVALID_GROUP_ID, group_id=group_id)
-    if is_elsewhere(services, rights, group_id):
-        return by_consumers.DescribedGroup(ErrorCode.NOT_COORDINATOR, group_id=group_id)
     groups = services.memory.groups
     try:
-        group = groups.consumer_group(group_id)
+        group = found_here(services, rights, group_id, groups.consumer_group)
     except GroupError as error:
         return by_consumers.DescribedGroup(error.code, error.message, group_id)
     return by_consumers.DescribedGroup(
@@ -157,21 +158,9 @@ def _described_consumer(group: ConsumerGroup, member: ConsumerMember) -> by_cons
         member.client_host,
         sorted(member.names),
         member.regex,
-        _assignment(group, has),
-        _assignment(group, group.target.get(member.member_id, {})),
+        described_assignment(by_consumers, group.topics, has),
+        described_assignment(by_consumers, group.topics, group.target.get(member.member_id, {})),
         _OF_CONSUMER if member.classic is None else _OF_CLASSIC,
-    )
-
-
-def _assignment(
-    group: ConsumerGroup, partitions: Mapping[bytes, Collection[int]]
-) -> by_consumers.Assignment:
-    return by_consumers.Assignment(
-        [
-            by_consumers.TopicPartitions(topic, name, sorted(some))
-            for topic, some in partitions.items()
-            if (name := group.topics.name_of(topic)) is not None
-        ]
     )
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, Generic, TypeVar
 
-from aclbroker.broker.memory import MemoryCluster
+from aclbroker.broker.memory import Clock, MemoryCluster
 from aclbroker.broker.turns import poll
 
 T = TypeVar("T")
+
+_FORGOTTEN_AT_ONCE: Final = 2_000
 
 
 class Reply(Generic[T]):
@@ -55,5 +59,24 @@ class Reply(Generic[T]):
                 self._timer.cancel()
 
     def _no_more(self) -> None:
+        # Who made it may be gone without having waited.
+        self._cluster.on_close.discard(self._no_more)
         if not self._future.done():
             self._future.set_result(None)
+
+
+def forget(
+    clock: Clock,
+    called: Sequence[set[Callable[[], None]]],
+    say: Callable[[], None],
+    first: int = 0,
+) -> None:
+    """Let a function no longer be among those that are called: in some sets now, in others soon.
+
+    This is no work that could pause, since whoever waited may be gone.
+    """
+    end = first + _FORGOTTEN_AT_ONCE
+    for functions in called[first:end]:
+        functions.discard(say)
+    if end < len(called):
+        clock.call_later(0, partial(forget, clock, called, say, end))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
-from aclbroker.broker.memory.groups.assignors import ASSIGNORS, Assignment, Subscriber
+from aclbroker.broker.memory.groups.assignors import ASSIGNORS, Assignment
 from aclbroker.broker.memory.groups.consumer_group import (
     LEAVES_FOR_A_WHILE,
     ConsumerGroup,
@@ -21,7 +21,7 @@ from aclbroker.broker.memory.groups.consumer_group import (
     Told,
     without_epochs,
 )
-from aclbroker.broker.memory.groups.group import GroupError
+from aclbroker.broker.memory.groups.group import Full, GroupError
 from aclbroker.broker.memory.groups.reconciliation import Owned, reconcile
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.topic_regex import TopicRegex
@@ -136,13 +136,14 @@ class ConsumerProtocol:
         member = self._member(group, request)
         has_other_topics = self._update(group, member, request)
         changes = self._note_resolved(group, resolved)
-        self.note_changes(group, has_changed=has_other_topics or changes)
-        self.assign(group)
+        # Before anything pauses: no member is without an end of its session.
+        self.expect(group, member, self._settings.consumer_session_timeout_ms)
+        group.note_changes(has_changed=has_other_topics or changes)
+        self.assign_with(group, member)
         if group.members.get(member.member_id) is not member:
             raise gone_meanwhile()
         was_assigned = without_epochs(member.assigned)
         self.reconcile(group, member, request.owned, has_other_topics=has_other_topics)
-        self.expect(group, member, self._settings.consumer_session_timeout_ms)
         assignment = without_epochs(member.assigned)
         tells = request.epoch == 0 or request.is_full or assignment != was_assigned
         return HeartbeatAnswer(
@@ -166,32 +167,27 @@ class ConsumerProtocol:
             self._fence(group, [member])
         return HeartbeatAnswer(request.member_id, request.epoch)
 
-    def note_changes(self, group: ConsumerGroup, *, has_changed: bool) -> None:
-        """Begin a new epoch if members or topics have changed."""
-        if has_changed or group.seen_topics != self._topics.version:
-            group.seen_topics = self._topics.version
-            seen = group.topics_seen()
-            if has_changed or seen != group.subscribed_as_of:
-                group.epoch += 1
-            group.subscribed_as_of = seen
+    def assign_with(self, group: ConsumerGroup, member: ConsumerMember) -> None:
+        """Say anew what each member is to have, if there is room for that; may pause.
 
-    def assign(self, group: ConsumerGroup) -> None:
-        """Say anew what each member is to have, if that is as of a former epoch.
+        If there is none, a new member is removed, and Full is raised; others keep what they have.
+        """
+        try:
+            self._assign(group)
+        except Full:
+            if not member.epoch:
+                self._fence(group, [member])
+                raise
+
+    def _assign(self, group: ConsumerGroup) -> None:
+        """Say anew what each member is to have, if that is as of a former epoch. Raises Full.
 
         This may pause. If the group changes meanwhile, the next heartbeat begins anew.
         """
         epoch, changes = group.epoch, group.changes
         if group.target_epoch == epoch:
             return
-        subscribers = [
-            Subscriber(
-                each.member_id,
-                each.instance_id,
-                group.subscribed(each),
-                group.target.get(each.member_id, {}),
-            )
-            for each in in_turns(list(group.members.values()))
-        ]
+        subscribers = group.subscribers()
         counts: dict[bytes, int] = {}
         for each in in_turns(subscribers):
             for topic in in_turns(each.topics - counts.keys()):
@@ -199,7 +195,7 @@ class ConsumerProtocol:
         assignor = group.preferred_assignor(self._settings.consumer_assignors[0])
         target = ASSIGNORS[assignor](subscribers, counts)
         if (epoch, changes) == (group.epoch, group.changes):
-            group.target, group.target_epoch = target, epoch
+            group.aim_at(target, epoch)
 
     def reconcile(
         self, group: ConsumerGroup, member: ConsumerMember, owned: Owned, *, has_other_topics: bool

@@ -14,10 +14,10 @@ from aclbroker.broker.memory.clock import Timer
 from aclbroker.broker.memory.groups.assignors import Assignment
 from aclbroker.broker.memory.groups.classic_group import Protocols, protocols_bytes
 from aclbroker.broker.memory.groups.consumer_protocol import PROTOCOL_TYPE
-from aclbroker.broker.memory.groups.group import Account, CheckPartition, Full, Group, GroupError
+from aclbroker.broker.memory.groups.group import Account, CheckPartition, Full, GroupError
+from aclbroker.broker.memory.groups.modern_group import ModernGroup
 from aclbroker.broker.memory.topics import MemoryTopics
-from aclbroker.protocol.errors import ErrorCode, shown_name
-from aclbroker.turns import in_turns
+from aclbroker.protocol.errors import ErrorCode
 
 LEAVES: Final = -1
 """The epoch with which a member leaves."""
@@ -117,32 +117,22 @@ class ConsumerMember:
                 timer.cancel()
 
 
-class ConsumerGroup(Group):
+class ConsumerGroup(ModernGroup[ConsumerMember]):
     """A group of the newer protocol.
 
-    ``epoch`` grows when members, subscriptions or topics change; ``target`` is what each member is
-    to have as of ``target_epoch``. ``owners`` tells which member has a partition. ``resolved`` has
-    the topics that regular expressions of members stand for; ``resolved_at`` is when, and as of
-    which version of the topics. ``changes`` counts changes of who is in the group.
+    ``owners`` tells which member has a partition. ``resolved`` has the topics that regular
+    expressions of members stand for; ``resolved_at`` is when, and as of which version of the
+    topics.
     """
 
     kind: ClassVar = "consumer"
 
     def __init__(self, group_id: str, account: Account, topics: MemoryTopics) -> None:
-        super().__init__(group_id)
-        self.account = account
-        self.topics = topics
-        self.epoch = 1
-        self.target_epoch = 0
-        self.target: dict[str, Assignment] = {}
-        self.members: dict[str, ConsumerMember] = {}
-        self.changes = 0
+        super().__init__(group_id, account, topics)
         self.static_members: dict[str, str] = {}
         self.owners: dict[bytes, dict[int, str]] = {}
         self.resolved: dict[str, frozenset[str]] = {}
         self.resolved_at: tuple[int, int] = (0, 0)
-        self.seen_topics: int | None = None
-        self.subscribed_as_of: object = frozenset()
 
     @property
     def state_name(self) -> str:
@@ -162,34 +152,13 @@ class ConsumerGroup(Group):
         """The type of the protocol that the members speak."""
         return PROTOCOL_TYPE
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the group has no members."""
-        return not self.members
-
-    def subscribed(self, member: ConsumerMember) -> frozenset[bytes]:
-        """Return the ids of the topics that a member reads, of those that exist; may pause."""
-        names = member.names | self.resolved.get(member.regex, frozenset())
-        return frozenset(
-            [self.topics.id_of(each) for each in in_turns(names) if self.topics.exists(each)]
-        )
+    def names_of(self, member: ConsumerMember) -> frozenset[str]:
+        """Return the names of the topics that a member reads, if they exist or not."""
+        return member.names | self.resolved.get(member.regex, frozenset())
 
     def subscribed_names(self) -> set[str]:
         """Return the names of all topics that members read, if they exist or not; may pause."""
-        names: set[str] = set().union(*self.resolved.values())
-        for member in in_turns(list(self.members.values())):
-            names |= member.names
-        return names
-
-    def topics_seen(self) -> frozenset[tuple[bytes, int]]:
-        """Return the ids and numbers of partitions of all topics that members read; may pause."""
-        return frozenset(
-            [
-                (self.topics.id_of(each), self.topics.topics[each])
-                for each in in_turns(self.subscribed_names())
-                if self.topics.exists(each)
-            ]
-        )
+        return super().subscribed_names().union(*self.resolved.values())
 
     def regexes(self) -> set[str]:
         """Return the regular expressions of members."""
@@ -258,7 +227,7 @@ class ConsumerGroup(Group):
         del self.members[member.member_id]
         self.changes += 1
         self.account.give(member.takes)
-        self.target.pop(member.member_id, None)
+        self.forget_target(member.member_id)
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
         for regex in set(self.resolved) - self.regexes():
@@ -335,32 +304,12 @@ class ConsumerGroup(Group):
         if self.members:
             raise GroupError(ErrorCode.NON_EMPTY_GROUP)
 
-    def find_member(self, member_id: str) -> ConsumerMember:
-        """Return a member; raises GroupError with UNKNOWN_MEMBER_ID if there is none."""
-        member = self.members.get(member_id)
-        if member is None:
-            raise GroupError(
-                ErrorCode.UNKNOWN_MEMBER_ID,
-                f"Member {shown_name(member_id)} is not a member of group "
-                f"{shown_name(self.group_id)}.",
-            )
-        return member
-
     def is_subscribed(self, topic: str) -> bool:
         """Tell whether members read a topic."""
         return any(
             topic in member.names or topic in self.resolved.get(member.regex, ())
             for member in self.members.values()
         )
-
-    def retention_from(self, committed_ms: int) -> int | None:
-        """Return since when an offset is unused: since it was committed."""
-        return committed_ms
-
-    def close(self) -> None:
-        """Let no time of the group run out any more; what its members took is free."""
-        for member in list(self.members.values()):
-            self.remove(member)
 
 
 def without_epochs(epochs: Mapping[bytes, Collection[int]]) -> Assignment:

@@ -41,6 +41,7 @@ from aclbroker.broker.memory.groups.consumer_protocol import (
     version_of,
 )
 from aclbroker.broker.memory.groups.group import Group, GroupError
+from aclbroker.broker.memory.groups.modern_group import size_of
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.table import GroupTable
 from aclbroker.broker.memory.topics import MemoryTopics
@@ -83,8 +84,9 @@ class Conversion:
             raise _not_upgraded(group, why)
         members = self._upgraded_members(group)
         upgraded = ConsumerGroup(group.group_id, group.account, self._topics)
-        upgraded.epoch = upgraded.target_epoch = group.generation
-        more = sum(each.takes for each, _ in members)
+        upgraded.epoch = group.generation
+        target = {each.member_id: without_epochs(assigned) for each, assigned in members}
+        more = sum(each.takes + size_of(target[each.member_id]) for each, _ in members)
         group.account.take(more)
         group.account.give(more)
         for classic in list(group.members.values()):
@@ -94,9 +96,9 @@ class Conversion:
         for member, assigned in members:
             upgraded.add(member)
             upgraded.set_partitions(member, assigned, {})
-            upgraded.target[member.member_id] = without_epochs(assigned)
             if member.classic is not None:
                 self.consumer.expect(upgraded, member, member.classic.session_timeout_ms)
+        upgraded.aim_at(target, group.generation)
         upgraded.seen_topics = self._topics.version
         upgraded.subscribed_as_of = upgraded.topics_seen()
         return upgraded
@@ -140,7 +142,7 @@ class Conversion:
         member = self._updated(group, member, request, member_id, subscription, is_new=is_new)
         if downgrades:
             return self._downgrade_with(group, member, request)
-        self.consumer.assign(group)
+        self.consumer.assign_with(group, member)
         if group.members.get(member.member_id) is not member:
             raise gone_meanwhile()
         self._reconcile(group, member, subscription)
@@ -343,7 +345,7 @@ class Conversion:
         )
         has_other_topics = group.tell(member, told)
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        self.consumer.note_changes(group, has_changed=has_other_topics)
+        group.note_changes(has_changed=has_other_topics)
         return member
 
     def _reconcile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups.classic import ClassicProtocol, JoinRequest, SyncRequest
@@ -23,12 +23,22 @@ from aclbroker.broker.memory.groups.consumer_group import (
 )
 from aclbroker.broker.memory.groups.conversion import Conversion
 from aclbroker.broker.memory.groups.group import Account, Group, GroupError
+from aclbroker.broker.memory.groups.group_configs import GroupConfigs
 from aclbroker.broker.memory.groups.offsets import GroupOffsets
 from aclbroker.broker.memory.groups.settings import GroupSettings
+from aclbroker.broker.memory.groups.share import (
+    ShareHeartbeatAnswer,
+    ShareHeartbeatRequest,
+    ShareProtocol,
+)
+from aclbroker.broker.memory.groups.share_group import LEAVES as LEAVES_SHARE_GROUP
+from aclbroker.broker.memory.groups.share_group import ShareGroup
 from aclbroker.broker.memory.groups.table import GroupTable
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.turns import in_turns
+
+G = TypeVar("G", bound=Group)
 
 _NEXT_STEP_MS: Final = 1
 
@@ -47,6 +57,8 @@ class Groups:
         self.table = GroupTable(self.account, self._new_group)
         self._classic = ClassicProtocol(clock, settings)
         self._mixed = Conversion(clock, settings, topics, self.table, self._classic)
+        self.configs = GroupConfigs(settings)
+        self._share = ShareProtocol(clock, settings, topics, self.configs)
         self.offsets = GroupOffsets(clock, self.table, settings, self._heard_of)
         topics.on_delete.append(self.offsets.forget_topic)
         self._sweep_later()
@@ -138,23 +150,43 @@ class Groups:
         consumer.check(group, request)
         return consumer.heartbeat(group, request, resolved)
 
+    def share_heartbeat(self, request: ShareHeartbeatRequest) -> ShareHeartbeatAnswer:
+        """Take the heartbeat of a member of a share group; may pause, raises GroupError."""
+        if request.epoch == LEAVES_SHARE_GROUP:
+            return self._share.leave(self.share_group(request.group_id), request.member_id)
+        known = self.table.groups.get(request.group_id)
+        if known is not None or request.epoch != 0:
+            group = self.share_group(request.group_id)
+            self._share.check(group, request)
+        else:
+            self._share.check(None, request)
+            group = self.new_share_group(request.group_id)
+        return self._share.heartbeat(group, request)
+
+    def new_share_group(self, group_id: str) -> ShareGroup:
+        """Add a share group, of whose id there must be no group; raises Full."""
+        group = ShareGroup(group_id, self.account, self.topics)
+        self.table.put(group)
+        return group
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """Return a share group; raises GroupError with GROUP_ID_NOT_FOUND."""
+        return self._of_kind(ShareGroup, group_id)
+
     def consumer_group(self, group_id: str) -> ConsumerGroup:
         """Return a group of the newer protocol; raises GroupError with GROUP_ID_NOT_FOUND."""
-        group = self.table.find(group_id)
-        if not isinstance(group, ConsumerGroup):
-            raise GroupError(
-                ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Group {shown_name(group_id)} is not a consumer group.",
-            )
-        return group
+        return self._of_kind(ConsumerGroup, group_id)
 
     def classic_group(self, group_id: str) -> ClassicGroup:
         """Return a group of the classic protocol; raises GroupError with GROUP_ID_NOT_FOUND."""
+        return self._of_kind(ClassicGroup, group_id)
+
+    def _of_kind(self, wanted: type[G], group_id: str) -> G:
         group = self.table.find(group_id)
-        if not isinstance(group, ClassicGroup):
+        if not isinstance(group, wanted):
             raise GroupError(
                 ErrorCode.GROUP_ID_NOT_FOUND,
-                f"Group {shown_name(group_id)} is not a classic group.",
+                f"Group {shown_name(group_id)} is not a {wanted.kind} group.",
             )
         return group
 
@@ -170,6 +202,8 @@ class Groups:
     def _group_to_join(self, group_id: str, member_id: str) -> Group:
         """Return the group that a member of the classic protocol joins; raises GroupError."""
         group = self.table.groups.get(group_id)
+        if isinstance(group, ShareGroup):
+            raise GroupError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if isinstance(group, ConsumerGroup) and group.is_empty:
             self.table.replace(self._new_group(group_id))
         if member_id and group_id not in self.table.groups:
@@ -179,9 +213,9 @@ class Groups:
     def _consumer_group_for(self, request: HeartbeatRequest) -> ConsumerGroup:
         """Return the group of a heartbeat, made or made one of the newer protocol if it joins."""
         group_id = request.group_id
-        if request.epoch != 0:
-            return self.consumer_group(group_id)
         group = self.table.groups.get(group_id)
+        if request.epoch != 0 or isinstance(group, ShareGroup):
+            return self.consumer_group(group_id)
         if isinstance(group, ConsumerGroup):
             return group
         if isinstance(group, ClassicGroup) and not group.is_empty:

@@ -44,9 +44,13 @@ class Account:
 
 
 class Group(ABC):
-    """A group of one of the protocols; `kind` is its type as ListGroups tells it."""
+    """A group of one of the protocols; `kind` is its type as ListGroups tells it.
+
+    Where it ``expires``, it goes when it has neither members nor offsets.
+    """
 
     kind: ClassVar[str]
+    expires: ClassVar = True
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

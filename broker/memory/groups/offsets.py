@@ -154,22 +154,24 @@ class GroupOffsets:
             return [ErrorCode.INVALID_COMMIT_OFFSET_SIZE] * len(offsets)
         return [self._pend_one(producer_id, group_id, each) for each in in_turns(offsets)]
 
-    def complete(self, producer_id: int, group_id: str, *, commits: bool) -> None:
+    def complete(self, producer_id: int, group_id: str, *, commits: bool) -> Iterator[None]:
         """End a transaction: its offsets of a group hold from now on, or are forgotten.
 
-        Of two offsets of a partition the later one holds, whether of a transaction or not.
+        Of two offsets of a partition the later one holds, whether of a transaction or not. Each is
+        done with before a step of the iterator; the caller may do other work at each.
         """
-        ended = self._pending.pop((producer_id, group_id), {})
-        for topic, partition in in_turns(_places(ended)):
-            pending = ended[topic].pop(partition)
-            self._close(group_id, (topic, partition), producer_id)
-            former = self.get(group_id, topic, partition)
-            is_later = former is None or former.number < pending.number
-            if commits and is_later and group_id in self._table.groups:
-                self._put(group_id, topic, partition, pending)
-                self._account.give(_bytes_of(topic, former))
-            else:
-                self._account.give(_bytes_of(topic, pending))
+        while places := _places(self._pending.get((producer_id, group_id), {})):
+            for topic, partition in places:
+                pending = self._take_pending(producer_id, group_id, (topic, partition))
+                if pending is None:
+                    continue  # It was deleted while others had their turn.
+                former = self.get(group_id, topic, partition)
+                if commits and (former is None or former.number < pending.number):
+                    self._put(group_id, topic, partition, pending)
+                    self._account.give(_bytes_of(topic, former))
+                else:
+                    self._account.give(_bytes_of(topic, pending))
+                yield
 
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """Return an offset that holds, None if there is none."""
@@ -187,13 +189,8 @@ class GroupOffsets:
         """Forget a group's offset of a partition, in transactions as well."""
         self._remove(group_id, topic, partition)
         for producer_id in self._open.get(group_id, {}).get((topic, partition), set()).copy():
-            pending = self._pending[producer_id, group_id]
-            self._account.give(_bytes_of(topic, pending[topic].pop(partition)))
-            if not pending[topic]:
-                del pending[topic]
-            if not pending:
-                del self._pending[producer_id, group_id]
-            self._close(group_id, (topic, partition), producer_id)
+            pending = self._take_pending(producer_id, group_id, (topic, partition))
+            self._account.give(_bytes_of(topic, pending))
 
     def forget(self, group_id: str) -> None:
         """Forget all offsets of a group, in transactions as well."""
@@ -215,7 +212,8 @@ class GroupOffsets:
     def sweep(self) -> Iterator[None]:
         """Forget what is out of date, and groups that nobody needs any more.
 
-        That are groups without members and offsets. The caller may do other work at each step.
+        Those are groups without members and offsets, of a kind that expires. The caller may do
+        other work at each step.
         """
         steps = 0
         for group_id in list(self._table.groups):
@@ -240,7 +238,7 @@ class GroupOffsets:
 
     def _remove_unused(self, group_id: str) -> None:
         group = self._table.groups.get(group_id)
-        if group is None or not group.is_empty:
+        if group is None or not group.expires or not group.is_empty:
             return
         if not self._offsets.get(group_id) and not self._open.get(group_id):
             self._table.remove(group_id)
@@ -334,6 +332,21 @@ class GroupOffsets:
             del by_topic[topic]
         if not by_topic:
             del self._offsets[group_id]
+
+    def _take_pending(
+        self, producer_id: int, group_id: str, place: Place
+    ) -> CommittedOffset | None:
+        """Return an offset of a transaction, which is none of it from now on; None without one."""
+        by_topic, (topic, partition) = self._pending.get((producer_id, group_id), {}), place
+        pending = by_topic.get(topic, {}).pop(partition, None)
+        if pending is None:
+            return None
+        if not by_topic[topic]:
+            del by_topic[topic]
+        if not by_topic:
+            del self._pending[producer_id, group_id]
+        self._close(group_id, place, producer_id)
+        return pending
 
     def _close(self, group_id: str, place: Place, producer_id: int) -> None:
         places = self._open.get(group_id, {})

@@ -26,6 +26,16 @@ class GroupSettings(NamedTuple):
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     consumer_migration_policy: str = "bidirectional"
     consumer_regex_refresh_interval_ms: int = 600_000
+    share_session_timeout_ms: int = 45_000
+    share_heartbeat_interval_ms: int = 5_000
+    share_record_lock_ms: int = 30_000
+    """``group.share.record.lock.duration.ms``."""
+    share_delivery_count_limit: int = 5
+    share_max_record_locks: int = 2_000
+    """``group.share.partition.max.record.locks``."""
+    share_max_size: int = 200
+    share_max_sessions: int = 2_000
+    """``group.share.max.share.sessions``."""
     offsets_retention_ms: int = 7 * DAY_MS
     offsets_retention_check_interval_ms: int = 600_000
     offset_metadata_max_bytes: int = 4_096

@@ -65,8 +65,9 @@ def _serve(command: ServeCommand) -> int:
 
     from aclbroker.broker.config import ConfigError, load
     from aclbroker.broker.observability.logs import configure
-    from aclbroker.broker.server.parts import StartError
-    from aclbroker.broker.server.run import Start, run
+    from aclbroker.broker.server.run import run
+    from aclbroker.broker.server.start import Start
+    from aclbroker.broker.server.start_error import StartError
 
     overrides = command.overrides
     if command.port is not None:
@@ -79,14 +80,21 @@ def _serve(command: ServeCommand) -> int:
             sys.stderr.write(f"aclbroker: {line}\n")
         return 1
     output = configure(config.log_level, config.log_format)
-    with output.writing():
+    start = Start(config, output, read, hangup, command.ready_file)
+    nursery = None
+    if config.workers > 1:
+        from aclbroker.broker.server.workers.nursery import Nursery
+
+        # Before there are threads, which a fork would not take along.
+        nursery = Nursery(start)
+    with output.writing(None if nursery is None else nursery.lock):
         log = structlog.get_logger()
         for line in config.warnings:
             log.warning(line)
         for line in config.notes:
             log.info(line)
         try:
-            run(Start(config, output, read, hangup, command.ready_file))
+            run(start, nursery)
         except StartError as error:
             log.critical("cannot start", reason=str(error))
             return 1

@@ -1,16 +1,38 @@
-"""Reads the ACLs of a cluster, logged in as the user of a Kafka client's properties file."""
+"""Reads the ACLs of a cluster, logged in as the user of a Kafka client's properties file.
+
+And those of files that no text editor reads: a store, and the metadata log of a controller.
+"""
 
 from __future__ import annotations
+
+import sys
 
 from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.broker.client.acls import describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
 from aclbroker.broker.client.errors import ClientError, RequestRefused
-from aclbroker.broker.client.session import Session, open_session
+from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.policy import Policy
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.errors import ErrorCode
+
+
+def of_place(url: str) -> list[AclBinding]:
+    """Return the ACLs of a place such as ``kraft:///DIR``: see `cli.migrate.places`.
+
+    What is to be said of how they were read is told on standard error. Raises InputError.
+    """
+    from aclbroker.cli.migrate.places import PlaceError, open_place
+
+    try:
+        with open_place(url) as place:
+            found = place.read()
+    except PlaceError as error:
+        raise InputError(str(error)) from error
+    for note in found.notes:
+        sys.stderr.write(f"aclbroker: {url}: {note}\n")
+    return _understood(found.acls, url)
 
 
 def described(address: str, command_config: str | None) -> Policy:
@@ -22,15 +44,12 @@ def described(address: str, command_config: str | None) -> Policy:
     try:
         settings = read_settings(command_config)
         with open_session(read_addresses(address), settings) as session:
-            return Policy(_acls(session), cluster_id(session))
+            acls = _understood(describe_acls(session), f"kafka://{address}")
+            return Policy(acls, cluster_id(session))
     except RequestRefused as error:
         raise InputError(f"kafka://{address}: {_refusal(error)}") from error
-    except (ClientError, _NotUnderstood) as error:
+    except ClientError as error:
         raise InputError(f"kafka://{address}: {error}") from error
-
-
-class _NotUnderstood(Exception):
-    """An ACL of the cluster has a value that this program does not know."""
 
 
 def _refusal(error: RequestRefused) -> str:
@@ -42,10 +61,12 @@ def _refusal(error: RequestRefused) -> str:
     )
 
 
-def _acls(session: Session) -> list[AclBinding]:
-    acls = describe_acls(session)
+def _understood(acls: list[AclBinding], place: str) -> list[AclBinding]:
+    """Return ACLs; raises InputError if one has a value that this program does not know."""
     for acl in acls:
         reason = invalid_reason(acl)
         if reason is not None:
-            raise _NotUnderstood(f"an ACL on {acl.resource_name!r} is not understood: {reason}")
+            raise InputError(
+                f"{place}: an ACL on {acl.resource_name!r} is not understood: {reason}"
+            )
     return acls

@@ -13,6 +13,7 @@ from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.cli.acls.options import add_acls
 from aclbroker.cli.audit import AuditCommand, add_audit, audit_command
 from aclbroker.cli.conformance import ConformanceCommand, add_conformance, conformance_command
+from aclbroker.cli.migrate.command import MigrateCommand, add_migrate, migrate_command
 from aclbroker.cli.policy.command import PolicyCommand, add_policy, policy_command
 from aclbroker.cli.questions import (
     NAMES,
@@ -30,6 +31,7 @@ Command = (
     AclsCommand
     | AuditCommand
     | ConformanceCommand
+    | MigrateCommand
     | PolicyCommand
     | QuestionCommand
     | RunCommand
@@ -82,6 +84,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Co
 
 _COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], Command]]] = {
     "conformance": conformance_command,
+    "migrate": migrate_command,
     "policy": policy_command,
     "run": run_command,
     "scram": scram_command,
@@ -133,6 +136,7 @@ def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
         help="a file that is written once clients are let in, with the addresses as JSON",
     )
     add_acls(commands)
+    add_migrate(commands)
     add_policy(commands)
     add_run(commands)
     add_scram(commands)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from aclbroker.broker.policy import Policy
+    from aclbroker.pipeline.acls.history import AclHistory
     from aclbroker.pipeline.command.options import AuditOptions
 
 
@@ -25,14 +26,45 @@ class AuditCommand:
         """Run the job and return an exit status of `pipeline.command.run`."""
         from aclbroker.pipeline.command.run import run
 
-        return run(self.options, _described)
+        return run(self.options, _described, _history)
 
 
-def _described(address: str, command_config: str | None) -> Policy:
+def _described(url: str, command_config: str | None) -> Policy:
     # The client of a cluster is imported only where one is asked.
-    from aclbroker.cli.acl_source import described
+    from aclbroker.broker.policy import Policy
+    from aclbroker.cli.acl_source import described, of_place
+    from aclbroker.cli.rules_source import KAFKA
 
-    return described(address, command_config)
+    if url.startswith(KAFKA):
+        return described(url.removeprefix(KAFKA), command_config)
+    return Policy(of_place(url))
+
+
+def _history(url: str) -> AclHistory:
+    from aclbroker.broker.stores import StoreError
+    from aclbroker.broker.stores.reading import PastChange, read_history
+    from aclbroker.cli.rules_source import SourceError
+    from aclbroker.cli.store_source import store_file
+    from aclbroker.pipeline.acls.history import AclChange, Maker, history_of
+    from aclbroker.pipeline.errors import InputError
+
+    def change(each: PastChange) -> AclChange:
+        position, acl, removed, origin = each
+        if origin is None:
+            return AclChange(position, acl, removed, None, None)
+        made_by = Maker(origin.principal, origin.host)
+        return AclChange(position, acl, removed, made_by, origin.time_ms)
+
+    try:
+        found = read_history(store_file(url))
+    except (SourceError, StoreError) as error:
+        raise InputError(f"--history {url}: {error}") from error
+    return history_of(
+        map(change, found.changes),
+        horizon=found.horizon,
+        last=found.position,
+        cluster=found.cluster_id,
+    )
 
 
 def add_audit(commands: Any, *, with_options: bool) -> None:

@@ -1,4 +1,4 @@
-"""The arguments of `aclbroker who-can|what-can|explain|can|diff|prove|lint`, and what these do.
+"""The arguments of `aclbroker who-can|what-can|explain|can|diff|prove|lint|history`; what these do.
 
 Their imports take place only when a command runs, so that the server starts fast.
 """
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from aclbroker.cli.history import add_history, told
 from aclbroker.cli.lint import add_lint, linted
 from aclbroker.cli.rules_source import KAFKA, SourceError, add_source, principal, source_of
 from aclbroker.cli.words import TYPES_HELP, name_of, names_of, operation_of, type_of
@@ -247,6 +248,7 @@ _COMMANDS: Final[dict[str, Callable[[argparse.Namespace], tuple[int, Answer]]]] 
     "diff": _diff,
     "prove": _prove,
     "lint": linted,
+    "history": told,
 }
 NAMES: Final = frozenset(_COMMANDS)
 """The commands of this module."""
@@ -296,6 +298,7 @@ def add_questions(commands: Any) -> None:
     prove.add_argument("--sarif", metavar="FILE", help="write what does not hold as SARIF 2.1.0")
     add_source(prove)
     add_lint(_command(commands, "lint", "list the ACLs that are useless, mistaken or dangerous"))
+    add_history(_command(commands, "history", "tell who granted and revoked which ACLs, and when"))
     diff = _command(commands, "diff", "list every right that one set of ACLs has and not another")
     add_source(diff, positional=("OLD", "NEW"))
     diff.add_argument(

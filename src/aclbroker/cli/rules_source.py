@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aclbroker.broker.reasoning.rules import Rules
 
 KAFKA: Final = "kafka://"
+_OF_FILES: Final = ("kraft:///", "sqlite:///")
 _PROPERTIES: Final = ".properties"
 _GROUPS_FILE: Final = "aclbroker.groups.file"
 
@@ -26,8 +27,8 @@ class SourceError(Exception):
 class Source:
     """A set of ACLs, and what decides beside them.
 
-    ``place`` is a file of ACLs, ``kafka://HOST:PORT``, or a broker's server.properties whose store
-    is read; None is the store of the default settings.
+    ``place`` is a file of ACLs, ``kafka://HOST:PORT``, ``sqlite:///FILE``, ``kraft:///DIR``, or a
+    broker's server.properties whose store is read; None is the store of the default settings.
     """
 
     place: str | None
@@ -63,11 +64,13 @@ class Source:
         place = self.place
         if place is None or place.endswith(_PROPERTIES):
             return _of_store(place)
-        if place.startswith(KAFKA):
-            from aclbroker.cli.acl_source import described
+        if place.startswith((KAFKA, *_OF_FILES)):
+            from aclbroker.cli.acl_source import described, of_place
             from aclbroker.pipeline.errors import InputError
 
             try:
+                if not place.startswith(KAFKA):
+                    return of_place(place), None
                 return described(place.removeprefix(KAFKA), self.command_config).acls, None
             except InputError as error:
                 raise SourceError(str(error)) from error
@@ -180,15 +183,17 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
                 name.lower(),
                 metavar=name,
                 help="a policy file, what kafka-acls.sh --list printed, a file of its commands, "
-                "the server.properties (*.properties) of a broker whose store is read, or "
-                "kafka://HOST:PORT",
+                "the server.properties (*.properties) of a broker whose store is read, "
+                "kafka://HOST:PORT, sqlite:///FILE of a store, or kraft:///DIR with the metadata "
+                "log of a KRaft controller",
             )
     else:
         place = parser.add_mutually_exclusive_group()
         place.add_argument(
             "--acls",
             metavar="FILE",
-            help="a policy file, what kafka-acls.sh --list printed, or a file of its commands",
+            help="a policy file, what kafka-acls.sh --list printed, a file of its commands, "
+            "sqlite:///FILE, or kraft:///DIR",
         )
         place.add_argument(
             "--config",

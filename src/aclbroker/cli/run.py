@@ -49,7 +49,7 @@ class RunCommand:
         """Return the command's exit status, or 1 if it is 0 and something was denied."""
         from aclbroker.broker.config import ConfigError
         from aclbroker.broker.policy import read_policy
-        from aclbroker.broker.server.parts import StartError
+        from aclbroker.broker.server.start_error import StartError
         from aclbroker.testing import AclBroker
 
         if self.record is not None and not self.record.absolute().parent.is_dir():

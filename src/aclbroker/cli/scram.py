@@ -1,7 +1,7 @@
-"""The arguments of `aclbroker scram add|list|remove`, and `scram add` while no broker runs.
+"""The arguments of `aclbroker scram add|list|remove`, and `scram add` to the file of a store.
 
 `scram_users` does it on a running cluster. With a file in place of that a user gets a password in
-the store of a broker that does not run: meant for the first administrator, like
+the store of a broker, which need not run: meant for the first administrator, like
 `kafka-storage.sh format --add-scram` in Kafka. The change is recorded where the broker's own
 changes are: in its audit file or, without one, on standard error. Imports take place only when the
 command runs, so that the server starts fast.
@@ -51,7 +51,7 @@ class ScramCommand:
             config = load(self.file)
         except ConfigError as error:
             return failed(*error.problems)
-        if not config.store.startswith("sqlite:"):
+        if config.store.startswith("memory:"):
             return failed(f"aclbroker.store={config.store} keeps nothing over a restart")
         try:
             password = read_password(self.user)
@@ -65,6 +65,7 @@ class ScramCommand:
 
     async def _add(self, config: Config, password: str) -> str | None:
         """Store the credential and record that; return None, or the reason if it cannot be done."""
+        from aclbroker.broker.config.store_url import store_url
         from aclbroker.broker.credentials.scram_users import load_users, upsertion_of
         from aclbroker.broker.handlers.changes import altered_scram_users
         from aclbroker.broker.stores import StoreError, open_store
@@ -72,7 +73,7 @@ class ScramCommand:
             AlterUserScramCredentialsRequest,
         )
 
-        store = open_store(config.store)
+        store = open_store(store_url(config.properties), config.properties)
         try:
             await store.open()
             users = await load_users(store, b"")
@@ -112,7 +113,7 @@ def add_scram(commands: Any) -> None:
     scram = commands.add_parser(
         "scram",
         help="list, add and remove SCRAM users, also while no broker runs",
-        description="Manage SCRAM users of a cluster, or in the store of a broker that does not "
+        description="Manage SCRAM users of a cluster, or in the store of a broker, which need not "
         "run.",
         allow_abbrev=False,
     )

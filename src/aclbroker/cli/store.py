@@ -1,4 +1,6 @@
-"""The arguments of `aclbroker store check|repair|backup|restore`, and what these commands print.
+"""The arguments of `aclbroker store check|repair|backup|restore`, and what is printed of a file.
+
+What is done with stores that brokers share is in `shared_store`.
 
 Their imports take place only when a command runs, so that the server starts fast.
 """
@@ -7,74 +9,126 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aclbroker.cli.cluster import failed, told
+
 if TYPE_CHECKING:
     from aclbroker.broker.stores.examination import Examination
+
+_KAFKA = "kafka://"
+_SHARED = (_KAFKA, "zookeeper://")
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCommand:
-    """Look at the file of a store, save what is in it, copy it, or put a copy in its place."""
+    """Look at a store, save what is in it, copy it, or put a copy in its place."""
 
     action: str
     """One of check, repair, backup and restore."""
 
     file: str | None = None
-    """The store's file; without it the one that ``config`` names."""
+    """The store's file, or its URL; without it the one that ``config`` names."""
 
     config: str | None = None
     """The broker's server.properties; None for the default settings."""
+
+    command_config: str | None = None
+    """Properties to reach the topic or the ZooKeeper with that ``file`` names."""
 
     copy: str | None = None
     """The file of the backup; of a repair the new file, by default beside the damaged one."""
 
     accepts_lost_acls: bool = False
+    accepts_lost_denies: bool = False
+    is_sure: bool = False
 
     def run(self) -> int:
         """Run the command; return 0, or 1 if the store is damaged or the command failed."""
+        from aclbroker.broker.client.errors import ClientConfigError
         from aclbroker.broker.config import ConfigError
         from aclbroker.broker.stores.store import StoreError
 
         try:
-            path = self._path()
-        except ConfigError as error:
-            return _failed(*error.problems)
-        except ValueError as error:
-            return _failed(str(error))
-        try:
-            return _ACTIONS[self.action](self, path)
+            url, properties = self._named()
+            if url.startswith(_SHARED):
+                return self._run_shared(url, properties)
+            return _ACTIONS[self.action](self, self._path(url))
+        except (ClientConfigError, ConfigError) as error:
+            return failed(*error.problems)
         except StoreError as error:
-            return _failed(str(error))
+            return failed(*str(error).splitlines())
 
-    def _path(self) -> Path:
-        if self.file is not None:
-            return Path(os.path.realpath(self.file))
-        from aclbroker.broker.config import load
-        from aclbroker.broker.stores import path_of
+    def _named(self) -> tuple[str, Mapping[str, str]]:
+        """Return the file or the URL of the store, and how to reach it."""
+        # No broker of the fleet has this id, so that none is fenced off, but the next restore has:
+        # it ends at once what one that was killed has left open. Nor are a broker's files touched.
+        own = {"node.id": "restore", "aclbroker.store.snapshot.dir": ""}
+        if self.file is None:
+            from aclbroker.broker.config import load
+            from aclbroker.broker.config.store_url import store_url
 
-        url = load(self.config).store
+            properties = load(self.config).properties
+            return store_url(properties), {**properties, **own}
+        if self.command_config is not None and self.file.startswith(_KAFKA):
+            from aclbroker.broker.stores.kafka.connection import SETTING
+
+            own[SETTING] = self.command_config
+        elif self.command_config is not None:
+            from aclbroker.broker.client.settings import read_given
+
+            given = read_given(self.command_config)[0]
+            own = {name: each.value for name, each in given.items()} | own
+        return self.file, own
+
+    def _path(self, url: str) -> Path:
+        from aclbroker.broker.stores import StoreError, path_of
+
         path = path_of(url)
-        if path is None:
-            raise ValueError(f"aclbroker.store={url} has no file")
-        return Path(os.path.realpath(path))
+        if path is None and self.file is None:
+            raise StoreError(f"aclbroker.store={url} has no file")
+        if path is None and "://" in url:
+            scheme = url.partition("://")[0]
+            raise StoreError(
+                f"--store {scheme}://... names no store; write a path, sqlite:///PATH, "
+                "kafka://HOST:PORT,HOST:PORT/TOPIC or zookeeper://HOST:PORT,HOST:PORT/CHROOT"
+            )
+        return Path(os.path.realpath(path or url))
+
+    def _run_shared(self, url: str, properties: Mapping[str, str]) -> int:
+        from aclbroker.cli import shared_store
+
+        if self.action == "check":
+            return shared_store.check(url, properties)
+        if self.action == "repair":
+            return failed(f"{url}: only a file can be repaired; restore a backup")
+        copy = Path(os.path.realpath(str(self.copy)))
+        if self.action == "backup":
+            return shared_store.backup(url, properties, copy)
+        return shared_store.restore(
+            url,
+            properties,
+            copy,
+            is_sure=self.is_sure,
+            may_lose_denies=self.accepts_lost_denies,
+        )
 
 
 def _check(command: StoreCommand, path: Path) -> int:
     from aclbroker.broker.stores.examination import examine
 
     found = examine(path)
-    _print(f"{path}: {_described(found)}", *_running(found))
+    told(f"{path}: {_described(found)}", *_running(found))
     if not found.problems:
-        _print("It is whole." if found.sealed else "Its pages fit together. It has no checksums.")
+        told("It is whole." if found.sealed else "Its pages fit together. It has no checksums.")
         return 0
-    _print("It is damaged:", *found.problems)
+    told("It is damaged:", *found.problems)
     if found.may_have_lost_acls:
-        _print("Changes of ACLs may be lost. Restore a backup (aclbroker store restore).")
-    _print("aclbroker store repair writes what can be kept to a new file.")
+        told("Changes of ACLs may be lost. Restore a backup (aclbroker store restore).")
+    told("aclbroker store repair writes what can be kept to a new file.")
     return 1
 
 
@@ -85,12 +139,12 @@ def _repair(command: StoreCommand, path: Path) -> int:
     try:
         found = repair(path, target, accept_loss=command.accepts_lost_acls)
     except LossNotAccepted as error:
-        _print(*error.found.problems)
-        return _failed(str(error))
-    _print(*found.problems, f"{target}: {_described(found)}")
+        told(*error.found.problems)
+        return failed(str(error))
+    told(*found.problems, f"{target}: {_described(found)}")
     if found.may_have_lost_acls:
-        _print("Compare its ACLs with what they should be before a broker uses it.")
-    _print(f"To use it: aclbroker store restore {target} --store {path}")
+        told("Compare its ACLs with what they should be before a broker uses it.")
+    told(f"To use it: aclbroker store restore {target} --store {path}")
     return 0
 
 
@@ -98,7 +152,7 @@ def _backup(command: StoreCommand, path: Path) -> int:
     from aclbroker.broker.stores.copies import backup
 
     target = Path(os.path.realpath(str(command.copy)))
-    _print(f"{target}: {_described(backup(path, target))}")
+    told(f"{target}: {_described(backup(path, target))}")
     return 0
 
 
@@ -106,9 +160,9 @@ def _restore(command: StoreCommand, path: Path) -> int:
     from aclbroker.broker.stores.copies import restore
 
     found, aside = restore(Path(os.path.realpath(str(command.copy))), path)
-    _print(f"{path}: {_described(found)}")
+    told(f"{path}: {_described(found)}")
     if aside is not None:
-        _print(f"What was there before is {aside}")
+        told(f"What was there before is {aside}")
     return 0
 
 
@@ -135,12 +189,12 @@ def add_store(commands: Any) -> None:
     """Add the command to the subparsers of `aclbroker`."""
     store = commands.add_parser(
         "store",
-        help="check, repair, back up or restore the file of ACLs",
-        description="Look after the file in which a broker keeps ACLs and records.",
+        help="check, repair, back up or restore a store of ACLs",
+        description="Look after the store in which brokers keep ACLs and records.",
         allow_abbrev=False,
     )
     actions = store.add_subparsers(dest="action", required=True)
-    _action(actions, "check", "read all of the file and tell what is damaged; changes nothing")
+    _action(actions, "check", "read all of a store and tell what is damaged; changes nothing")
     repair = _action(actions, "repair", "write what can be kept of a damaged file to a new one")
     repair.add_argument("--output", dest="copy", metavar="FILE", help="default: STORE.repaired")
     repair.add_argument(
@@ -149,10 +203,26 @@ def add_store(commands: Any) -> None:
         action="store_true",
         help="write the new file although it may lack DENYs, or removals of ALLOWs",
     )
-    backup = _action(actions, "backup", "copy the file, also while a broker uses it")
+    backup = _action(actions, "backup", "copy the store to a file, also while brokers use it")
     backup.add_argument("copy", metavar="FILE", help="the new file")
-    restore = _action(actions, "restore", "put a copy in the place of the store; no broker may run")
+    restore = _action(
+        actions,
+        "restore",
+        "put a copy in the place of a file that no broker uses, or change a shared store into it",
+    )
     restore.add_argument("copy", metavar="FILE", help="what backup or repair has written")
+    restore.add_argument(
+        "--yes",
+        dest="is_sure",
+        action="store_true",
+        help="change a shared store; without it the changes are shown",
+    )
+    restore.add_argument(
+        "--accept-lost-denies",
+        dest="accepts_lost_denies",
+        action="store_true",
+        help="restore the others even if a shared store cannot hold some DENYs",
+    )
 
 
 def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
@@ -166,7 +236,16 @@ def _action(actions: Any, name: str, does: str) -> argparse.ArgumentParser:
         help="the broker's server.properties; without it the default settings hold",
     )
     store.add_argument(
-        "--store", dest="file", metavar="FILE", help="the store's file, whatever the settings say"
+        "--store",
+        dest="file",
+        metavar="FILE",
+        help="the store's file, or its URL (sqlite:///, kafka://, zookeeper://), whatever the "
+        "settings say",
+    )
+    action.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="a file of properties to reach the topic or the ZooKeeper of --store with",
     )
     return action
 
@@ -175,14 +254,3 @@ def store_command(options: argparse.Namespace) -> StoreCommand:
     """Return the command that parsed arguments describe."""
     given = vars(options)
     return StoreCommand(**{name: given[name] for name in given if name != "command"})
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
-
-
-def _failed(*lines: str) -> int:
-    for line in lines:
-        sys.stderr.write(f"aclbroker: {line}\n")
-    return 1

@@ -148,10 +148,10 @@ def test_offsets_of_a_transaction_hold_when_it_is_committed(groups: Groups):
     assert offset_of(groups) == 5
     assert groups.offsets.is_unstable(GROUP, "t", 0)
     assert not groups.offsets.is_unstable(GROUP, "t", 1)
-    groups.offsets.complete(PRODUCER, GROUP, commits=True)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=True))
     assert offset_of(groups) == 9
     assert not groups.offsets.is_unstable(GROUP, "t", 0)
-    groups.offsets.complete(PRODUCER, GROUP, commits=False)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=False))
     assert offset_of(groups) == 9
     assert groups.delete(GROUP) == 0
     assert groups.account.taken == 0
@@ -160,7 +160,7 @@ def test_offsets_of_a_transaction_hold_when_it_is_committed(groups: Groups):
 def test_offsets_of_a_transaction_are_forgotten_when_it_is_aborted(groups: Groups):
     pend(groups, 9)
     pend(groups, 10)
-    groups.offsets.complete(PRODUCER, GROUP, commits=False)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=False))
     assert offset_of(groups) is None
     assert not groups.offsets.is_unstable(GROUP, "t", 0)
     assert groups.delete(GROUP) == 0
@@ -171,10 +171,10 @@ def test_the_later_offset_holds_whether_of_a_transaction_or_not(groups: Groups):
     pend(groups, 9)
     pend(groups, 8, producer_id=8)
     groups.offsets.commit(GROUP, [NewOffset("t", 0, 5)])
-    groups.offsets.complete(PRODUCER, GROUP, commits=True)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=True))
     assert offset_of(groups) == 5
     assert groups.offsets.is_unstable(GROUP, "t", 0), "the other transaction goes on"
-    groups.offsets.complete(8, GROUP, commits=True)
+    list(groups.offsets.complete(8, GROUP, commits=True))
     assert offset_of(groups) == 5
 
 
@@ -198,7 +198,7 @@ def test_a_deleted_offset_does_not_come_back_with_a_transaction(groups: Groups):
     pend(groups, 9, topic="u")
     groups.offsets.delete(GROUP, "t", 0)
     groups.offsets.delete(GROUP, "t", 77)
-    groups.offsets.complete(PRODUCER, GROUP, commits=True)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=True))
     assert offset_of(groups) is None
     assert offset_of(groups, partition=1) == 9
     assert offset_of(groups, topic="u") == 9
@@ -209,7 +209,7 @@ def test_the_offsets_of_a_deleted_topic_are_forgotten(groups: Groups):
     pend(groups, 9, partition=3)
     groups.topics.delete(groups.topics.by_name["t"])
     groups.topics.create("t", 4)
-    groups.offsets.complete(PRODUCER, GROUP, commits=True)
+    list(groups.offsets.complete(PRODUCER, GROUP, commits=True))
     assert {topic: list(some) for topic, some in groups.offsets.of_group(GROUP).items()} == {
         "u": [0]
     }

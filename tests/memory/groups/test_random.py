@@ -95,7 +95,7 @@ class Walk:
     def pend(self) -> None:
         self.groups.offsets.pend(self.chance.randrange(3), GROUP, [NewOffset("t", 0, 5)])
         producer = self.chance.randrange(3)
-        self.groups.offsets.complete(producer, GROUP, commits=self.chance.random() < 0.5)
+        list(self.groups.offsets.complete(producer, GROUP, commits=self.chance.random() < 0.5))
 
     def consume(self) -> None:
         topic = self.groups.topics.id_of("t")
@@ -169,6 +169,6 @@ def test_whatever_members_send_no_partition_is_two_members_and_nothing_stays(see
     clock.advance(600_000)
     assert walk.waiting == 0, "nobody waits for ever"
     for producer in range(3):
-        groups.offsets.complete(producer, GROUP, commits=False)
+        list(groups.offsets.complete(producer, GROUP, commits=False))
     groups.delete(GROUP)
     assert groups.account.taken == 0

@@ -126,6 +126,7 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         "what-if": {"top": 5},
         "diff": {"top": 5},
         "anomalies": {"top": 5, "baseline_days": 3, "spike.factor": 2.5},
+        "point-in-time": {"top": 5},
         "unused": {"filtering": False, "top": 5},
     }
 

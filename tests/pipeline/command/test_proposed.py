@@ -118,4 +118,4 @@ def test_the_acls_of_a_broker_are_asked_for_once(tmp_path: Path):
         "what-if", *LEAST, "--acls", "kafka://h:1", "--proposed-cidr", "true"
     )
     read_rules(options, describe)  # type: ignore[arg-type]
-    assert asked == ["h:1"]
+    assert asked == ["kafka://h:1"]

@@ -43,13 +43,13 @@ def test_what_was_read_is_told(acls: str):
 def test_a_broker_is_asked_with_the_command_config_where_that_is_possible():
     asked = []
 
-    def describe(address: str, config: str | None) -> Policy:
-        asked.append((address, config))
+    def describe(url: str, config: str | None) -> Policy:
+        asked.append((url, config))
         return Policy([], "eu")
 
     given = options(acls=(Given(None, "kafka://h:1"),), command_config="c")
     assert read_rules(given, describe).named_cluster == "eu"
-    assert asked == [("h:1", "c")]
+    assert asked == [("kafka://h:1", "c")]
     with pytest.raises(InputError, match="kafka://h:1: only the command aclbroker asks brokers"):
         read_rules(given, None)
 

@@ -60,6 +60,8 @@ def test_a_row_is_the_event_that_its_columns_say() -> None:
             "quiet": False,
             "reference_count": 3,
             "source": "columns",
+            "acls": None,
+            "first_acls": None,
         }
     ]
     assert found.timestamp.to_pylist() == [TIME]

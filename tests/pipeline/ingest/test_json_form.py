@@ -26,7 +26,15 @@ from aclbroker.pipeline.ingest.parsed import Parsed
 from aclbroker.protocol.messages import ApiKey
 from tests.acl.examples import ALL, READ, WRITE, allow, authorizer, deny
 from tests.observability.auditing import Audited
-from tests.pipeline.json_lines import NOT_RECORDS, RECORD, RECORDS, mangled, record, varied
+from tests.pipeline.json_lines import (
+    NOT_RECORDS,
+    RECORD,
+    RECORDS,
+    at_position,
+    mangled,
+    record,
+    varied,
+)
 from tests.pipeline.parsing import binary, collected
 
 
@@ -89,7 +97,10 @@ def test_lines_of_the_broker_have_the_form(tmp_path: Path, seconds: int) -> None
         (decision,) = RULES.authorize(session, operation, ResourceType.TOPIC, [name])
         asked = [(name, randomly.randrange(1, 4), decision)]
         loud = randomly.random() < 0.8
-        audited.audit.record(context, operation, ResourceType.TOPIC, asked, log_if_denied=loud)
+        acls = randomly.choice([None, 0, randomly.randrange(50), 2**40])
+        audited.audit.record(
+            context, operation, ResourceType.TOPIC, asked, log_if_denied=loud, acls=acls
+        )
     audited.audit.close()
     lines = audited.path.read_bytes().splitlines()
     assert len(lines) > 100
@@ -115,6 +126,14 @@ FORMED = [
     record(acl=None, principals=["User:alice", "Group:a"], allowed=False, rule="DefaultDeny"),
     ROLLED_UP,
     ROLLED_UP[:-1] + ',"other_client_ids":true}',
+    *(at_position(acls) for acls in (0, 7, 48213, 10**18 - 1)),
+    at_position(5, acl=None, allowed=False, rule="DefaultDeny"),
+    at_position(5, count=7, last_timestamp="2026-11-21T23:59:59.999999Z"),
+    at_position(5, acl=None, count=7, last_timestamp="2026-11-21T23:59:59.999999Z"),
+    at_position(5, first_acls=2, count=7, last_timestamp="2026-11-21T23:59:59.999999Z"),
+    at_position(5, principals=["User:alice", "Group:a"], nearest=[]),
+    record(acls_by_provider={"CONFLUENT": 3, "ZK_ACL": 7}, nearest=[]),
+    record(acl=None, acls_by_provider={"CONFLUENT": 3, "ZK_ACL": 7}, rule="SuperUser"),
     json.dumps(RECORD | {"resource_name": "\u00fc"}, ensure_ascii=False, separators=(",", ":")),
 ]
 
@@ -166,6 +185,17 @@ def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone(text: str) 
         record(timestamp="2026-11-21T07:60:42.328104Z"),
         record(timestamp="2026-11-21T07:48:60.328104Z"),
         record(timestamp="2026-11-21T07:48:42.32810:Z"),
+        at_position(5).replace('"acls":5', '"acls":05'),
+        at_position(5).replace('"acls":5', '"acls":-5'),
+        at_position(5).replace('"acls":5', '"acls":5.0'),
+        at_position(5).replace('"acls":5', '"acls":'),
+        at_position(5).replace('"acls":5', '"acls":"5"'),
+        at_position(5).replace('"acls":5', '"acls":5,"acls":5'),
+        at_position(5).replace("}}", '},"acls":6}'),
+        at_position(10**18),
+        at_position(10**19),
+        record().replace('"acl":{', '"acls":{'),
+        record(acl=None, rule="SuperUser").replace('"acl":null', '"acls":5'),
         ROLLED_UP.replace("23:59:59", "23:59:60"),
         ROLLED_UP.replace("-21T23", "-22T23"),
         ROLLED_UP.replace('"count":7', '"count":0'),

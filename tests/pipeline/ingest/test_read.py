@@ -81,6 +81,8 @@ def test_an_event_is_a_row(spark: "SparkSession", write_log: WriteLog) -> None:
         "source": "jsonl",
         "events": 1,
         "last_timestamp": row.timestamp,
+        "acls": None,
+        "first_acls": None,
     }
 
 

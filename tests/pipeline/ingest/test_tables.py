@@ -202,6 +202,7 @@ def batches(place: Path) -> int:
 
 
 @pytest.mark.apart
+@pytest.mark.engines("spark")
 def test_killed_twice_it_ends_with_the_same_tables(
     spark: "SparkSession", landing: Path, tmp_path: Path
 ) -> None:

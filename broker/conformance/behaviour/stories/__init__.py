@@ -12,6 +12,8 @@ from aclbroker.broker.conformance.behaviour.stories import (
     group_offsets,
     offsets,
     producing,
+    share_groups,
+    sharing,
     topics,
     transactions,
     transactions_refused,
@@ -27,6 +29,8 @@ STORIES: Final[tuple[Story, ...]] = (
     *classic_groups.STORIES,
     *consumer_groups.STORIES,
     *group_offsets.STORIES,
+    *share_groups.STORIES,
+    *sharing.STORIES,
     *transactions.STORIES,
     *transactions_refused.STORIES,
 )

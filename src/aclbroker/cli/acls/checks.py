@@ -24,9 +24,18 @@ _EXCLUDED: Final = (
 )
 """Options, and what must not stand beside them."""
 
+_NOT_OF_STORE: Final = (
+    *("add", "remove", "force", "bootstrap-server", "bootstrap-controller", "command-config"),
+    *("producer", "consumer", "idempotent", "operation"),
+    *("allow-host", "allow-principal", "deny-host", "deny-principal"),
+)
+
 
 def check(options: Options) -> str:
     """Return which of add, remove and list is asked for; raises `UsageError`."""
+    if "store" in options or "at" in options:
+        _check_store(options)
+        return "list"
     _check_addresses(options)
     actions = [each for each in _ACTIONS if each in options]
     if len(actions) != 1:
@@ -39,6 +48,15 @@ def check(options: Options) -> str:
         raise UsageError("The --principal option is only available if --list is set")
     _check_roles(options)
     return actions[0]
+
+
+def _check_store(options: Options) -> None:
+    """Check the options that Kafka has not: those for the file of a store."""
+    if "store" not in options:
+        raise UsageError("The --at option is only available if --store is set")
+    for each in _NOT_OF_STORE:
+        if each in options:
+            raise UsageError(f'Option "[store]" can\'t be used with option "[{each}]"')
 
 
 def _check_addresses(options: Options) -> None:

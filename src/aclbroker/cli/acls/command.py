@@ -9,13 +9,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from aclbroker.cli.acls.options import OPTIONS, Options, UsageError, parse
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.broker.acl.bindings import AclBinding, AclFilter
     from aclbroker.broker.client.session import Session
     from aclbroker.cli.acls.wanted import Entry, ResourceFilter
 
@@ -48,6 +49,11 @@ def _run(action: str, options: Options) -> int:
     from aclbroker.broker.client.errors import ClientConfigError, ClientError
 
     try:
+        if "store" in options:
+            from aclbroker.cli.acls.past import stored
+
+            _List(options).show(stored(options).find)
+            return 0
         do = _ACTIONS[action](options)
         with _session(options) as session:
             do(session)
@@ -158,10 +164,16 @@ class _List:
         self._resources, self._principals = to_list(options)
 
     def __call__(self, session: Session) -> None:
-        from aclbroker.broker.client.acls import EVERYTHING, describe_acls
+        from aclbroker.broker.client.acls import describe_acls
 
-        filters = [each.filter() for each in self._resources] or [EVERYTHING]
-        found = sorted({acl for each in filters for acl in describe_acls(session, each)})
+        self.show(partial(describe_acls, session))
+
+    def show(self, find: Callable[[AclFilter], Iterable[AclBinding]]) -> None:
+        """Print what is found by the filters of the options."""
+        from aclbroker.broker.acl.bindings import AclFilter
+
+        filters = [each.filter() for each in self._resources] or [AclFilter()]
+        found = sorted({acl for each in filters for acl in find(each)})
         if not self._principals:
             _print_acls(found)
         for principal in self._principals:

@@ -55,10 +55,19 @@ OPTIONS: Final = (
     OptionSpec("idempotent", "", "with --producer, IdempotentWrite on the cluster, too"),
     OptionSpec("principal", "TYPE:NAME", "list the ACLs of this principal alone", True),
     OptionSpec("force", "", "ask nothing"),
+    OptionSpec(
+        "store",
+        "URL",
+        "list the ACLs of the file of a store, such as sqlite:///aclbroker.db, and ask no cluster",
+    ),
+    OptionSpec("at", "POSITION|TIME", "with --store: the ACLs that there were then"),
     OptionSpec("help", "", "print this"),
     OptionSpec("version", "", "print the version of aclbroker"),
 )
-"""All options, in the order in which help tells them; each may be repeated."""
+"""All options, in the order in which help tells them; each may be repeated.
+
+Kafka's tool has no ``store`` and no ``at``.
+"""
 
 _BY_NAME: Final = {each.name: each for each in OPTIONS}
 

@@ -22,7 +22,7 @@ _RIGHTS_SHOWN: Final = 20
 """How many regions of rights are shown that are gained or lost, a line each."""
 
 _AT_ONCE: Final = 1000
-"""How many ACLs one request creates or removes."""
+"""How many ACLs one request creates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +128,22 @@ def _rights(before: Rules, after: Rules) -> Iterable[str]:
 
 def _make(changes: Plan, session: Session) -> None:
     """Make the changes in their order; raises `ClientError` at the first that is refused."""
-    from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
+    from aclbroker.broker.client.acls import MOST_FILTERS, create_acls, delete_acls, exactly
 
-    for part in _parts(changes.create):
+    for part in _parts(changes.create, _AT_ONCE):
         create_acls(session, part)
-    for part in _parts(changes.remove):
+    for part in _parts(changes.remove, MOST_FILTERS):
         delete_acls(session, [exactly(acl) for acl in part])
 
 
-def _parts(acls: Sequence[AclBinding]) -> Iterable[Sequence[AclBinding]]:
+def _parts(acls: Sequence[AclBinding], at_once: int) -> Iterable[Sequence[AclBinding]]:
     """Return ACLs in pieces, of which none has DENYs and ALLOWs: one request has no order."""
     from itertools import groupby
 
     for _, group in groupby(acls, key=lambda acl: acl.permission):
         same = list(group)
-        for start in range(0, len(same), _AT_ONCE):
-            yield same[start : start + _AT_ONCE]
+        for start in range(0, len(same), at_once):
+            yield same[start : start + at_once]
 
 
 def _count(changes: Plan) -> int:

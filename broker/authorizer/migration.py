@@ -1,0 +1,233 @@
+"""Copies a cluster's own ACLs to the centralised ones, and goes on with what is changed there.
+
+This is the broker of Confluent's migration that has
+``confluent.authorizer.migrate.acls.from.cluster=true``. What the cluster has and had not before is
+created centrally, what it has no more is deleted there. What was deleted centrally stays deleted,
+and what was created centrally stays, over restarts as well (`migrated`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.broker.acl.joint import PartIndex
+from aclbroker.broker.authorizer.migrated import MigratedAcls
+from aclbroker.broker.authorizer.source import AclSource
+from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores import Origin, StoreError
+from aclbroker.broker.stores.store import LimitedStore
+from aclbroker.broker.turns import Turns
+from aclbroker.turns import in_turns
+
+log = get_logger()
+T = TypeVar("T")
+
+SETTING: Final = "confluent.authorizer.migrate.acls.from.cluster"
+
+_AT_ONCE: Final = 500
+_SAVED_AFTER: Final = 20_000
+"""How many ACLs are copied before it is written down that they are."""
+
+_SHOWN: Final = 10
+_RETRY_S: Final = 1.0
+_PATIENCE_S: Final = 8.0
+"""How long the end waits for what is not copied yet."""
+
+Tell = Callable[[Collection[AclBinding], Collection[AclBinding]], None]
+"""Is told what was created and what was deleted centrally."""
+
+
+def _tell_nobody(_created: Collection[AclBinding], _deleted: Collection[AclBinding]) -> None:
+    """What is done until somebody wants to know."""
+
+
+class AclMigration:
+    """Copies from `start` until `close`; ``tell`` may be set to be told.
+
+    ``own`` and ``central`` are loaded and followed; ``watched`` is the index of ``own``.
+    """
+
+    def __init__(self, own: AclSource, central: AclSource, watched: PartIndex) -> None:
+        self.tell: Tell = _tell_nobody
+        self._own = own
+        self._central = central
+        self._watched = watched
+        self._turns = Turns()
+        # In the order in which they should be copied; the index says whether each is there.
+        self._waiting: dict[AclBinding, None] = {}
+        # Which of these are being copied, and have not changed since that began.
+        self._at_work: set[AclBinding] = set()
+        self._refused: set[AclBinding] = set()
+        self._more = asyncio.Event()
+        self._closing = False
+        self._task: asyncio.Task[None] | None = None
+        self._fails = False
+        self._is_first = True
+        self._unsaved = 0
+        self._counts = [0, 0]
+
+    def start(self) -> None:
+        """Begin to copy, and to watch what is changed."""
+        self._watched.watch = self._changed
+        self._task = asyncio.create_task(self._work())
+
+    async def close(self) -> None:
+        """Copy what is left, for some seconds at most, and end."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        self._closing = True
+        self._more.set()
+        done, _ = await asyncio.wait([task], timeout=_PATIENCE_S)
+        if not done:
+            log.error("ACL migration ended with changes that are not copied", waiting=self.waiting)
+            task.cancel()
+            await asyncio.wait([task])
+
+    @property
+    def waiting(self) -> int:
+        """How many ACLs have changed in the cluster that are not copied yet."""
+        return len(self._waiting)
+
+    def _changed(self, acl: AclBinding) -> None:
+        self._waiting.pop(acl, None)
+        self._waiting[acl] = None
+        self._at_work.discard(acl)
+        self._more.set()
+
+    async def _work(self) -> None:
+        migrated: MigratedAcls | None = None
+        while True:
+            try:
+                if migrated is None:
+                    migrated = await self._begin()
+                while self._waiting:
+                    await self._copy(migrated)
+                await migrated.save()
+                self._unsaved = 0
+                self._tell_done()
+            except Exception as error:  # noqa: BLE001 # a bug must not end what keeps both equal
+                is_trouble = isinstance(error, StoreError)
+                self._tell_once(log.error if is_trouble else log.exception, reason=str(error))
+                await asyncio.sleep(_RETRY_S)
+                continue
+            if self._closing:
+                return
+            self._more.clear()
+            await self._more.wait()
+
+    async def _begin(self) -> MigratedAcls:
+        """Have all of the cluster's ACLs looked at, and those that were copied and are gone."""
+        migrated = MigratedAcls(self._central.store, await self._own.store.cluster_id())
+        await migrated.load()
+        there = await self._run(lambda: _denials_first(self._own.index))
+        gone = await self._run(lambda: _that_may_be_copied(self._central.index, migrated))
+        await self._run(lambda: migrated.settle(there, gone))
+        listed = await self._run(lambda: _in_order(there, gone))
+        # Of what has changed meanwhile, some may be listed and some not.
+        changed, self._waiting = self._waiting, listed
+        await self._run(lambda: self._wait_for(changed))
+        if unreadable := sorted(self._own.index.withheld):
+            shown = [str(each) for each in unreadable[:_SHOWN]]
+            count = len(unreadable)
+            log.error("ACLs that cannot be read are not migrated", count=count, patterns=shown)
+        return migrated
+
+    def _wait_for(self, acls: Collection[AclBinding]) -> None:
+        for acl in in_turns(acls):
+            self._waiting.setdefault(acl)
+
+    async def _copy(self, migrated: MigratedAcls) -> None:
+        """Copy some of what waits. Raises `StoreError`; then it still waits."""
+        # Nothing else is waited for where there is nothing to do.
+        await asyncio.sleep(0)
+        some = list(islice(self._waiting, _AT_ONCE))
+        self._at_work = set(some)
+        own = self._own.index
+        new = [acl for acl in some if acl in own and migrated.is_due(acl, is_there=True)]
+        gone = [acl for acl in some if acl not in own and migrated.is_due(acl, is_there=False)]
+        created = self._without_refused(new)
+        if created or gone:
+            await migrated.begin([*created, *gone])
+            # What has changed meanwhile waits again.
+            created = [acl for acl in created if acl in self._at_work]
+            gone = [acl for acl in gone if acl in self._at_work]
+            await self._central.store.apply(created, gone, Origin.now())
+            migrated.note(created, gone)
+            self.tell(created, gone)
+        for acl in self._at_work:
+            del self._waiting[acl]
+        await self._count(migrated, len(created), len(gone))
+
+    async def _count(self, migrated: MigratedAcls, created: int, deleted: int) -> None:
+        """Count what was copied, and write now and then down that it was."""
+        self._counts[0] += created
+        self._counts[1] += deleted
+        self._unsaved += created + deleted
+        if self._unsaved >= max(_SAVED_AFTER, len(self._waiting)):
+            await migrated.save()
+            self._unsaved = 0
+
+    def _without_refused(self, acls: Sequence[AclBinding]) -> list[AclBinding]:
+        """Leave out what the centralised store cannot keep, which is told once each."""
+        store = self._central.store
+        if not isinstance(store, LimitedStore):
+            return list(acls)
+        kept = []
+        for acl in acls:
+            reason = store.refusal(acl)
+            if reason is None:
+                kept.append(acl)
+            elif acl not in self._refused:
+                self._refused.add(acl)
+                log.error("ACL cannot be migrated", acl=str(acl), reason=reason)
+        return kept
+
+    def _tell_done(self) -> None:
+        if self._fails:
+            log.warning("ACL migration goes on")
+        self._fails = False
+        if self._is_first or any(self._counts):
+            created, deleted = self._counts
+            log.info(
+                "ACLs migrated to the centralised store",
+                created=created,
+                deleted=deleted,
+                acls=len(self._own.index),
+                refused=len(self._refused),
+            )
+        self._is_first = False
+        self._counts = [0, 0]
+
+    def _tell_once(self, write: Callable[..., Any], **values: str) -> None:
+        if not self._fails:
+            write("ACLs cannot be migrated now; trying again", **values)
+        self._fails = True
+
+    async def _run(self, function: Callable[[], T]) -> T:
+        result: T | Awaitable[T] = self._turns.run("", function)
+        return await result if isinstance(result, Awaitable) else result
+
+
+def _denials_first(acls: Iterable[AclBinding]) -> list[AclBinding]:
+    """Return ACLs such that nothing is allowed by some of them that not all of them allow."""
+    found = list(acls)
+    denials = [acl for acl in in_turns(found) if acl.permission is AclPermission.DENY]
+    return denials + [acl for acl in in_turns(found) if acl.permission is not AclPermission.DENY]
+
+
+def _that_may_be_copied(central: Iterable[AclBinding], migrated: MigratedAcls) -> list[AclBinding]:
+    """Return the centralised ACLs that the cluster has had, denials first."""
+    return [acl for acl in in_turns(_denials_first(central)) if migrated.may_have(acl)]
+
+
+def _in_order(there: Collection[AclBinding], gone: Sequence[AclBinding]) -> dict[AclBinding, None]:
+    """Return all ACLs in the order in which they are copied: denials go last."""
+    found = dict.fromkeys(in_turns(there))
+    for acl in in_turns(gone[::-1]):
+        found[acl] = None
+    return found

@@ -1,0 +1,128 @@
+"""ShareGroupHeartbeat and ShareGroupDescribe: the members of share groups."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.memory.classic_groups import host_of
+from aclbroker.broker.handlers.memory.coordinators import (
+    check_here,
+    described_assignment,
+    described_each,
+    found_here,
+    told_assignment,
+)
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.memory.groups import GroupError
+from aclbroker.broker.memory.groups.share import ShareHeartbeatRequest
+from aclbroker.broker.memory.groups.share_group import LEAVES, ShareGroup, ShareMember
+from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.messages import share_group_describe as described
+from aclbroker.protocol.messages import share_group_heartbeat as told
+from aclbroker.protocol.messages.share_group_describe import (
+    ShareGroupDescribeRequest,
+    ShareGroupDescribeResponse,
+)
+from aclbroker.protocol.messages.share_group_heartbeat import (
+    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatResponse,
+)
+from aclbroker.turns import in_turns
+
+_ASSIGNOR = "simple"
+"""The only assignor of share groups."""
+
+
+def share_group_heartbeat(
+    services: Services, rights: RequestRights, request: ShareGroupHeartbeatRequest
+) -> ShareGroupHeartbeatResponse:
+    """Let a member join, stay in or leave a share group, and tell it what it is to read."""
+    try:
+        _check(request)
+        return _answered(services, rights, request)
+    except GroupError as error:
+        return ShareGroupHeartbeatResponse(0, error.code, error.message)
+
+
+def _answered(
+    services: Services, rights: RequestRights, request: ShareGroupHeartbeatRequest
+) -> ShareGroupHeartbeatResponse:
+    check_here(services, rights, request.group_id)
+    names = request.subscribed_topic_names
+    asked = ShareHeartbeatRequest(
+        request.group_id,
+        request.member_id,
+        request.member_epoch,
+        request.rack_id,
+        rights.context.client_id or "",
+        host_of(rights),
+        None if names is None else tuple(names),
+    )
+    answer = services.memory.groups.share_heartbeat(asked)
+    return ShareGroupHeartbeatResponse(
+        member_id=answer.member_id,
+        member_epoch=answer.epoch,
+        heartbeat_interval_ms=answer.interval_ms,
+        assignment=told_assignment(told, answer.assignment),
+    )
+
+
+def _check(request: ShareGroupHeartbeatRequest) -> None:
+    """Raise GroupError if a request contradicts itself; the gate has looked at the member's id."""
+    why = None
+    if not request.group_id.strip():
+        why = "GroupId can't be empty."
+    elif not request.member_id.strip():
+        why = "MemberId can't be empty."
+    elif request.rack_id is not None and not request.rack_id.strip():
+        why = "RackId can't be empty."
+    elif request.member_epoch == 0 and not request.subscribed_topic_names:
+        why = "SubscribedTopicNames must be set in first request."
+    elif request.member_epoch < LEAVES:
+        why = "MemberEpoch is invalid."
+    if why is not None:
+        raise GroupError(ErrorCode.INVALID_REQUEST, why)
+
+
+def share_group_describe(
+    services: Services, rights: RequestRights, request: ShareGroupDescribeRequest
+) -> ShareGroupDescribeResponse:
+    """Describe share groups; any other is not found."""
+    return ShareGroupDescribeResponse(
+        groups=described_each(
+            rights,
+            request.group_ids,
+            partial(_described, services, rights),
+            with_operations=request.include_authorized_operations,
+        )
+    )
+
+
+def _described(
+    services: Services, rights: RequestRights, group_id: str
+) -> described.DescribedGroup:
+    try:
+        group = found_here(services, rights, group_id, services.memory.groups.share_group)
+    except GroupError as error:
+        return described.DescribedGroup(error.code, error.message, group_id)
+    return described.DescribedGroup(
+        group_id=group_id,
+        group_state=group.state_name,
+        group_epoch=group.epoch,
+        assignment_epoch=group.target_epoch,
+        assignor_name=_ASSIGNOR,
+        members=[_member(group, each) for each in in_turns(list(group.members.values()))],
+    )
+
+
+def _member(group: ShareGroup, member: ShareMember) -> described.Member:
+    return described.Member(
+        member.member_id,
+        member.rack_id,
+        member.epoch,
+        member.client_id,
+        member.client_host,
+        sorted(member.names),
+        described_assignment(described, group.topics, member.assigned),
+    )

@@ -1,0 +1,294 @@
+"""The routes of the API, over aiohttp: what is asked, of whom, and how answers are written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple, Protocol
+
+from aiohttp import hdrs, web
+
+from aclbroker.broker.credentials.changes import NotStored
+from aclbroker.broker.mds import calls
+from aclbroker.broker.mds.asking import authorize_request_of
+from aclbroker.broker.mds.authorizing import decided
+from aclbroker.broker.mds.bodies import (
+    JSON,
+    MOST_OF_BODY,
+    answer_of,
+    body_of,
+    refusal_of,
+    refusal_of_http,
+)
+from aclbroker.broker.mds.calls import Caller, Chunks
+from aclbroker.broker.mds.clusters import Clusters
+from aclbroker.broker.mds.errors import ApiError, bad_request
+from aclbroker.broker.mds.messages import creation_of, selection_of
+from aclbroker.broker.mds.openapi import document
+from aclbroker.broker.mds.registry import ClusterRegistry
+from aclbroker.broker.mds.users import CallerRefused, Users
+from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores import StoreError
+
+log = get_logger()
+
+_WRITE_SECONDS: Final = 30.0
+"""How long a client may take to read a part of an answer."""
+
+_CHALLENGE: Final = 'Bearer realm="aclbroker", Basic realm="aclbroker", charset="UTF-8"'
+_NO_ROLES: Final = "Role bindings are not offered here: rights are given by ACLs."
+
+
+class Peer(Protocol):
+    """What the server knows of the connection that a request has come by.
+
+    ``host`` is the peer's address, ``listener`` the URL of the listener.
+    """
+
+    host: str
+    listener: str
+    security_protocol: str
+
+    def begins(self) -> None:
+        """Note that the header of a request is here."""
+
+    def ends(self) -> None:
+        """Note that its answer is about to be written, or has been."""
+
+    def logged_in(self, mechanism: str) -> None:
+        """Note who calls has been proved."""
+
+    def refused(self, reason: str, *, is_guess: bool) -> None:
+        """Note that who calls has not been proved, maybe by a wrong password."""
+
+    def holds(self, principal: str, size: int) -> Callable[[int], None]:
+        """Hold an answer of so many bytes; return what gives some of them back."""
+
+
+class Parts(NamedTuple):
+    """What the API works with. ``addresses`` are the URLs of each scheme that clients are told."""
+
+    clusters: Clusters
+    users: Users
+    registry: ClusterRegistry
+    addresses: Callable[[], Mapping[str, Sequence[str]]]
+    peer: Callable[[web.BaseRequest], Peer]
+    failure_delay: float
+
+
+class Application:
+    """The calls of the API."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._clusters = parts.clusters
+        self._users = parts.users
+        self._registry = parts.registry
+        self._addresses = parts.addresses
+        self._peer = parts.peer
+        self._failure_delay = parts.failure_delay
+
+    def made(self) -> web.Application:
+        """Return it as aiohttp serves it."""
+        made = web.Application(client_max_size=MOST_OF_BODY, middlewares=[self._guarded])
+        made.on_response_prepare.append(_sign)
+        security, registry = "/security/1.0", "/security/1.0/registry/clusters"
+        # By itself {name} stands for no name with a brace.
+        by_name = f"{registry}/{{name:[^/]+}}"
+        made.add_routes(
+            [
+                web.get("/openapi.json", self._openapi),
+                web.get(f"{security}/features", self._features),
+                web.get(f"{security}/authenticate", self._authenticate),
+                web.post(f"{security}/acls", self._create),
+                web.post(f"{security}/acls:search", self._search),
+                web.delete(f"{security}/acls", self._delete),
+                web.put(f"{security}/authorize", self._authorize),
+                web.get(f"{security}/metadataClusterId", self._cluster_id),
+                web.get(f"{security}/activenodes/{{scheme}}", self._active_nodes),
+                web.get("/v1/metadata/id", self._metadata_id),
+                web.get(registry, self._registered),
+                web.post(registry, self._register),
+                web.get(by_name, self._registered_by_name),
+                web.delete(by_name, self._unregister),
+            ]
+        )
+        for path in ("principals", "roles", "roleNames", "lookup", "rbac"):
+            made.router.add_route("*", f"{security}/{path}", self._no_roles)
+            made.router.add_route("*", f"{security}/{path}/{{rest:.*}}", self._no_roles)
+        return made
+
+    # -- what anybody may ask
+
+    async def _openapi(self, _request: web.Request) -> web.StreamResponse:
+        return answer_of(document())
+
+    async def _features(self, _request: web.Request) -> web.StreamResponse:
+        features = {
+            "basic.auth.1.enabled": True,
+            "oidc.login.device.1.enabled": False,
+            "rbac.1.enabled": False,
+        }
+        legend = {
+            "basic.auth.1.enabled": "Users log in with a name and a password.",
+            "oidc.login.device.1.enabled": "Users log in with a browser.",
+            "rbac.1.enabled": "Rights can be given by roles.",
+        }
+        return answer_of({"features": features, "legend": legend})
+
+    async def _metadata_id(self, _request: web.Request) -> web.StreamResponse:
+        clusters = {"kafka-cluster": self._clusters.own_id}
+        return answer_of({"id": "", "scope": {"path": [], "clusters": clusters}})
+
+    async def _authenticate(self, request: web.Request) -> web.StreamResponse:
+        peer = self._peer(request)
+        authorization = request.headers.get(hdrs.AUTHORIZATION)
+        proved = await self._users.proved(authorization, peer.host, by_token=False)
+        # That there is a principal for the user is seen now, and not at the first call.
+        self._users.session(proved, peer.host, peer.listener, peer.security_protocol)
+        peer.logged_in(proved.mechanism)
+        token, seconds = self._users.issue(proved)
+        answer = {"auth_token": token, "token_type": "Bearer", "expires_in": seconds}
+        return answer_of(answer, headers={hdrs.CACHE_CONTROL: "no-store"})
+
+    # -- what is asked by somebody
+
+    async def _create(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        creation = creation_of(await body_of(request))
+        await calls.create(self._clusters.of(creation.cluster_id), caller, creation)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _search(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        selection = selection_of(await body_of(request))
+        chunks = await calls.search(self._clusters.of(selection.cluster_id), caller, selection)
+        return await self._written(request, caller, chunks)
+
+    async def _delete(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        selection = selection_of(await body_of(request))
+        chunks = await calls.delete(self._clusters.of(selection.cluster_id), caller, selection)
+        return await self._written(request, caller, chunks)
+
+    async def _authorize(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        asked = authorize_request_of(await body_of(request))
+        groups = self._users.groups(asked.principal)
+        return answer_of(await decided(self._clusters, caller, asked, groups))
+
+    async def _cluster_id(self, request: web.Request) -> web.StreamResponse:
+        await self._caller(request)
+        return answer_of(self._clusters.own_id)
+
+    async def _active_nodes(self, request: web.Request) -> web.StreamResponse:
+        await self._caller(request)
+        scheme = request.match_info["scheme"]
+        if scheme not in ("http", "https"):
+            raise bad_request("The protocol must be http or https.")
+        return answer_of(list(self._addresses().get(scheme, ())))
+
+    async def _no_roles(self, request: web.Request) -> web.StreamResponse:
+        await self._caller(request)
+        raise ApiError(HTTPStatus.NOT_IMPLEMENTED, _NO_ROLES)
+
+    # -- the registry of clusters
+
+    async def _registered(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        await calls.require_describe(self._clusters.own, caller)
+        return answer_of(self._registry.clusters(request.query.get("clusterType")))
+
+    async def _registered_by_name(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        await calls.require_describe(self._clusters.own, caller)
+        return answer_of(self._registry.cluster(request.match_info["name"]))
+
+    async def _register(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        body = await body_of(request)
+        await calls.require_alter(self._clusters.own, caller)
+        await self._registry.register(caller, self._clusters.own.audit, body)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    async def _unregister(self, request: web.Request) -> web.StreamResponse:
+        caller = await self._caller(request)
+        await calls.require_alter(self._clusters.own, caller)
+        name = request.match_info["name"]
+        await self._registry.unregister(caller, self._clusters.own.audit, name)
+        return web.Response(status=HTTPStatus.NO_CONTENT)
+
+    # -- what calls have in common
+
+    async def _caller(self, request: web.Request) -> Caller:
+        """Return who calls, by a token or a password; raises `CallerRefused`."""
+        peer = self._peer(request)
+        authorization = request.headers.get(hdrs.AUTHORIZATION)
+        proved = await self._users.proved(authorization, peer.host, by_token=True)
+        session = self._users.session(proved, peer.host, peer.listener, peer.security_protocol)
+        peer.logged_in(proved.mechanism)
+        return Caller(session, request.headers.get(hdrs.USER_AGENT))
+
+    async def _written(
+        self, request: web.Request, caller: Caller, chunks: Chunks
+    ) -> web.StreamResponse:
+        """Write a long answer part by part, as its client reads it."""
+        size = sum(map(len, chunks))
+        answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: JSON})
+        answer.content_length = size
+        give_back = self._peer(request).holds(caller.session.principals[0], size)
+        try:
+            await answer.prepare(request)
+            chunks.reverse()
+            while chunks:
+                chunk = chunks.pop()
+                async with asyncio.timeout(_WRITE_SECONDS):
+                    await answer.write(chunk)
+                give_back(len(chunk))
+                size -= len(chunk)
+                await asyncio.sleep(0)
+        finally:
+            give_back(size)
+        return answer
+
+    @web.middleware
+    async def _guarded(
+        self,
+        request: web.Request,
+        handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    ) -> web.StreamResponse:
+        """Answer, and make an answer of each error."""
+        peer = self._peer(request)
+        peer.begins()
+        try:
+            return await handler(request)
+        except CallerRefused as refusal:
+            return await self._unproved(peer, refusal)
+        except ApiError as error:
+            return refusal_of(error)
+        except web.HTTPException as error:
+            return refusal_of_http(request, error)
+        except (NotStored, StoreError) as error:
+            return refusal_of(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)))
+        except (ConnectionError, TimeoutError):
+            raise
+        except Exception:
+            log.exception("request failed", peer=peer.host, path=request.path[:256])
+            text = "Something went wrong; the server's log says what."
+            return refusal_of(ApiError(HTTPStatus.INTERNAL_SERVER_ERROR, text, ends=True))
+        finally:
+            peer.ends()
+
+    async def _unproved(self, peer: Peer, refusal: CallerRefused) -> web.Response:
+        """Refuse who is not proved: late, so that nobody can try many passwords quickly."""
+        peer.refused(refusal.reason, is_guess=refusal.is_guess)
+        await asyncio.sleep(self._failure_delay)
+        error = ApiError(HTTPStatus.UNAUTHORIZED, str(refusal), ends=refusal.is_guess)
+        answer = refusal_of(error)
+        answer.headers[hdrs.WWW_AUTHENTICATE] = _CHALLENGE
+        return answer
+
+
+async def _sign(_request: web.Request, answer: web.StreamResponse) -> None:
+    """Say no more of what serves than its name."""
+    answer.headers[hdrs.SERVER] = "aclbroker"

@@ -1,0 +1,28 @@
+"""The clusters whose ACLs one server holds, by their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.mds.reading import unknown_cluster
+
+
+class Clusters:
+    """What serves each cluster; ``own_id`` is that of the server's own, whose users log in."""
+
+    def __init__(self, own_id: str, services: Mapping[str, Services]) -> None:
+        self.own_id = own_id
+        self._services = services
+
+    @property
+    def own(self) -> Services:
+        """What serves the server's own cluster."""
+        return self._services[self.own_id]
+
+    def of(self, cluster_id: str) -> Services:
+        """Return what serves a cluster; raises `ApiError` for one that this server has not."""
+        found = self._services.get(cluster_id)
+        if found is None:
+            raise unknown_cluster(cluster_id, self._services)
+        return found

@@ -1,0 +1,288 @@
+"""Reads the topic: transactions in their order, as they are committed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from aclbroker.broker.stores.kafka.connection import Place, arguments
+from aclbroker.broker.stores.kafka.messages import (
+    Assembly,
+    Message,
+    NewerFormat,
+    Setting,
+    UnreadableMessage,
+    Whole,
+    read,
+)
+from aclbroker.broker.stores.kafka.topic_id import topic_id
+from aclbroker.broker.stores.store import StoreError, StoreUnavailable
+
+_AT_ONCE: Final = 128
+"""So many messages are read in a few milliseconds, in which the event loop does nothing else."""
+
+_FREED_AT_ONCE: Final = 2048
+
+_FETCHED_BYTES: Final = 1 << 19
+_WAIT_MS: Final = 250
+_SHOWN: Final = 200
+
+
+class Reader:
+    """A consumer of the whole topic, without a group: it reads all that is committed."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._partition = TopicPartition(place.topic, 0)
+        self._consumer: Any = None
+        self._assembly = Assembly()
+        self.begin = 0
+        """The first offset that the topic has."""
+
+        self._position = 0
+        self._unfinished: tuple[frozenset[str], int] | None = None
+        self._unreadable: dict[bytes, str] = {}
+        self._ended = ""
+        # By the clock of the loop, which nobody sets; the stamp is aiokafka's, by the machine's.
+        self._heard = self._now()
+        self._is_taking = False
+        self._stamp: int | None = None
+
+    async def open(self) -> None:
+        """Connect, to read from the beginning. Raises `StoreError`."""
+        self._consumer = AIOKafkaConsumer(
+            **arguments(self._place),
+            group_id=None,
+            enable_auto_commit=False,
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            max_partition_fetch_bytes=_FETCHED_BYTES,
+        )
+        try:
+            await self._consumer.start()
+            self._consumer.assign([self._partition])
+            [self.begin] = (await self._consumer.beginning_offsets([self._partition])).values()
+            self.seek(self.begin)
+        except BaseException as error:
+            await self.close()
+            if isinstance(error, KafkaError | OSError):
+                raise self._unreachable(error) from error
+            raise
+
+    async def close(self) -> None:
+        """Disconnect."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.stop()
+
+    def seek(self, offset: int) -> None:
+        """Read from an offset on, at which no transaction was unfinished."""
+        self._position = offset
+        self._consumer.seek(self._partition, offset)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether of no transaction a part was read."""
+        return not self._assembly.unfinished
+
+    async def end(self) -> int:
+        """Return the offset up to which all transactions have ended. Raises `StoreError`."""
+        if self._consumer is None:
+            raise StoreUnavailable(f"{self._place}: the store is not open")
+        try:
+            found = await self._consumer.end_offsets([self._partition])
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+        return int(found[self._partition])
+
+    async def written(self) -> int:
+        """Return the offset behind all that is written, by transactions that are open, too.
+
+        Raises `StoreUnavailable`.
+        """
+        consumer = AIOKafkaConsumer(
+            **arguments(self._place), group_id=None, isolation_level="read_uncommitted"
+        )
+        try:
+            await consumer.start()
+            found = await consumer.end_offsets([self._partition])
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+        finally:
+            await consumer.stop()
+        return int(found[self._partition])
+
+    async def topic_id(self) -> str:
+        """Return the id that Kafka gives the topic of that name now, "" if it tells none.
+
+        Raises `StoreUnavailable`.
+        """
+        client = self._consumer._client
+        node = client.cluster.leader_for_partition(self._partition)
+        if node in (None, -1):
+            return ""
+        try:
+            return await topic_id(client, node, self._place.topic)
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+
+    def end_with(self, reason: str) -> None:
+        """Let who reads get a `StoreError`, and nothing more of the topic."""
+        self._ended = reason
+
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds the cluster has not answered."""
+        # Nobody asks for more while much that has come is taken.
+        return 0.0 if self._is_taking else self._now() - self._heard
+
+    @property
+    def unreadable(self) -> Mapping[bytes, str]:
+        """What is wrong with messages that cannot be read, and were not removed, by their keys."""
+        return self._unreadable
+
+    @property
+    def last(self) -> int:
+        """Up to which offset there were messages when Kafka last answered, finished or not."""
+        highwater = None if self._consumer is None else self._consumer.highwater(self._partition)
+        return max(self._position, highwater or 0)
+
+    async def everything(self, *, refuses: bool = True) -> AsyncIterator[Whole]:
+        """Yield what is committed now, from where it is to be read. Raises `StoreError`.
+
+        If it ``refuses`` what is ``unreadable`` that is an error as well, in the end. Each must be
+        used up before the next is asked for, and so of `follow`.
+        """
+        end = await self.end()
+        while self._position < end or self._unfinished is not None:
+            async for each in self._poll():
+                yield each
+        if refuses:
+            self._refuse()
+        yield Whole(self._position, [], {})
+
+    async def follow(self) -> AsyncIterator[Whole]:
+        """Yield what comes next, for ever; one without settings tells of a new position.
+
+        Raises `StoreError`.
+        """
+        reached = -1
+        while True:
+            async for each in self._poll(refuses=True):
+                reached = each.position
+                yield each
+            if self._position > reached:
+                reached = self._position
+                yield Whole(reached, [], {})
+
+    async def _poll(self, *, refuses: bool = False) -> AsyncIterator[Whole]:
+        """Yield transactions that are whole now; note up to where the topic was read.
+
+        If it ``refuses`` what is ``unreadable``, nothing behind that is read.
+        """
+        partition = self._partition
+        try:
+            found = await self._consumer.getmany(
+                partition, timeout_ms=_WAIT_MS, max_records=_AT_ONCE
+            )
+            position = int(await self._consumer.position(partition))
+            self._note_contact()
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+        if self._ended:
+            raise StoreError(self._ended)
+        try:
+            self._is_taking = True
+            async for whole in self._wholes(found.get(partition, ()), position, refuses=refuses):
+                yield whole
+        finally:
+            self._is_taking = False
+            if found:
+                self._heard = self._now()
+        self._assembly.free(_FREED_AT_ONCE)
+        # Others have their turn between two polls, however much there is to be read.
+        await asyncio.sleep(0)
+
+    async def _wholes(
+        self, records: Sequence[Any], position: int, *, refuses: bool
+    ) -> AsyncIterator[Whole]:
+        """Yield the transactions that are whole with some messages, up to a position."""
+        for each in records:
+            whole = self._taken(each)
+            if refuses:
+                self._refuse()
+            if whole is not None:
+                yield whole
+        self._position = position
+        whole = await self._left_by_compaction(position)
+        if whole is not None:
+            yield whole
+
+    def _now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _note_contact(self) -> None:
+        stamp = self._consumer.last_poll_timestamp(self._partition)
+        if stamp != self._stamp:
+            self._stamp, self._heard = stamp, self._now()
+
+    async def _left_by_compaction(self, position: int) -> Whole | None:
+        """Return what is left of transactions whose other messages cannot come any more.
+
+        They were committed when their first message was read, so that the others were there then,
+        up to the high watermark, though another transaction that was open may have hidden them.
+        """
+        whole = None
+        if self._unfinished is not None and not self._assembly.has_any(self._unfinished[0]):
+            # Most are only cut in two by what is read at once.
+            self._unfinished = None
+        if self._unfinished is not None and position >= self._unfinished[1]:
+            whole = await self._assembly.rest(self._unfinished[0], position)
+            self._unfinished = None
+        if self._unfinished is None and (ids := self._assembly.unfinished):
+            self._unfinished = ids, self._consumer.highwater(self._partition) or position
+        return whole
+
+    def _taken(self, record: Any) -> Whole | None:
+        key = record.key or b""
+        if record.value is None:
+            self._unreadable.pop(key, None)
+        try:
+            setting = _read(Message(key, record.value, tuple(record.headers)))
+        except NewerFormat as error:
+            raise StoreError(f"{self._place}: it has {error}") from None
+        except UnreadableMessage as error:
+            if record.value is not None:
+                self._unreadable[key] = f"offset {record.offset} cannot be read: {error}"
+            return None
+        self._unreadable.pop(key, None)
+        return self._assembly.take(record.offset, setting)
+
+    def _refuse(self) -> None:
+        """Raise `StoreError` if something is ``unreadable``: it may stand for a denial."""
+        for key, reason in self._unreadable.items():
+            raise self._refused(key, reason)
+
+    def _refused(self, key: bytes, reason: str) -> StoreError:
+        return StoreError(
+            f"{self._place}: the message at {reason}. It may stand for a denial, so the topic is "
+            f"not used until a message without a value has removed its key, {key[:_SHOWN]!r}"
+        )
+
+    def _unreachable(self, error: Exception) -> StoreUnavailable:
+        return StoreUnavailable(f"{self._place}: {str(error) or type(error).__name__}")
+
+
+def _read(message: Message) -> Setting:
+    """Return what a message says. Raises `UnreadableMessage`, and `NewerFormat`."""
+    try:
+        return read(message)
+    except UnreadableMessage:
+        if message.value is not None or not message.headers:
+            raise
+        # Kafka removes the key all the same, whatever the headers are.
+        return read(message._replace(headers=()))
