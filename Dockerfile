@@ -2,7 +2,7 @@ FROM python:3.11-slim
 
 WORKDIR /opt/aclbroker
 COPY requirements/runtime.lock requirements/runtime.lock
-RUN pip install --no-cache-dir --require-hashes -r requirements/runtime.lock
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements/runtime.lock
 COPY pyproject.toml README.md LICENSE ./
 COPY protocol protocol
 COPY broker broker

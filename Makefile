@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What is never imported need not be compiled, which takes half of the time of an installation.
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
+# A lock is complete. Left to resolve it, the pip that comes with Python 3.11 refuses it once there is a
+# newer version of what another package asks for with an extra (coverage[toml]).
+LOCKED := --require-hashes --no-deps
 
 .PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-fast check audit-demo \
 	bench bench-quick attack bench-audit messages lock release clean
@@ -18,26 +21,26 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.runtime: requirements/runtime.lock pyproject.toml | $(BIN)/python
-	$(PIP_INSTALL) --require-hashes -r requirements/runtime.lock
+	$(PIP_INSTALL) $(LOCKED) -r requirements/runtime.lock
 	$(PIP_INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(VENV)/.dev: requirements/dev.lock $(VENV)/.runtime
-	$(PIP_INSTALL) --require-hashes -r requirements/dev.lock
+	$(PIP_INSTALL) $(LOCKED) -r requirements/dev.lock
 	@touch $@
 
 # The extra for the audit of small logs, without Java.
 setup-audit: $(VENV)/.audit
 
 $(VENV)/.audit: requirements/audit.lock $(VENV)/.runtime
-	$(PIP_INSTALL) --require-hashes -r requirements/audit.lock
+	$(PIP_INSTALL) $(LOCKED) -r requirements/audit.lock
 	@touch $@
 
 # The extra for the audit of logs of any size; Spark runs on Java 17 or newer.
 setup-spark: $(VENV)/.spark
 
 $(VENV)/.spark: requirements/spark.lock $(VENV)/.dev
-	$(PIP_INSTALL) --require-hashes -r requirements/spark.lock
+	$(PIP_INSTALL) $(LOCKED) -r requirements/spark.lock
 	@touch $@
 
 # The extra for Kerberos is built here. Where its headers are not (Debian: gcc, libkrb5-dev), the
@@ -50,7 +53,7 @@ setup-gssapi: setup-dev
 	fi
 
 $(VENV)/.gssapi: requirements/gssapi.lock $(VENV)/.dev
-	$(PIP_INSTALL) --require-hashes -r requirements/gssapi.lock
+	$(PIP_INSTALL) $(LOCKED) -r requirements/gssapi.lock
 	@touch $@
 
 # `make serve ARGS="server.properties --override node.id=7"`

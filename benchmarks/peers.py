@@ -34,7 +34,7 @@ def aclbroker() -> list[str]:
     def install(directory: Path) -> None:
         venv.create(directory, with_pip=True)
         pip = [str(directory / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        run([*pip, "--require-hashes", "-r", str(lock)], cwd=directory)
+        run([*pip, "--require-hashes", "--no-deps", "-r", str(lock)], cwd=directory)
         run([*pip, "--no-deps", "--no-build-isolation", "-e", str(_ROOT)], cwd=directory)
 
     made_from = [sys.version, str(_ROOT), lock.read_text(), (_ROOT / "pyproject.toml").read_text()]

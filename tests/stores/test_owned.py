@@ -273,7 +273,8 @@ async def test_what_a_process_had_begun_to_read_ends_with_it(tmp_path):
     link = Link(owner)
     store = SerialOwnedStore(await link.open(), NAME)
     await store.open()
-    await store.apply([allow(name=str(number)) for number in range(10_000)], [], ORIGIN)
+    # More than is read ahead of who asks.
+    await store.apply([allow(name=str(number)) for number in range(50_000)], [], ORIGIN)
     gc.disable()
     try:
         chunks = store.load()
@@ -285,9 +286,10 @@ async def test_what_a_process_had_begun_to_read_ends_with_it(tmp_path):
                 await asyncio.sleep(0.01)
         with pytest.raises(StoreUnavailable):
             assert not [chunk async for chunk in chunks if not chunk]
-        await owner.close()
     finally:
         gc.enable()
+        await link.close()
+        await owner.close()
 
 
 async def test_a_plan_is_made_anew_of_what_another_process_has_changed(of_a_file):
