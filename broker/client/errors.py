@@ -10,6 +10,7 @@ _JAVA_PACKAGE: Final = "org.apache.kafka.common.errors."
 
 _JAVA_NAMES: Final[dict[int, str]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+    ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ClusterAuthorizationException",
     ErrorCode.UNSUPPORTED_SASL_MECHANISM: "UnsupportedSaslMechanismException",
     ErrorCode.ILLEGAL_SASL_STATE: "IllegalSaslStateException",
@@ -37,6 +38,7 @@ _TEXTS: Final[dict[int, str]] = {
     ErrorCode.UNKNOWN_SERVER_ERROR: (
         "The server experienced an unexpected error when processing the request."
     ),
+    ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
     ErrorCode.UNSUPPORTED_VERSION: "The version of API is not supported.",
     ErrorCode.SECURITY_DISABLED: "Security features are disabled.",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aclbroker.broker.client.errors import ClientConfigError
+from aclbroker.broker.urls import without_login
 
 if TYPE_CHECKING:
     from aclbroker.broker.auth.sasl.jaas import JaasEntry
@@ -53,7 +54,7 @@ def read_addresses(text: str, option: str = "bootstrap.servers") -> list[Address
     for part in filter(None, (each.strip() for each in text.split(","))):
         match = _ADDRESS.fullmatch(part)
         if match is None or int(match["port"]) > _LAST_PORT:
-            raise ClientConfigError(f"{option}: {part!r} is not HOST:PORT")
+            raise ClientConfigError(f"{option}: {without_login(part)!r} is not HOST:PORT")
         found.append((match["host"].strip("[]"), int(match["port"])))
     if not found:
         raise ClientConfigError(f"{option}: there is no HOST:PORT")

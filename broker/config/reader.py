@@ -7,6 +7,7 @@ from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
 from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
 from aclbroker.broker.config.properties import Setting
+from aclbroker.broker.urls import without_login
 
 
 class Report:
@@ -21,7 +22,7 @@ class Report:
         """Add a problem that names place, setting, value (unless secret), and what is allowed."""
         shown = setting.name
         if not DEFINITIONS[unprefixed(setting.name)].secret:
-            shown += f"={setting.written or setting.value!r}"
+            shown += f"={setting.written or without_login(setting.value)!r}"
             if setting.written is not None:
                 # The reason may hold some of the value.
                 reason = "what it refers to is not allowed here"

@@ -21,6 +21,7 @@ from aclbroker.broker.stores.store import (
     StoreMissing,
     StoreUnavailable,
 )
+from aclbroker.broker.urls import without_login
 
 __all__ = [
     "AclStore",
@@ -88,9 +89,9 @@ def open_store(
     path = path_of(url)
     if path is None:
         raise StoreError(
-            f"aclbroker.store={url!r} names no store; write sqlite:///relative/path, "
-            "sqlite:////absolute/path, zookeeper://HOST:PORT,HOST:PORT/CHROOT, "
-            "kafka://HOST:PORT,HOST:PORT/TOPIC or memory:"
+            f"aclbroker.store={without_login(url)!r} names no store; "
+            "write sqlite:///relative/path, sqlite:////absolute/path, "
+            "zookeeper://HOST:PORT,HOST:PORT/CHROOT, kafka://HOST:PORT,HOST:PORT/TOPIC or memory:"
         )
     return SqliteStore(path, history_changes(properties))
 
@@ -130,8 +131,8 @@ def _zookeeper_store(url: str, properties: Mapping[str, str], *, makes: bool) ->
         import puresasl  # noqa: F401
     except ImportError as error:
         raise StoreError(
-            f"{url}: a store in ZooKeeper needs the extra zookeeper, and {error.name} is not "
-            "installed: pip install 'aclbroker[zookeeper]'"
+            f"{without_login(url)}: a store in ZooKeeper needs the extra zookeeper, and "
+            f"{error.name} is not installed: pip install 'aclbroker[zookeeper]'"
         ) from None
     from aclbroker.broker.stores.zookeeper.settings import zookeeper_settings
     from aclbroker.broker.stores.zookeeper.store import ZookeeperStore

@@ -79,3 +79,32 @@ def test_without_the_extra_its_name_is_told(monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(StoreError, match=rf"{missing} is not.*aclbroker\[zookeeper\]"):
         open_store("zookeeper://localhost:2181")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "kafka://u:hunter2@localhost:9092/acls",
+        "kafka://u:hun/ter2@localhost:9092/acls",
+        "zookeeper://u:hunter2@localhost:2181/kafka",
+        "kafk://u:hunter2@localhost:9092/acls",
+        "kafka+acls://u:hunter2@localhost:9092",
+    ],
+)
+def test_a_login_in_a_url_is_refused_and_not_repeated(url):
+    with pytest.raises(StoreError) as refused:
+        open_store(url)
+    assert "***@" in str(refused.value)
+    assert "ter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["aclbroker.store", "aclbroker.clusters.b.store"])
+def test_a_setting_that_is_refused_does_not_repeat_a_login(load_text: LoadText, name):
+    with pytest.raises(ConfigError, match=r"kafk://\*\*\*@localhost") as refused:
+        load_text(LOCAL, ADMIN, f"{name}=kafk://u:hunter2@localhost:9092/acls")
+    assert "hunter2" not in str(refused.value)
+
+
+def test_a_path_may_hold_what_looks_like_a_login(load_text: LoadText):
+    with pytest.raises(ConfigError, match="x:///u:p@h"):
+        load_text(LOCAL, ADMIN, "aclbroker.store=x:///u:p@h")

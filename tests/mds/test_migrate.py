@@ -97,5 +97,8 @@ def test_trouble_is_named(
     assert "It needs DESCRIBE on the cluster" in told(url_of(server), "--to-config", alice)
     assert CLUSTER in told(url_of(server, "lkc-Z"), "--to-config", login)
     assert "a login is needed" in told(url_of(server))
+    secure = Path(config(tmp_path, "secure", "x"))
+    secure.write_text(secure.read_text().replace("SASL_PLAINTEXT", "SASL_SSL"))
+    assert "asks for TLS" in told(url_of(server), "--to-config", str(secure))
     assert "cannot be reached" in told("mds+http://127.0.0.1:1/x", "--to-config", login)
     assert "expected mds+https://HOST:PORT/CLUSTER_ID" in told("mds+https://host/x")

@@ -226,6 +226,19 @@ def test_what_a_round_that_failed_has_changed_is_taken_back_with_its_source(
     assert not follower.round()
 
 
+def test_a_source_that_becomes_empty_takes_nothing_along() -> None:
+    source, target = Shaky([OURS, DENIED]), Shaky([OURS, DENIED])
+    follower = Follower(source, target, may_lose_denies=False)
+    follower.first()
+    source.acls = set()
+    with pytest.raises(PlaceError, match="no ACLs at all"):
+        follower.round()
+    assert target.acls == {OURS, DENIED}
+    source.acls = {DENIED}
+    assert follower.round()
+    assert target.acls == {DENIED}
+
+
 def test_a_file_that_changes_in_mid_copy_is_brought_over_when_it_is_settled(
     tmp_path: Path,
 ) -> None:

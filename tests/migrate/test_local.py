@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -12,8 +13,10 @@ import pytest
 
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
 from aclbroker.broker.policy import Policy, read_policy, write_policy
+from aclbroker.cli.migrate.places import open_place
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.migrate.running import contents, fill, migrate
+from tests.support.broker import COMMAND
 from tests.support.random_acls import KINDS, random_acls
 
 ACLS = random_acls(Random(6), 10_000, unprintable=True)
@@ -86,6 +89,42 @@ def test_with_prune_both_are_equal(tmp_path: Path, target: str) -> None:
     assert contents(target) == set(ACLS[:1500])
     assert migrate(source, target, "--prune") == 0
     assert contents(target) == set(ACLS[500:1500])
+
+
+@pytest.mark.parametrize("name", ["empty.json", "empty.csv", "empty.yaml", "empty.db"])
+def test_an_empty_source_takes_nothing_away_unless_it_is_accepted(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scheme = "sqlite:///" if name.endswith(".db") else "file:"
+    source = fill(f"{scheme}{tmp_path}/{name}", [allow()])
+    with open_place(source, is_target=True) as place:
+        place.write([], [allow()])
+    target = fill(f"file:{tmp_path}/target.csv", [allow(), deny()])
+    assert migrate(source, target, "--prune") == 1
+    assert "--accept-empty-source" in capsys.readouterr().err
+    assert contents(target) == {allow(), deny()}
+    assert migrate(source, target) == 0
+    assert migrate(source, target, "--prune", "--accept-empty-source") == 0
+    assert contents(target) == set()
+
+
+def test_a_reader_that_goes_away_is_no_error_to_tell(tmp_path: Path) -> None:
+    source = fill(f"file:{tmp_path}/source.csv", random_acls(Random(3), 3_000))
+    words = [
+        str(COMMAND),
+        "migrate",
+        "--dry-run",
+        "--from",
+        source,
+        "--to",
+        f"file:{tmp_path}/b.csv",
+    ]
+    read, write = os.pipe()
+    with subprocess.Popen(words, stdout=write, stderr=subprocess.PIPE, text=True) as process:
+        os.close(write)
+        os.close(read)
+        assert process.communicate()[1] == ""
+    assert process.returncode == 1
 
 
 def test_a_lost_allow_is_listed_and_the_others_are_moved(

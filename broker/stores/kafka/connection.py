@@ -9,6 +9,7 @@ from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.sasl.mechanism import option, sasl_client
 from aclbroker.broker.client.settings import ClientSettings, read_addresses, read_settings
 from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.urls import without_login
 
 SETTING: Final = "aclbroker.store.client.config"
 """The name of a property: the file of a Kafka client's settings, for the cluster of a topic."""
@@ -36,7 +37,8 @@ def place_of(url: str, config_file: str | None) -> Place:
     match = _URL.fullmatch(url)
     if match is None:
         raise StoreError(
-            f"aclbroker.store={url!r} names no topic; write kafka://HOST:PORT[,HOST:PORT]/TOPIC"
+            f"aclbroker.store={without_login(url)!r} names no topic; "
+            "write kafka://HOST:PORT[,HOST:PORT]/TOPIC"
         )
     try:
         read_addresses(match["addresses"], "aclbroker.store")

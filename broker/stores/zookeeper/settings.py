@@ -17,6 +17,7 @@ from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.tls import client_context
 from aclbroker.broker.stores.store import StoreError
 from aclbroker.broker.stores.zookeeper.layout import invalid_name
+from aclbroker.broker.urls import without_login
 
 SCHEME: Final = "zookeeper://"
 LOGIN_MODULE: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
@@ -85,19 +86,20 @@ def zookeeper_settings(url: str, properties: Mapping[str, str]) -> ZookeeperSett
 
 def _parsed(url: str) -> tuple[tuple[str, ...], str]:
     """Return the servers and the chroot of a URL."""
-    text = url.removeprefix(SCHEME)
+    text, shown = url.removeprefix(SCHEME), without_login(url)
     together, slash, path = text.partition("/")
     servers = []
     for server in (each.strip() for each in together.split(",")):
         match = _SERVER.fullmatch(server)
         if match is None or (match["port"] and not 0 < int(match["port"]) <= _LAST_PORT):
-            raise StoreError(f"{url!r}: {server!r} is no HOST:PORT of a ZooKeeper; write {_FORM}")
+            wrong = without_login(server)
+            raise StoreError(f"{shown!r}: {wrong!r} is no HOST:PORT of a ZooKeeper; write {_FORM}")
         servers.append(server if match["port"] else f"{server}:{_PORT}")
     path = path.rstrip("/")
     for name in path.split("/") if path else ():
         reason = invalid_name(name)
         if reason is not None:
-            raise StoreError(f"{url!r}: the chroot has {reason}; write {_FORM}")
+            raise StoreError(f"{shown!r}: the chroot has {reason}; write {_FORM}")
     return tuple(servers), f"{slash}{path}" if path else ""
 
 

@@ -40,7 +40,9 @@ def _main() -> None:
     if isinstance(command, QuestionCommand):
         # The answers are large and hold no cycles: looking for some would take a third of the time.
         gc.disable()
-    sys.exit(_serve(command) if isinstance(command, ServeCommand) else command.run())
+    if isinstance(command, ServeCommand):
+        sys.exit(_serve(command))
+    sys.exit(_unless_nobody_reads(command.run))
 
 
 def _unless_nobody_reads(run: Callable[[], int]) -> int:

@@ -14,6 +14,7 @@ from aclbroker.broker.client.errors import ClientError, RequestRefused
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.policy import Policy
+from aclbroker.broker.urls import without_login
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.errors import ErrorCode
 
@@ -49,7 +50,7 @@ def described(address: str, command_config: str | None) -> Policy:
     except RequestRefused as error:
         raise InputError(f"kafka://{address}: {_refusal(error)}") from error
     except ClientError as error:
-        raise InputError(f"kafka://{address}: {error}") from error
+        raise InputError(f"{without_login(f'kafka://{address}')}: {error}") from error
 
 
 def _refusal(error: RequestRefused) -> str:

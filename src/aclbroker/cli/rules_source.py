@@ -75,6 +75,7 @@ class Source:
             except InputError as error:
                 raise SourceError(str(error)) from error
         from aclbroker.broker.policy import PolicyError
+        from aclbroker.broker.urls import without_login
         from aclbroker.cli.acls.script import is_script, read_script
         from aclbroker.pipeline.acls.acl_files import read_acls
 
@@ -89,7 +90,8 @@ class Source:
                 )
             return script.acls, None
         except OSError as error:
-            raise SourceError(f"{place}: {error.strerror or error}") from error
+            shown = without_login(place)
+            raise SourceError(f"{shown}: {error.strerror or error}") from error
         except PolicyError as error:
             raise SourceError(str(error)) from error
 

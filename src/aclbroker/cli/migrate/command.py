@@ -34,6 +34,7 @@ class MigrateCommand:
     follow: bool = False
     interval: float = _INTERVAL_S
     accept_lost_denies: bool = False
+    accept_empty_source: bool = False
 
     def run(self) -> int:
         """Run the command; return 0 if the target has all ACLs of the source, or may get them.
@@ -72,10 +73,15 @@ class MigrateCommand:
                 raise PlaceError(f"{option} is for a cluster or a ZooKeeper")
 
     def _move(self, source: Place, target: Place) -> int:
-        from aclbroker.cli.migrate.following import Follower
+        from aclbroker.cli.migrate.following import EMPTY, Follower
         from aclbroker.cli.migrate.plan import counted, denies, lost_lines, move
 
-        follower = Follower(source, target, may_lose_denies=self.accept_lost_denies)
+        follower = Follower(
+            source,
+            target,
+            may_lose_denies=self.accept_lost_denies,
+            may_empty=self.accept_empty_source,
+        )
         acls = follower.first().acls
         there = target.read(may_be_new=True)
         failed(*(f"{target.url}: {note}" for note in there.notes))
@@ -83,6 +89,8 @@ class MigrateCommand:
         told(f"From {source.url}: {counted(len(acls))}, DENYs among them: {len(denies(acls)):,}")
         told(f"To {target.url}: {counted(len(there.acls))}")
         told(*planned.lines(prune=self.prune, shows_all=self.dry_run))
+        if not acls and planned.changes.remove and not self.accept_empty_source:
+            return failed(f"{source.url}: {EMPTY}. Nothing was changed")
         of_source = set(acls)
         follower.lost = {acl: why for acl, why in planned.lost.items() if acl in of_source}
         staying = planned.lost.keys() - follower.lost.keys()
@@ -155,7 +163,7 @@ def add_migrate(commands: Any) -> None:
     )
     places = (
         "file:PATH.yaml|json|csv|txt, sqlite:///PATH, kafka+acls://HOST:PORT, "
-        "zookeeper://HOST:PORT/CHROOT, kafka://HOST:PORT/TOPIC"
+        "zookeeper://HOST:PORT/CHROOT, kafka://HOST:PORT/TOPIC, mds+https://HOST:PORT/CLUSTER_ID"
     )
     migrate.add_argument(
         "--from", dest="source", metavar="URL", required=True, help=f"{places} or kraft:///DIR"
@@ -177,6 +185,11 @@ def add_migrate(commands: Any) -> None:
         "--accept-lost-denies",
         action="store_true",
         help="move the others even if the target cannot hold some DENYs",
+    )
+    migrate.add_argument(
+        "--accept-empty-source",
+        action="store_true",
+        help="remove all that the target has even if the source has no ACLs at all",
     )
     migrate.add_argument(
         "--follow",

@@ -21,18 +21,28 @@ from aclbroker.cli.policy.plan import plan
 _SETTLES_WITHIN_S: Final = 10.0
 _LOOKS_AGAIN_S: Final = 0.1
 
+EMPTY: Final = (
+    "it has no ACLs at all, and the target would lose its own, DENYs too. If that is meant, "
+    "--accept-empty-source removes them"
+)
+"""Why a source that is empty, as a file is that somebody has just begun, is not followed."""
+
 
 class Follower:
     """A source and a target that has what the source had when it was read last.
 
-    ``lost`` are the ACLs of the source that the target cannot hold, each with why.
+    ``lost`` are the ACLs of the source that the target cannot hold, each with why. Without
+    ``may_empty`` nothing is removed because the source has no ACLs any more.
     """
 
-    def __init__(self, source: Place, target: Place, *, may_lose_denies: bool) -> None:
+    def __init__(
+        self, source: Place, target: Place, *, may_lose_denies: bool, may_empty: bool = False
+    ) -> None:
         self.lost: dict[AclBinding, str] = {}
         self._source = source
         self._target = target
         self._may_lose_denies = may_lose_denies
+        self._may_empty = may_empty
         self._seen: set[AclBinding] = set()
         # What a round that failed may have added to the target, or removed from it.
         self._unsure: set[AclBinding] = set()
@@ -110,6 +120,8 @@ class Follower:
     def _bring(self, now: set[AclBinding]) -> None:
         new = (now - self._seen) | (now & self._unsure)
         gone = (self._seen | self._unsure) - now
+        if gone and not now and not self._may_empty:
+            raise PlaceError(f"{self._source.url}: {EMPTY}")
         lost = lost_of(new, self._target.refusal)
         if denies(lost) and not self._may_lose_denies:
             raise LostDenies(lost)

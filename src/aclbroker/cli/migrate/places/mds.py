@@ -73,6 +73,11 @@ class MdsPlace(Place):
             self._tls = self._context()
         except ClientConfigError as error:
             raise PlaceError("\n".join(error.problems)) from error
+        if self._tls is None and self._settings.protocol.endswith("SSL"):
+            raise PlaceError(
+                f"{url}: security.protocol={self._settings.protocol} asks for TLS, without which "
+                "the password would be sent in the clear; write mds+https://"
+            )
         self._login = _login(self._settings)
         self._token = ""
         self._connection: http.client.HTTPConnection | None = None
