@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from aclbroker.protocol.compile import decoder, encode, encoder
@@ -33,6 +33,15 @@ _LARGE: Final = 1 << 20
 """From how many bytes on a frame is not copied: that would take a millisecond for each two."""
 
 _ENCODED: Final = (bytes, Pieces)
+
+_REPEATED: Final = frozenset((int(ApiKey.METADATA), int(ApiKey.FIND_COORDINATOR)))
+"""The keys whose clients send the same again and again."""
+
+REMEMBERED_BYTES: Final = 512
+"""Up to this size requests of some keys are decoded once, and their messages must not change."""
+
+_REMEMBERED: Final = 1024
+"""Of how many requests the messages are remembered."""
 
 _TLS_HANDSHAKE: Final = 0x1603
 """The first two bytes that a TLS client sends, where a length is expected."""
@@ -137,13 +146,21 @@ def decode_request(frame: Frame) -> Request:
         raise ProtocolError(f"API key {key} is unknown")
     header = decode_request_header(api, frame)
     if version in api.versions:
-        message = _decoder(key, version)(frame, header.body)[0]
+        if key in _REPEATED and len(frame) <= REMEMBERED_BYTES:
+            message = _remembered(key, version, bytes(frame[header.body :]))
+        else:
+            message = _decoder(key, version)(frame, header.body)[0]
         # The same as Request(...), whose __new__ is Python code and takes twice as long.
         return tuple.__new__(Request, (api, header, message))
     if key == ApiKey.API_VERSIONS:
         return Request(api, header, None)
     first, last = api.versions[0], api.versions[-1]
     raise ProtocolError(f"{api.name} version {version} is unknown; {first} to {last} are answered")
+
+
+@lru_cache(_REMEMBERED)
+def _remembered(key: int, version: int, body: bytes) -> Any:
+    return _decoder(key, version)(body, 0)[0]
 
 
 @cache

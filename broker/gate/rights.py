@@ -66,13 +66,14 @@ class RequestRights:
     """The rights of one request's session, limited to those that the row of its API key declares.
 
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
-    ``asked`` is the request as it came, refused parts included, and ``creatable`` has the missing
-    topics that it may create; both are there once it was checked.
+    ``asked`` is the request as it came, refused parts included, ``creatable`` has the missing
+    topics that it may create, and ``is_whole`` tells whether the handler's answer is left as it is;
+    all three are there once it was checked.
     """
 
     __slots__ = (
         *("_authorizer", "_held", "_named", "_observer"),
-        *("asked", "context", "creatable", "profile", "row"),
+        *("asked", "context", "creatable", "is_whole", "profile", "row"),
     )
 
     def __init__(
@@ -92,6 +93,7 @@ class RequestRights:
         self._named: Mapping[str, Need] | None = None
         self.asked: Any = None
         self.creatable: frozenset[str | None] = _NONE
+        self.is_whole = False
 
     def ask(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 from aclbroker.broker.acl.authorizer import RequestContext
 from aclbroker.broker.catalog import Catalog
-from aclbroker.broker.gate.engine import check
+from aclbroker.broker.gate.engine import check, unchanged
 from aclbroker.broker.gate.need import Row
 from aclbroker.broker.gate.topics_known import Topics
 from aclbroker.broker.handlers.services import Handler, Services
@@ -29,6 +29,7 @@ def answer_request(
     if verdict.request is None:
         return verdict.response
     rights.asked, rights.creatable = message, verdict.creatable
+    rights.is_whole = verdict.complete is unchanged
     response = answer(services, rights, verdict.request)
     if isinstance(response, CoroutineType):
         response = wait(response)

@@ -10,6 +10,7 @@ from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.catalog import INTERNAL_TOPICS, Catalog, is_topic_name, java_order
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
+from aclbroker.protocol.compile import encoder
 from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_cluster import (
@@ -49,17 +50,24 @@ _FIRST_VERSION_WITH_KEYS: Final = 4
 _MOST_PARTITIONS: Final = 2000
 _FEW: Final = 8
 _REMEMBERED: Final = 256
+_SHORT: Final = 4096
+"""How many bytes an answer has at most that is kept encoded."""
 
 
 def metadata(
     services: Services, rights: RequestRights, request: MetadataRequest
-) -> MetadataResponse:
+) -> MetadataResponse | bytes:
     """Answer with this node and the topics asked for; one that is not declared gets an error."""
     node, catalog = services.node(rights), services.catalog
     names = _names(catalog, request)
     topics: Sequence[MetadataResponseTopic]
     shared = len(names) <= _FEW and not request.include_topic_authorized_operations
     if shared and all(map(catalog.exists, names)):
+        if rights.is_whole and not request.include_cluster_authorized_operations:
+            version = rights.context.api_version
+            encoded = _encoded(version, services.cluster_id, catalog, node, *names)
+            if encoded is not None:
+                return encoded
         topics = _few_topics(catalog, node.node_id, *names)
     else:
         topics = [_topic(catalog, node.node_id, name) for name in in_turns(names)]
@@ -187,6 +195,17 @@ def _partitions(node_id: int, count: int) -> Sequence[MetadataResponsePartition]
         MetadataResponsePartition(0, number, node_id, 0, [node_id], [node_id])
         for number in in_turns(range(count))
     )
+
+
+@lru_cache(_REMEMBERED)
+def _encoded(
+    version: int, cluster_id: str, catalog: Catalog, node: Node, *names: str
+) -> bytes | None:
+    """Return the encoded answer about a few topics; None if it is too large to be kept."""
+    topics = _few_topics(catalog, node.node_id, *names)
+    response = MetadataResponse(0, _brokers(node), cluster_id, node.node_id, topics)
+    found = encoder(MetadataResponse, version)(response)
+    return found if isinstance(found, bytes) and len(found) <= _SHORT else None
 
 
 @lru_cache(_REMEMBERED)

@@ -20,7 +20,13 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.pieces import Encoded, Pieces
 from aclbroker.protocol.primitives import Frame, ProtocolError, TooMany
-from aclbroker.protocol.wire import Request, decode_request, response_frame, response_in_pieces
+from aclbroker.protocol.wire import (
+    REMEMBERED_BYTES,
+    Request,
+    decode_request,
+    response_frame,
+    response_in_pieces,
+)
 from aclbroker.turns import pause
 
 _SHORT: Final = 512
@@ -102,7 +108,9 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     answered = _frame(request, response)
     if len(frame) > _LARGE or isinstance(answered, Pieces):
         _let_go(response)
-        _let_go(request.message)
+        # Those of short requests may be asked for again.
+        if len(frame) > REMEMBERED_BYTES:
+            _let_go(request.message)
     return answered
 
 

@@ -174,3 +174,34 @@ async def test_a_list_that_an_answer_shares_with_somebody_else_is_not_emptied(
     assert (len(answer.brokers), len(answer.topics)) == (2_000, 2_000)
     assert len(nodes) == 2_000
     assert own[0].topics == []  # what only the message has is freed, piece by piece
+
+
+async def test_a_repeated_request_has_the_same_large_answer_each_time() -> None:
+    topics = {f"topic-{number}": 40_000 for number in range(3)}
+    catalog = Catalog(topics, (), 1, auto_creates=False, topic_ids=None)
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    made = services(everything, catalog, audit)
+    asked = MetadataRequest([MetadataRequestTopic(name=name) for name in topics])
+    frame = frame_of(ApiKey.METADATA, 12, asked)
+    for _ in range(2):
+        answer: Any = dispatch(made, SESSION, frame)
+        answer = await answer if isinstance(answer, Awaitable) else answer
+        _, response = decode_response(APIS[ApiKey.METADATA], 12, bytes(answer)[4:])
+        assert {topic.name: len(topic.partitions) for topic in response.topics} == topics
+
+
+async def test_what_is_asked_again_is_answered_by_the_rights_and_topics_of_then() -> None:
+    catalog = Catalog({"orders": 1}, (), 1, auto_creates=False, topic_ids=None)
+    audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
+    frame = frame_of(ApiKey.METADATA, 12, MetadataRequest([MetadataRequestTopic(name="orders")]))
+
+    async def code(rights: Any, version: int = 12) -> int:
+        asked = frame[:2] + version.to_bytes(2, "big") + frame[4:]
+        answer: Any = dispatch(services(rights, catalog, audit), SESSION, asked)
+        answer = await answer if isinstance(answer, Awaitable) else answer
+        _, response = decode_response(APIS[ApiKey.METADATA], version, bytes(answer)[4:])
+        (topic,) = response.topics
+        return int(topic.error_code)
+
+    assert [await code(each) for each in (everything, nothing, everything)] == [0, 29, 0]
+    assert await code(everything, 13) == 0
