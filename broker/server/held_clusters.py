@@ -132,7 +132,7 @@ Arrived = Callable[[LoadedCluster], Awaitable[None]]
 class HeldClusters:
     """All further clusters, from `load` to `close`.
 
-    ``waits`` is told what the start waits for. What clients cause in the log goes through
+    ``waits`` is told for what the start waits long. What clients cause in the log goes through
     ``lines``.
     """
 
@@ -292,7 +292,8 @@ class HeldClusters:
 
         def waits(reason: str) -> None:
             cluster.waits(reason)
-            if not self._is_started:
+            # For one that is out of reach the start does not wait.
+            if reason == NOT_READ and not self._is_started:
                 self._waits(f"cluster {cluster.cluster_id}: {reason}")
 
         store = open_store(settings.store, config.properties, cluster_id=settings.cluster_id)

@@ -333,7 +333,7 @@ def test_the_server_ends_while_it_waits(start_broker: StartBroker, away: Away) -
     assert "Traceback" not in broker.new_log_text()
 
 
-def test_a_store_that_does_not_answer_keeps_nobody_waiting_for_long(
+def test_a_store_that_does_not_answer_keeps_neither_the_start_nor_the_end_waiting(
     start_broker: StartBroker, away: Away
 ) -> None:
     away.come()
@@ -347,6 +347,7 @@ def test_a_store_that_does_not_answer_keeps_nobody_waiting_for_long(
         assert [each.startswith("cluster lkc-B: ") for each in page(broker, "/readyz")[1:]] == [
             True
         ]
+        assert broker.terminate() == 0
 
 
 def test_a_server_does_not_hold_its_own_cluster_twice(
