@@ -179,5 +179,6 @@ class EmbeddedBroker:
             audit.start()
             self._started.set()
             await self._stopping.wait()
+            await self._loaded.clusters.end_waiting()
             await self._server.stop()
             audit.close()

@@ -20,6 +20,9 @@ _COLLECTED_S: Final = 60.0
 """How often garbage is looked for: while things are loaded Python does not, and each attempt to
 reach a store may leave an error that refers to itself."""
 
+NOT_READ: Final = "the ACL store has not been read yet"
+"""Why a store is waited for that may be within reach."""
+
 Waits = Callable[[str], None]
 """Is told why a store is waited for, perhaps more than once."""
 
@@ -56,7 +59,7 @@ async def _open(store: AclStore, waits: Waits) -> None:
     opening = asyncio.create_task(store.open())
     try:
         while not (await asyncio.wait([opening], timeout=_SOON_S))[0]:
-            waits("the ACL store has not been read yet")
+            waits(NOT_READ)
             if not gc.isenabled() and loop.time() > began + _COLLECTED_S:
                 began = loop.time()
                 gc.collect()

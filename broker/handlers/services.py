@@ -54,7 +54,8 @@ class Services:
     ``credentials`` is None when there is no store for them. ``cluster`` has the data of a cluster
     in memory, None where there is none, and ``peers`` maps the name of a listener to all nodes of
     the cluster. ``handlers`` answer each API key; one that is not there is not answered. ``faults``
-    come before all else, if there are some to be asked for.
+    come before all else, if there are some to be asked for. ``waits`` is what clients are told
+    while the ACLs are not there: then nothing is answered but ApiVersions.
     """
 
     cluster_id: str
@@ -72,7 +73,7 @@ class Services:
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
     faults: Faults | None = None
     rights_class: type[RequestRights] = RequestRights
-    waits: bool = False
+    waits: str = ""
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
 

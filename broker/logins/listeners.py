@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -42,20 +43,32 @@ class LoginServices(NamedTuple):
 def logins(
     config: Config,
     services: LoginServices,
-    credentials: Mapping[str, Credentials] = MappingProxyType({}),
+    credentials: Mapping[str, Credentials | None] = MappingProxyType({}),
 ) -> dict[str, Login]:
     """Return the `Login` of each listener, by its name.
 
-    ``credentials`` has those of listeners that have others than ``services``.
+    ``credentials`` has those of listeners that have others than ``services``; None are waited for.
 
     Raises ValueError for a principal builder that cannot be made or configured.
     """
     made = {}
     for listener in config.listeners:
-        own = credentials.get(listener.name)
-        of_listener = services if own is None else services._replace(credentials=own)
+        of_listener = services
+        if listener.name in credentials:
+            own = credentials[listener.name]
+            of_listener = services._replace(credentials=own, waits=own is None)
         made[listener.name] = _login(config, listener, of_listener)
     return made
+
+
+def with_credentials(login: Login, credentials: Credentials) -> Login:
+    """Return a `Login` that has waited for these credentials; all else of it stays."""
+    known = {
+        each.mechanism_name: partial(ScramServer, each, credentials.look_up(each))
+        for each in ScramMechanism
+        if each.mechanism_name in login.mechanisms
+    }
+    return replace(login, mechanisms={**login.mechanisms, **known})
 
 
 def _login(config: Config, listener: Listener, services: LoginServices) -> Login:

@@ -16,6 +16,7 @@ from aclbroker.broker.mds.authorizing import decided
 from aclbroker.broker.mds.bodies import (
     JSON,
     MOST_OF_BODY,
+    SERVER_NAME,
     answer_of,
     body_of,
     refusal_of,
@@ -291,4 +292,4 @@ class Application:
 
 async def _sign(_request: web.Request, answer: web.StreamResponse) -> None:
     """Say no more of what serves than its name."""
-    answer.headers[hdrs.SERVER] = "aclbroker"
+    answer.headers[hdrs.SERVER] = SERVER_NAME

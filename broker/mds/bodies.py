@@ -18,6 +18,9 @@ MOST_OF_BODY: Final = 131_072
 
 JSON: Final = "application/json"
 
+SERVER_NAME: Final = "aclbroker"
+"""What answers say of what serves, and no more."""
+
 _BODY_SECONDS: Final = 10.0
 
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from http import HTTPStatus
 
 from aclbroker.broker.handlers.services import Services
+from aclbroker.broker.mds.errors import ApiError
 from aclbroker.broker.mds.reading import unknown_cluster
 
 
 class Clusters:
-    """What serves each cluster; ``own_id`` is that of the server's own, whose users log in."""
+    """What serves each cluster; ``own_id`` is that of the server's own, whose users log in.
+
+    ``services`` may change: a cluster may be waited for at first.
+    """
 
     def __init__(self, own_id: str, services: Mapping[str, Services]) -> None:
         self.own_id = own_id
@@ -21,8 +26,13 @@ class Clusters:
         return self._services[self.own_id]
 
     def of(self, cluster_id: str) -> Services:
-        """Return what serves a cluster; raises `ApiError` for one that this server has not."""
+        """Return what serves a cluster.
+
+        Raises `ApiError` for one that this server has not, or whose ACLs are not there.
+        """
         found = self._services.get(cluster_id)
         if found is None:
             raise unknown_cluster(cluster_id, self._services)
+        if found.waits:
+            raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, found.waits)
         return found

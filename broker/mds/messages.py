@@ -79,6 +79,8 @@ def creation_of(body: Any) -> Creation:
     kind, colon, _ = found.principal.partition(":")
     if not colon or not kind:
         raise entry.wrong("principal", f"is {shown(found.principal)}, and not Type:name")
+    if not found.host:
+        raise entry.wrong("host", "is empty, which no client's address is; all hosts are *")
     return Creation(cluster_id, found)
 
 

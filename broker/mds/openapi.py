@@ -111,7 +111,7 @@ def _schemas() -> Schema:
             ),
             entry=_object(
                 principal={"type": "string", "pattern": "^[^:]+:", "example": "User:alice"},
-                host=_TEXT,
+                host=_TEXT | {"minLength": 1},
                 operation=_enum(OPERATIONS),
                 permissionType=_enum(PERMISSIONS),
             ),

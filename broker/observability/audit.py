@@ -146,19 +146,24 @@ class Audit:
     ) -> Audit:
         """Return one for the decisions and changes of another cluster.
 
-        It has the same place and form, and starts, reopens, changes its level and closes with this
-        one; the limits of what is kept and written are its own.
+        It has the same place, form and level, and starts, reopens, changes its level and closes
+        with this one, whether that has started or not; the limits of what is kept and written are
+        its own.
         """
         made = Audit(
             *(self._config, cluster_id, self._output, explain, self._clock),
             main=self,
             position=position,
         )
+        made.set_level(self._level)
+        if self._timer is not None:
+            made.start()
         self._others.append(made)
         return made
 
     def set_level(self, level: str) -> None:
         """Change which decisions are recorded: off, denied, all or trace. Raises OSError."""
+        self._level = level
         least = _LEAST[level]
         if self._main is not None:
             self._file = self._main._file

@@ -186,11 +186,19 @@ def log_of_its_own(stream: TextIO, level: str = "info") -> LogOutput:
     return output
 
 
+def say_in_context(**values: Any) -> None:
+    """Have all events of the current context, as of a task and those that it begins, say these
+    values.
+    """
+    structlog.contextvars.bind_contextvars(**values)
+
+
 def _processors(output: LogOutput) -> list[Any]:
     return [
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
+        structlog.contextvars.merge_contextvars,
         *_of_process,
         output._render,
     ]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
+from weakref import WeakSet
 
+from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config.model import ClusterSettings
+from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.server.doors import Door
-from aclbroker.broker.server.held_clusters import HeldCluster
+from aclbroker.broker.server.held_clusters import HeldCluster, LoadedCluster
+from aclbroker.broker.server.registry import OpenConnection
 
 
 def services_by_node(
@@ -32,22 +38,75 @@ def services_by_node(
     }
 
 
-def services_of_clusters(
-    own: Services, clusters: Sequence[tuple[HeldCluster, Audit]]
-) -> dict[str, Services]:
-    """Return what serves the further clusters, by their ids.
+def credentials_by_listener(
+    clusters: Iterable[tuple[LoadedCluster, Audit]], missing: Iterable[HeldCluster]
+) -> dict[str, Credentials | None]:
+    """Return whose users log in at listeners of further clusters; None are not known yet."""
+    found: dict[str, Credentials | None] = {}
+    for cluster, _ in clusters:
+        found |= dict.fromkeys(cluster.settings.listeners, cluster.credentials)
+    for each in missing:
+        found |= dict.fromkeys(each.settings.listeners)
+    return found
 
-    Their clients are not told the settings, which are those of the server.
+
+class ServedClusters:
+    """What serves each cluster: ``own`` the server's own, and others those held besides.
+
+    Clients of the others are not told the settings, which are those of the server.
     """
-    return {
-        cluster.cluster_id: replace(
-            own,
-            cluster_id=cluster.cluster_id,
-            authorizer=cluster.authorizer,
-            audit=audit,
-            catalog=cluster.catalog,
-            settings={},
-            credentials=cluster.credentials,
+
+    def __init__(self, own: Services) -> None:
+        self._own = own
+        self.by_id = {own.cluster_id: own}
+        self._by_listener: dict[str, Services] = {}
+        self._refused: dict[str, WeakSet[Any]] = {}
+
+    def of_listener(self, name: str) -> Services | None:
+        """Return what serves a listener; None if it is one of the server's own cluster."""
+        return self._by_listener.get(name)
+
+    def serve(self, cluster: LoadedCluster, audit: Audit) -> None:
+        """Have a cluster served from now on."""
+        self._put(
+            cluster.settings,
+            replace(
+                self._own,
+                cluster_id=cluster.cluster_id,
+                authorizer=cluster.authorizer,
+                audit=audit,
+                catalog=cluster.catalog,
+                settings={},
+                credentials=cluster.credentials,
+            ),
         )
-        for cluster, audit in clusters
-    }
+
+    def refuse(self, cluster: HeldCluster) -> None:
+        """Have a cluster refused from now on, whose ACLs are not there."""
+        self._put(
+            cluster.settings,
+            replace(
+                self._own,
+                cluster_id=cluster.cluster_id,
+                # None would allow everything. This one, which is never started, decides nothing.
+                authorizer=StandardAuthorizer(),
+                catalog=Catalog({}, (), auto_creates=False, topic_ids=None),
+                settings={},
+                credentials=None,
+                waits=cluster.refusal,
+            ),
+        )
+
+    def connected(self, listener: str, connection: OpenConnection) -> None:
+        """Remember a connection that is refused, as long as it is there."""
+        services = self._by_listener.get(listener)
+        if services is not None and services.waits:
+            self._refused.setdefault(listener, WeakSet()).add(connection)
+
+    def refused(self, listener: str) -> list[OpenConnection]:
+        """Return the connections that began while a listener was refused, and forget them."""
+        return list(self._refused.pop(listener, ()))
+
+    def _put(self, settings: ClusterSettings, services: Services) -> None:
+        self.by_id[settings.cluster_id] = services
+        self._by_listener |= dict.fromkeys(settings.listeners, services)

@@ -98,7 +98,7 @@ def answer_frame(services: Services, session: Session, frame: Frame) -> Encoded:
     if request.message is None:
         return before_login(services).api_versions(request).frame
     if services.waits and key != _API_VERSIONS:
-        return _frame(request, not_yet(request))
+        return _frame(request, not_yet(request, services.waits))
     if services.faults is not None and (code := services.faults.happen(key)) is not None:
         return _frame(request, error_response(request, Denial(code, "A fault was asked for.")))
     # As RequestContext(...), whose __new__ is Python code and takes twice as long.

@@ -15,7 +15,9 @@ from aclbroker.protocol.wire import Request, response_frame
 
 _FETCH_BY_TOPIC_ID: Final = 13
 
-_WAITS: Final = "This broker has not read its ACLs yet: their store is out of reach. Try again."
+WAITS: Final = "This broker has not read its ACLs yet: their store is out of reach. Try again."
+"""What clients of the whole broker are told while it waits."""
+
 _COORDINATED: Final = (
     ApiKey.FIND_COORDINATOR,
     *(ApiKey.JOIN_GROUP, ApiKey.HEARTBEAT, ApiKey.LEAVE_GROUP, ApiKey.SYNC_GROUP),
@@ -65,14 +67,15 @@ def error_response(request: Request, why: Denial) -> Any:
     return response
 
 
-def not_yet(request: Request) -> Any:
+def not_yet(request: Request, why: str) -> Any:
     """Return the response to a request that cannot be answered until the ACLs are there.
 
-    Its code is one after which clients try again. Metadata has no brokers, so that a client which
-    has just begun waits, and asks nothing else before there are some.
+    ``why`` is what its client is told. Its code is one after which clients try again. Metadata has
+    no brokers, so that a client which has just begun waits, and asks nothing else before there are
+    some.
     """
     key = request.header.api_key
-    return error_response(request, Denial(_NOT_YET.get(key, ErrorCode.REQUEST_TIMED_OUT), _WAITS))
+    return error_response(request, Denial(_NOT_YET.get(key, ErrorCode.REQUEST_TIMED_OUT), why))
 
 
 def unread(frame: Frame, why: TooMany) -> RequestRefused:

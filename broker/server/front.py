@@ -21,6 +21,7 @@ from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import LogOutput, get_logger
 from aclbroker.broker.observability.metrics import Metrics
+from aclbroker.broker.server.held_clusters import HeldClusters
 from aclbroker.broker.server.loading import Loaded, load_parts
 from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.readiness import Readiness
@@ -78,16 +79,24 @@ async def load_behind_front(
 
 
 async def load(
-    config: Config, lines: LimitedLog, running: AsyncExitStack, waits: Waits = nobody
+    config: Config,
+    lines: LimitedLog,
+    running: AsyncExitStack,
+    waits: Waits = nobody,
+    *,
+    bears_failures: bool = False,
 ) -> Loaded:
     """Load all; begin anew where a shared store is lost in the midst of that.
 
-    Raises `StartError`, and `StoreError` if the store fails.
+    ``bears_failures`` is that of `load_parts`. Raises `StartError`, and `StoreError` if the store
+    fails.
     """
     while True:
         async with AsyncExitStack() as loaded_so_far:
             try:
-                loaded = await load_parts(config, lines, loaded_so_far, waits)
+                loaded = await load_parts(
+                    config, lines, loaded_so_far, waits, bears_failures=bears_failures
+                )
             except StoreUnavailable as error:
                 log.error("ACL store was lost while it was read; trying again", reason=str(error))
                 waits(str(error))
@@ -111,6 +120,7 @@ async def _listening(outside: Outside, reason: str) -> Server:
             cluster=None,
             kept={},
             membership=Membership(config.groups_file),
+            clusters=HeldClusters(config, outside.lines),
         )
         audit = Audit(config, "", outside.output)
         server = Server(config, nothing, audit, outside.metrics, outside.lines, waits=True)

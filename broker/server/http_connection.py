@@ -11,10 +11,10 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, cast
 
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from aclbroker.broker.config.model import Listener
-from aclbroker.broker.mds.bodies import refusal_of, refusal_of_http
+from aclbroker.broker.mds.bodies import SERVER_NAME, refusal_of, refusal_of_http
 from aclbroker.broker.mds.errors import ApiError
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.logs import get_logger
@@ -55,7 +55,10 @@ class HttpHandler(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionError("a part of another answer is written")
         text = "The request is no HTTP that is understood, or its header is too long."
-        return refusal_of(ApiError(HTTPStatus(status), text, ends=True))
+        answer = refusal_of(ApiError(HTTPStatus(status), text, ends=True))
+        # The application, which signs all other answers, never sees this one.
+        answer.headers[hdrs.SERVER] = SERVER_NAME
+        return answer
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None

@@ -19,11 +19,7 @@ from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.plugins import make_plugin
-from aclbroker.broker.server.held_clusters import (
-    HeldCluster,
-    load_clusters,
-    load_store_credentials,
-)
+from aclbroker.broker.server.held_clusters import HeldClusters, load_store_credentials
 from aclbroker.broker.server.membership import Membership
 from aclbroker.broker.server.start_error import StartError
 from aclbroker.broker.server.topic_ids import follow_topic_ids, load_topic_ids
@@ -48,16 +44,22 @@ class Loaded(NamedTuple):
     cluster: MemoryCluster | None
     kept: dict[str, str | int]
     membership: Membership
-    clusters: tuple[HeldCluster, ...] = ()
+    clusters: HeldClusters
     cluster_registry: ClusterRegistry | None = None
 
 
 async def load_parts(
-    config: Config, lines: LimitedLog, running: AsyncExitStack, waits: Waits = nobody
+    config: Config,
+    lines: LimitedLog,
+    running: AsyncExitStack,
+    waits: Waits = nobody,
+    *,
+    bears_failures: bool = False,
 ) -> Loaded:
     """Load what is needed before clients are let in; ``running`` closes it again.
 
-    ``waits`` is told while a store that others share is not within reach.
+    ``waits`` is told while a store that others share is not within reach. Further clusters whose
+    stores are not are left for later, and with ``bears_failures`` those whose stores fail.
     Raises StartError, and StoreError if the store fails.
     """
     try:
@@ -79,8 +81,8 @@ async def load_parts(
             if registry is not None:
                 await registry.follow(follower.listen, follower.has_reached)
     cluster_id = new_cluster_id() if store is None else await store.cluster_id()
-    clusters = await load_clusters(config, lines, running, waits)
-    if cluster_id in {each.cluster_id for each in clusters}:
+    clusters = HeldClusters(config, lines, waits)
+    if cluster_id in clusters.by_id:
         raise StartError(
             f"{CLUSTER_PREFIX}{cluster_id}.store: that is the id of the server's own cluster, "
             "whose store is aclbroker.store"
@@ -92,11 +94,12 @@ async def load_parts(
     kept = await _kept(authorizer, store)
     if config.groups_file is not None:
         kept["groups"] = membership.groups().names
-    if clusters:
-        kept["clusters"] = len(clusters)
+    # They come last, so that they are not loaded anew where something else is lost.
+    running.push_async_callback(clusters.close)
+    await clusters.load(bears_failures=bears_failures)
     return Loaded(
-        *(authorizer, store, credentials, cluster_id, catalog, cluster, kept, membership),
-        clusters=clusters,
+        *(authorizer, store, credentials, cluster_id, catalog, cluster),
+        *(kept | clusters.counts(), membership, clusters),
         cluster_registry=registry,
     )
 

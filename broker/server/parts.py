@@ -22,7 +22,7 @@ from aclbroker.broker.observability.line_lock import LineLock
 from aclbroker.broker.observability.logs import LogOutput
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.doors import Doors
-from aclbroker.broker.server.held_clusters import HeldCluster
+from aclbroker.broker.server.held_clusters import HeldClusters, LoadedCluster
 from aclbroker.broker.server.loading import Loaded
 from aclbroker.broker.server.server import Server
 from aclbroker.broker.server.start_error import StartError, naming
@@ -64,8 +64,8 @@ async def start_parts(
                 *(config, loaded.cluster_id, output, explain), position=position, lock=audit_lock
             )
         _count_missing_records(metrics, audit)
-        held = [each.authorizer for each in loaded.clusters]
-        await show_stores(metrics, (authorizer, *held))
+        held = loaded.clusters
+        await show_stores(metrics, (authorizer, *(each.authorizer for each in held.loaded)))
         # A person at a console needs their number, which the log tells, and not a line for each.
         tells_each = config.audit_file is not None or output.is_json
         if is_first:
@@ -76,29 +76,41 @@ async def start_parts(
             audit,
             metrics,
             lines,
-            clusters=_with_audits(loaded, audit, sweeps=is_first),
+            clusters=[(each, _audit_of(each, audit, sweeps=is_first)) for each in held.loaded],
+            missing=held.missing,
             rights_class=rights_class,
             faults=faults,
             sockets=sockets,
             doors=doors,
         )
-        return audit, server, await server.start()
+        listeners = await server.start()
+        _serve_late(held, server, audit, metrics, sweeps=is_first)
+        return audit, server, listeners
     except OSError as error:
         raise StartError(error.strerror or str(error)) from error
     except (ValueError, JwksUnavailable, StoreError) as error:
         raise StartError(str(error)) from error
 
 
-def _with_audits(loaded: Loaded, audit: Audit, *, sweeps: bool) -> list[tuple[HeldCluster, Audit]]:
-    """Return each further cluster with what records its decisions and changes."""
-    found = []
-    for cluster in loaded.clusters:
-        explain = partial(explained, cluster.authorizer)
-        own = audit.of_cluster(cluster.cluster_id, explain, cluster.authorizer.position())
-        if sweeps:
-            cluster.credentials.start(partial(_record_expired, own))
-        found.append((cluster, own))
-    return found
+def _serve_late(
+    clusters: HeldClusters, server: Server, audit: Audit, metrics: Metrics, *, sweeps: bool
+) -> None:
+    """Have clusters served that are waited for, when they come."""
+
+    async def serve(cluster: LoadedCluster) -> None:
+        await show_stores(metrics, (cluster.authorizer,))
+        await server.take_in(cluster, _audit_of(cluster, audit, sweeps=sweeps))
+
+    clusters.serve_late(serve, server.refuse)
+
+
+def _audit_of(cluster: LoadedCluster, audit: Audit, *, sweeps: bool) -> Audit:
+    """Return what records a further cluster's decisions and changes."""
+    explain = partial(explained, cluster.authorizer)
+    own = audit.of_cluster(cluster.cluster_id, explain, cluster.authorizer.position())
+    if sweeps:
+        cluster.credentials.start(partial(_record_expired, own))
+    return own
 
 
 def _record_expired(audit: Audit, tokens: Sequence[DelegationToken]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
@@ -66,7 +66,9 @@ class Readiness:
 
     def __init__(self) -> None:
         self._waits_for = "the ACLs are not loaded yet"
-        self._stores: list[StoreProbe] = []
+        self._probes: dict[AclStore, StoreProbe] = {}
+        self._stores: Callable[[], Iterable[AclStore]] = tuple
+        self._clusters: Callable[[], Mapping[str, str]] = dict
         self._audit: Callable[[], str] = str
         self._remark: Callable[[], str] = str
 
@@ -76,20 +78,20 @@ class Readiness:
 
     def started(
         self,
-        store: AclStore | None,
         audit: Callable[[], str] = str,
         remark: Callable[[], str] = str,
-        more_stores: Sequence[AclStore] = (),
+        stores: Callable[[], Iterable[AclStore]] = tuple,
+        clusters: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
         ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
-        the operator should know, though the broker is ready. ``more_stores`` are those of further
-        clusters.
+        the operator should know, though the broker is ready. ``stores`` returns those that are
+        open, and ``clusters`` why further clusters are not served, by their ids.
         """
         self._waits_for = ""
-        stores = more_stores if store is None else (store, *more_stores)
-        self._stores = [StoreProbe(each) for each in stores]
+        self._stores = stores
+        self._clusters = clusters
         self._audit = audit
         self._remark = remark
 
@@ -101,8 +103,10 @@ class Readiness:
         """Return why the broker is not ready; nothing if it is."""
         if self._waits_for:
             return [self._waits_for]
-        stored = await asyncio.gather(*(each.problem() for each in self._stores))
-        return [problem for problem in (*stored, self._audit()) if problem]
+        probes = [self._probes.setdefault(each, StoreProbe(each)) for each in self._stores()]
+        stored = await asyncio.gather(*(each.problem() for each in probes))
+        found = (*stored, *self._clusters().values(), self._audit())
+        return [problem for problem in found if problem]
 
     async def page(self) -> Page:
         """Return the page /readyz: 200, with a remark if there is one; or 503, a problem a line."""

@@ -20,6 +20,7 @@ from aclbroker.broker.config import Config, ConfigError, concerns_us, listener_p
 from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import get_logger, set_level
+from aclbroker.broker.server.held_clusters import HeldCluster
 from aclbroker.broker.server.server import Server
 
 log = get_logger()
@@ -34,7 +35,7 @@ _NOT_RELOADED: Final = "configuration not reloaded; the old one stays"
 class Reload:
     """Compares the configuration in force with what ``read`` returns, and takes changes over.
 
-    ``read`` raises `ConfigError`. ``clusters`` has the authorizer of each further cluster.
+    ``read`` raises `ConfigError`. ``clusters`` are the further ones, also those that come later.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Reload:
         authorizer: Authorizer | None,
         server: Server,
         audit: Audit,
-        clusters: Mapping[str, StandardAuthorizer] = MappingProxyType({}),
+        clusters: Mapping[str, HeldCluster] = MappingProxyType({}),
     ) -> None:
         self._in_force = dict(config.properties)
         self._warnings: Collection[str] = config.warnings

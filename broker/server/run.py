@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Iterable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from aclbroker.broker.server.serving import begin_serving
 from aclbroker.broker.server.start import Start, write_ready_file
 from aclbroker.broker.server.start_error import StartError, naming
 from aclbroker.broker.server.status import status_pages
-from aclbroker.broker.stores import StoreError
+from aclbroker.broker.stores import AclStore, StoreError
 
 if TYPE_CHECKING:
     from aclbroker.broker.server.workers.nursery import Nursery
@@ -93,10 +95,9 @@ async def _serve_with(
     )
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.renew)
     audit = serving.audit
-    stores = [each.store for each in loaded.clusters]
-    if isinstance(loaded.authorizer, StandardAuthorizer):
-        stores += [each for each in loaded.authorizer.stores if each is not loaded.store]
-    readiness.started(loaded.store, audit.problem, audit.remark, stores)
+    readiness.started(
+        audit.problem, audit.remark, partial(_stores, loaded), loaded.clusters.problems
+    )
     if start.hangup.has_come:
         serving.renew()
     told = {"listeners": serving.listeners} | ({} if control is None else {"faults": control.url})
@@ -116,3 +117,11 @@ async def _serve_with(
     log.info("stopping")
     readiness.stopping()
     await serving.end()
+
+
+def _stores(loaded: Loaded) -> Iterable[AclStore]:
+    """Return all stores that are open, each once."""
+    own = () if loaded.store is None else (loaded.store,)
+    authorizer = loaded.authorizer
+    deciding = authorizer.stores if isinstance(authorizer, StandardAuthorizer) else ()
+    return dict.fromkeys((*own, *loaded.clusters.stores(), *deciding))

@@ -20,7 +20,7 @@ from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.broker.logins.jwks_source import KeySources
-from aclbroker.broker.logins.listeners import LoginServices, logins
+from aclbroker.broker.logins.listeners import LoginServices, logins, with_credentials
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.login_log import LoginLog
@@ -29,11 +29,16 @@ from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.observability.stalls import StallMonitor
 from aclbroker.broker.server.accounts import Accounts
 from aclbroker.broker.server.certificates import Certificates
-from aclbroker.broker.server.cluster_services import services_by_node, services_of_clusters
+from aclbroker.broker.server.cluster_services import (
+    ServedClusters,
+    credentials_by_listener,
+    services_by_node,
+)
 from aclbroker.broker.server.connection import Connection, Limits
 from aclbroker.broker.server.descriptors import room_for_connections
 from aclbroker.broker.server.doors import Door, Doors, Entrance
-from aclbroker.broker.server.held_clusters import HeldCluster
+from aclbroker.broker.server.errors import WAITS
+from aclbroker.broker.server.held_clusters import HeldCluster, LoadedCluster
 from aclbroker.broker.server.listening import ConnectionQuotas
 from aclbroker.broker.server.loading import Loaded
 from aclbroker.broker.server.registry import Registry
@@ -46,8 +51,8 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-_REGROUPED_AT_ONCE: Final = 100
-"""How many sessions get other groups before other work has its turn."""
+_AT_ONCE: Final = 100
+"""How many sessions get other groups, or are ended, before other work has its turn."""
 
 
 class Server:
@@ -55,7 +60,8 @@ class Server:
 
     What clients cause in the log goes through ``lines``. ``sockets`` are those that are bound
     already, by the ids of nodes and the names of listeners. If it ``waits`` for what it needs,
-    requests are refused, and so are logins that would need a store.
+    requests are refused, and so are logins that would need a store. Those about the clusters that
+    are ``missing`` are refused until each is there (`take_in`).
 
     Raises ValueError for a principal builder or a key store that cannot be used. ``start`` raises
     `OSError` where a listener cannot be bound, and `JwksUnavailable` where one has no keys to check
@@ -71,7 +77,8 @@ class Server:
         metrics: Metrics,
         lines: LimitedLog,
         *,
-        clusters: Sequence[tuple[HeldCluster, Audit]] = (),
+        clusters: Sequence[tuple[LoadedCluster, Audit]] = (),
+        missing: Sequence[HeldCluster] = (),
         rights_class: type[RequestRights] = RequestRights,
         faults: Faults | None = None,
         doors: Doors | None = None,
@@ -88,16 +95,12 @@ class Server:
         self._rights_class = rights_class
         self._faults = faults
         self._clusters = clusters
+        self._missing = missing
         self._bound = sockets
         self._waits = waits
         groups = loaded.membership.groups
         services = LoginServices(loaded.credentials, self._key_sources, groups, waits=waits)
-        of_clusters = {
-            name: cluster.credentials
-            for cluster, _ in clusters
-            for name in cluster.settings.listeners
-        }
-        self._logins = logins(config, services, of_clusters)
+        self._logins = logins(config, services, credentials_by_listener(clusters, missing))
         self._certificates = Certificates((*config.listeners, *config.metadata_listeners))
         self._metrics = metrics
         self._shown = shown_settings(config.properties)
@@ -106,7 +109,7 @@ class Server:
         self._turns = Turns(worked=self._had_turn, room=self._accounts.room)
         self._sockets: list[tuple[int, Door]] = []
         self._services: dict[int, Services] = {}
-        self._services_of_listener: dict[str, Services] = {}
+        self._served: ServedClusters | None = None
         self._metadata = self._metadata_server() if config.metadata_listeners else None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -132,10 +135,10 @@ class Server:
             where = f"listeners: {listener.name}://{host}:{listener.port}"
             raise OSError(error.errno, f"{where}: cannot listen: {error.strerror}") from error
         self._keep_descriptors()
-        services = self._make_services()
+        self._served = self._make_services()
         addresses: dict[str, str] = {}
         if self._metadata is not None:
-            addresses = await self._start_metadata(self._metadata, services)
+            addresses = await self._start_metadata(self._metadata, self._served)
         self._show_work()
         self.stalls.start()
         self._tasks = [asyncio.create_task(bound.accept()) for _, bound in self._sockets]
@@ -164,6 +167,28 @@ class Server:
         """
         self._certificates.reload()
         self._loaded.membership.reload()
+
+    async def take_in(self, cluster: LoadedCluster, audit: Audit) -> None:
+        """Serve a cluster that was missing; who was refused until then has to connect again."""
+        if self._served is None:
+            raise RuntimeError("the server is not started")
+        self._served.serve(cluster, audit)
+        for name in cluster.settings.listeners:
+            self._logins[name] = with_credentials(self._logins[name], cluster.credentials)
+            for _, bound in list(self._sockets):
+                if bound.listener.name == name:
+                    # Who was accepted before may be about to get a connection.
+                    await bound.settled()
+            for number, connection in enumerate(self._served.refused(name), 1):
+                if connection in self._doors.open:
+                    connection.stop()
+                if number % _AT_ONCE == 0:
+                    await asyncio.sleep(0)
+
+    def refuse(self, cluster: HeldCluster) -> None:
+        """Tell clients of a missing cluster why it is refused from now on."""
+        if self._served is not None:
+            self._served.refuse(cluster)
 
     def use_plain_users(self, users: Mapping[str, Mapping[str, str]]) -> None:
         """Let other users of PLAIN log in from now on: passwords by name, by listener."""
@@ -210,7 +235,7 @@ class Server:
             # Some may have closed while others had their turn.
             if connection in self._doors.open:
                 changed += connection.regroup()
-            if number % _REGROUPED_AT_ONCE == 0:
+            if number % _AT_ONCE == 0:
                 await asyncio.sleep(0)
         return changed
 
@@ -240,8 +265,8 @@ class Server:
         if self._metadata is not None:
             self._metadata.close()
 
-    def _make_services(self) -> dict[str, Services]:
-        """Make what serves each node and cluster; return it by the clusters' ids."""
+    def _make_services(self) -> ServedClusters:
+        """Make what serves each node and cluster; return that of the clusters."""
         loaded = self._loaded
         services = Services(
             loaded.cluster_id,
@@ -257,15 +282,15 @@ class Server:
             cluster=loaded.cluster,
             rights_class=self._rights_class,
             faults=self._faults,
-            waits=self._waits,
+            waits=WAITS if self._waits else "",
         )
         self._services = services_by_node(services, self._sockets, self._catalog_of)
-        own = self._services[self._config.node_id]
-        others = services_of_clusters(own, self._clusters)
-        for cluster, _ in self._clusters:
-            of_listeners = dict.fromkeys(cluster.settings.listeners, others[cluster.cluster_id])
-            self._services_of_listener |= of_listeners
-        return {loaded.cluster_id: own, **others}
+        served = ServedClusters(self._services[self._config.node_id])
+        for cluster, audit in self._clusters:
+            served.serve(cluster, audit)
+        for each in self._missing:
+            served.refuse(each)
+        return served
 
     def _metadata_server(self) -> MetadataServer:
         # Who does not serve it need not wait for aiohttp.
@@ -283,17 +308,15 @@ class Server:
         return MetadataServer(self._config, shared)
 
     async def _start_metadata(
-        self, metadata: MetadataServer, services: Mapping[str, Services]
+        self, metadata: MetadataServer, served: ServedClusters
     ) -> dict[str, str]:
         """Start the HTTP API, whose users are those of the listeners of the own cluster."""
         logins = {
-            name: login
-            for name, login in self._logins.items()
-            if name not in self._services_of_listener
+            name: login for name, login in self._logins.items() if served.of_listener(name) is None
         }
         loaded = self._loaded
         return await metadata.start(
-            services, loaded.cluster_id, logins, loaded.credentials, loaded.cluster_registry
+            served.by_id, loaded.cluster_id, logins, loaded.credentials, loaded.cluster_registry
         )
 
     def _catalog_of(self, node_id: int) -> Catalog:
@@ -303,9 +326,12 @@ class Server:
     def _connect(self, node_id: int, bound: Entrance, host: str) -> asyncio.Protocol:
         name = bound.listener.name
 
+        served = self._served
+        of_cluster = None if served is None else served.of_listener(name)
+
         def connection(registry: Registry) -> Connection:
             return Connection(
-                self._services_of_listener.get(name) or self._services[node_id],
+                of_cluster or self._services[node_id],
                 registry,
                 self._logins[name],
                 host,
@@ -316,12 +342,17 @@ class Server:
             )
 
         context = self._certificates.context(name)
-        if context is None:
-            return connection(bound)
         seconds = self._limits.login_seconds
-        return TlsServer(
-            context, connection, bound, name, seconds, self._login_log, self._turns.is_over
+        made = (
+            connection(bound)
+            if context is None
+            else TlsServer(
+                context, connection, bound, name, seconds, self._login_log, self._turns.is_over
+            )
         )
+        if served is not None:
+            served.connected(name, made)
+        return made
 
 
 def quotas(config: Config, metrics: Metrics) -> ConnectionQuotas:

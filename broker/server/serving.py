@@ -38,9 +38,11 @@ class Serving(NamedTuple):
         """Let requests at work be answered, and finish what was asked for."""
         self.watch.cancel()
         self.collector.stop()
-        await self.server.stop()
         clusters = self.loaded.clusters
-        for credentials in (self.loaded.credentials, *(each.credentials for each in clusters)):
+        await clusters.end_waiting()
+        await self.server.stop()
+        of_clusters = (each.credentials for each in clusters.loaded)
+        for credentials in (self.loaded.credentials, *of_clusters):
             if credentials is not None:
                 await credentials.close()
         self.audit.close()
@@ -58,7 +60,7 @@ async def begin_serving(
     audit, server, listeners = await start_parts(
         config, start.output, loaded, metrics, lines, **more
     )
-    clusters = {each.cluster_id: each.authorizer for each in loaded.clusters}
+    clusters = loaded.clusters.by_id
     reload = Reload(config, start.read, loaded.authorizer, server, audit, clusters)
     watch = asyncio.create_task(reload.watch())
     collector = Collector(lambda: server.is_idle)

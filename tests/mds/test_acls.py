@@ -179,6 +179,7 @@ WRONG: list[tuple[str, Any, str]] = [
     ("aclBinding.entry.principal", ":x", "Type:name"),
     ("aclBinding.entry.principal", None, "aclBinding.entry.principal is missing"),
     ("aclBinding.entry.host", 7, "aclBinding.entry.host is no text"),
+    ("aclBinding.entry.host", "", "aclBinding.entry.host is empty, which no client's address is"),
     ("aclBinding.entry.hosts", "*", "aclBinding.entry.hosts is unknown"),
     ("aclBinding.pattern.resourceType", "USER", "allowed are TOPIC, GROUP, CLUSTER"),
     ("aclBinding.pattern.resourceType", "ANY", "allowed are TOPIC, GROUP, CLUSTER"),

@@ -206,6 +206,25 @@ def test_what_is_no_http_is_refused_and_leaves_a_few_lines_at_most(
     assert len(broker.events()) < 40
 
 
+def test_no_answer_says_more_of_the_server_than_its_name(patient: Broker) -> None:
+    wrong = (
+        b"\x00\x01garbage\r\n\r\n",
+        request("GET", WHO, "Content-Length: x"),
+        request("GET", WHO, "A: " + "b" * 40_000),
+        request("GET", WHO, "Expect: something", "Connection: close"),
+        request("GET", "/nowhere", "Connection: close"),
+        request("PATCH", WHO, "Connection: close"),
+        request("GET", WHO, "Connection: close"),
+        request("GET", "/openapi.json", "Connection: close"),
+    )
+    for sent in wrong:
+        with connected(patient) as peer:
+            peer.sendall(sent)
+            header, _, _ = everything(peer).lower().partition(b"\r\n\r\n")
+        names = [line for line in header.split(b"\r\n") if line.startswith(b"server:")]
+        assert names == [b"server: aclbroker"], sent[:60]
+
+
 def test_guesses_of_passwords_are_logged_to_a_limit(start_broker: StartBroker) -> None:
     broker = start_broker(MDS | {"connection.failed.authentication.delay.ms": "0"})
     api = Api(broker)

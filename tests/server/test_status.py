@@ -213,7 +213,7 @@ async def test_a_broker_that_loads_or_stops_is_not_ready() -> None:
     readiness = Readiness()
     answer = await readiness.page()
     assert (answer.status, answer.text) == (503, "the ACLs are not loaded yet\n")
-    readiness.started(None, str)
+    readiness.started(str)
     assert (await readiness.page()).status == 200
     readiness.stopping()
     answer = await readiness.page()

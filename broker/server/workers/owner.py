@@ -129,7 +129,11 @@ class Owner:
         listeners = await self._team.serve()
         self._accepting = [asyncio.create_task(each.accept()) for each in self._doors]
         self._accepting.append(asyncio.create_task(self._states.watch()))
-        self._readiness.started(None, remark=self._states.remark, more_stores=self._stores.opened)
+        self._readiness.started(
+            remark=self._states.remark,
+            stores=lambda: self._stores.opened,
+            clusters=self._states.clusters,
+        )
         write_ready_file(self._start.ready_file, {"listeners": listeners})
         log.info(
             "ready",

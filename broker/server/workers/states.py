@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -31,6 +31,7 @@ class States:
         self._ended = Metrics().figures()
         self._figures: dict[Worker, Figures] = {}
         self._remarks: dict[int, str] = {}
+        self._clusters: dict[int, Mapping[str, str]] = {}
         self._answered: dict[Worker, float] = {}
         # Replaced as a whole, since a thread reads it.
         self._all: Sequence[Figures] = (self._ended,)
@@ -76,6 +77,13 @@ class States:
         """Return what the operator should know, "" if there is nothing."""
         return next(filter(None, self._remarks.values()), "")
 
+    def clusters(self) -> Mapping[str, str]:
+        """Return why further clusters are not served by some worker, by their ids."""
+        found: dict[str, str] = {}
+        for each in self._clusters.values():
+            found |= each
+        return found
+
     async def _ask(self, number: int) -> Sequence[str]:
         worker = self._team.workers.get(number)
         if worker is None or not worker.is_ready:
@@ -92,6 +100,7 @@ class States:
             self._answered[worker] = monotonic()
             self._note()
         self._remarks[number] = told["remark"]
+        self._clusters[number] = told["clusters"]
         return [told["problem"]] if told["problem"] else []
 
     def _note(self) -> None:
@@ -120,7 +129,8 @@ class TeamReadiness(Readiness):
 
     async def problems(self) -> Sequence[str]:
         """Return why the broker is not ready; nothing if it is."""
-        found = await super().problems()
         if self._waits_for:
-            return found
-        return [*found, *await self._states.ask()]
+            return await super().problems()
+        # Asked first, as they tell of the clusters, too.
+        workers = await self._states.ask()
+        return [*await super().problems(), *workers]

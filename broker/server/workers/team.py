@@ -256,4 +256,13 @@ class Team:
         def failed(told: Message) -> None:
             worker.why = told.value
 
-        return {"hello": hello, "loaded": loaded, "ready": ready, "failed": failed}
+        async def begun(_asked: Message) -> Message:
+            return Message(self._has_started)
+
+        return {
+            "hello": hello,
+            "begun": begun,
+            "loaded": loaded,
+            "ready": ready,
+            "failed": failed,
+        }

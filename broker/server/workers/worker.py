@@ -22,6 +22,7 @@ from aclbroker.broker.observability.logs import name_worker
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.front import load
 from aclbroker.broker.server.garbage import objects_that_stay
+from aclbroker.broker.server.loading import Loaded
 from aclbroker.broker.server.loop import run_loop, unless
 from aclbroker.broker.server.serving import Serving, begin_serving
 from aclbroker.broker.server.start import Start
@@ -92,7 +93,7 @@ class WorkerProcess:
     async def _load_and_serve(self, running: AsyncExitStack) -> None:
         with objects_that_stay():
             leave_stores_to(partial(owned_store, self._channel))
-            loaded = await unless(self._stop, load(self._config, self._lines, running))
+            loaded = await unless(self._stop, self._load(running))
         if loaded is None:
             return
         told = {"kept": loaded.kept, "cluster_id": loaded.cluster_id}
@@ -118,6 +119,13 @@ class WorkerProcess:
         await self._stop.wait()
         await self._serving.end()
 
+    async def _load(self, running: AsyncExitStack) -> Loaded:
+        """Load all. A worker that takes the place of another serves without what has failed since:
+        the broker was begun.
+        """
+        has_begun = bool((await self._channel.ask("begun")).value)
+        return await load(self._config, self._lines, running, bears_failures=has_begun)
+
     def _stopped(self, _told: Message) -> None:
         self._stop.set()
 
@@ -130,7 +138,8 @@ class WorkerProcess:
         state: dict[str, Any] = {"figures": self._metrics.figures().to_json()}
         if self._serving is not None:
             audit = self._serving.audit
-            state |= {"problem": audit.problem(), "remark": audit.remark()}
+            clusters = dict(self._serving.loaded.clusters.problems())
+            state |= {"problem": audit.problem(), "remark": audit.remark(), "clusters": clusters}
         return Message(state)
 
 

@@ -34,6 +34,7 @@ from aclbroker.broker.stores.store import (
     StoreStatus,
     StoreUnavailable,
 )
+from aclbroker.broker.stores.threads import in_daemon_thread
 
 log = get_logger()
 
@@ -85,7 +86,8 @@ class KafkaStore:
         """Read the topic; make it if there is none and it is to be made. Raises `StoreError`."""
         if self._tasks:
             return
-        self._topic = await asyncio.to_thread(prepare, self._place, makes=self._makes)
+        asked = partial(prepare, self._place, makes=self._makes)
+        self._topic = await in_daemon_thread("aclbroker-topic", asked)
         await self._load(await self._snapshots.found(self._topic))
         self._is_new = not self._contents.has_format
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch())]

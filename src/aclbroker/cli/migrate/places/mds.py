@@ -99,6 +99,8 @@ class MdsPlace(Place):
         kind, colon, _ = acl.principal.partition(":")
         if not kind or not colon:
             return "MDS has principals of the form Type:name only"
+        if not acl.host:
+            return "MDS has no ACLs with an empty host"
         return super().refusal(acl)
 
     def write(
