@@ -137,6 +137,15 @@ def _cluster(reader: Reader, cluster_id: str, listeners: Sequence[Listener]) -> 
     )
 
 
+_OF_ALL: Final = (
+    "aclbroker.acl.host.cidr",
+    "aclbroker.store.max.lag.ms",
+    "aclbroker.store.read",
+    "aclbroker.store.stale",
+)
+"""The settings of the server that hold for all clusters."""
+
+
 def _properties(
     reader: Reader, cluster_id: str, names: Sequence[str], store: str
 ) -> dict[str, str]:
@@ -145,9 +154,8 @@ def _properties(
     def text(name: str) -> str:
         return reader.cluster_setting(cluster_id, name).value
 
-    shared = "aclbroker.acl.host.cidr"
     return {
-        shared: reader.setting(shared).value,
+        **{name: reader.setting(name).value for name in _OF_ALL},
         "super.users": text("super.users"),
         "broker.users": text("broker.users"),
         "inter.broker.listener.name": _brokers_listener(reader, cluster_id, names),

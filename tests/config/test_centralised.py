@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
+from aclbroker.broker.acl.settings import (
+    acl_limit,
+    authorizer_settings,
+    reads_latest,
+    stale_settings,
+)
 from aclbroker.broker.config import shown_settings
 from tests.config.conftest import JAAS, LoadError, LoadText
 from tests.support.certificates import Authority
@@ -32,6 +37,9 @@ def test_a_cluster_has_what_its_settings_say_and_nothing_of_the_servers_own(
         "aclbroker.acl.limit=7",
         "allow.everyone.if.no.acl.found=true",
         "aclbroker.acl.host.cidr=true",
+        "aclbroker.store.stale=deny",
+        "aclbroker.store.max.lag.ms=1000",
+        "aclbroker.store.read=latest",
         "aclbroker.clusters.lkc-A.store=memory:",
         "aclbroker.clusters.lkc-A.listeners=b",
         "aclbroker.clusters.lkc-A.super.users=User:a",
@@ -47,6 +55,9 @@ def test_a_cluster_has_what_its_settings_say_and_nothing_of_the_servers_own(
     assert not decides.allow_everyone_if_no_acl_found
     assert decides.cidr
     assert acl_limit(first.properties) == 1000
+    for each in config.clusters:
+        assert stale_settings(each.properties) == (1.0, True)
+        assert reads_latest(each.properties)
     assert (second.cluster_id, second.listeners) == ("lkc-B", ())
     decides = authorizer_settings(second.properties)
     assert not decides.super_users
