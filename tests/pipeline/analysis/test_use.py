@@ -340,10 +340,31 @@ def test_of_several_that_allow_the_same_the_one_that_says_least_stays() -> None:
     }
 
 
-def test_one_that_allows_more_of_what_was_asked_stays_for_several() -> None:
+def test_several_that_say_less_stay_for_one_that_says_more() -> None:
     several = [allow("User:alice", READ, "orders"), allow("User:alice", WRITE, "orders.eu")]
     found = uses_of([*several, ALICE_DOES_ALL], STORY[:3])
-    assert [acl for acl, each in found.items() if each.stays] == [ALICE_DOES_ALL]
+    assert {acl for acl, each in found.items() if each.stays} == {*several}
+
+
+def test_the_widest_goes_though_each_event_may_name_it() -> None:
+    narrow = [allow("User:alice", READ, "t1"), allow("User:alice", READ, "t2")]
+    wide = [allow("User:*", ALL, "*"), allow("User:alice", READ, "t", pattern_type=PREFIXED)]
+    log = [asking("alice", READ, "t1"), asking("alice", READ, "t2")]
+    assert planted(log, *wide, *narrow).gone == {*wide}
+    assert planted(log, *wide).gone == {wide[0]}
+    # Where the wide one has to stay, those that say less do nothing more.
+    assert planted([*log, asking("bob", READ, "t3")], *wide, *narrow).gone == {wide[1], *narrow}
+
+
+def test_of_those_that_say_equally_much_the_fewest_stay() -> None:
+    both = allow("User:alice", READ, "orders")
+    others = [allow("Group:a", READ, "orders"), allow("Group:b", READ, "orders")]
+    log = [
+        Asking(("User:alice", group), HOST, READ, TOPIC, "orders")
+        for group in ("Group:a", "Group:b")
+    ]
+    case = planted(log, both, *others)
+    assert case.gone == {*others}
 
 
 def test_a_young_acl_stays_and_may_stand_for_others() -> None:
