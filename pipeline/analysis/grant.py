@@ -1,7 +1,8 @@
 """What would allow something that was denied: the smallest ACLs, no DENY any more, or nothing.
 
-What is smallest says `broker.reasoning.explain`, of each host from which it was denied. Of ACLs for
-one principal, host and resource none is suggested that another one implies.
+What is smallest says `broker.reasoning.explain`, of each host from which it was denied. It is the
+same whatever else was denied: who may describe a cluster need not alter it. Who is given several
+ACLs needs none of them that another one implies.
 """
 
 from __future__ import annotations
@@ -81,17 +82,25 @@ class Remedy(NamedTuple):
 def remedies(
     asked: Mapping[Denied, Sequence[Standing]], *, most_hosts: int | None, cidr: bool = False
 ) -> dict[Denied, Remedy]:
-    """Return what would allow each of what was denied on one cluster, if all of it were allowed.
+    """Return what would allow each of what was denied on one cluster.
 
-    See `remedy`. An ACL that another one for the same principal, resource and host implies is not
-    among them, but that one in its place.
+    See `remedy`. The notes say which others of these imply what is suggested.
     """
     found = {
         denied: remedy(denied, standings, most_hosts=most_hosts, cidr=cidr)
         for denied, standings in asked.items()
     }
     suggested = {acl for each in found.values() for acl in each.acls}
-    return {denied: _together(each, suggested) for denied, each in found.items()}
+    return {denied: _with_implying(each, suggested) for denied, each in found.items()}
+
+
+def without_implied(acls: Iterable[AclBinding]) -> list[AclBinding]:
+    """Return those of some ALLOWs that together allow all that they do, in their order.
+
+    Left out is each that another one for the same principal, resource and host implies.
+    """
+    given = dict.fromkeys(acls)
+    return [acl for acl in given if _implying(acl, given) is None]
 
 
 def remedy(
@@ -167,23 +176,21 @@ def _noted(*notes: str) -> str:
     return "; ".join(filter(None, notes))
 
 
-def _together(found: Remedy, suggested: Collection[AclBinding]) -> Remedy:
-    """Return a remedy without ACLs that others imply, but with these."""
-    acls = {acl: _implying(acl, suggested) for acl in found.acls}
-    implying = sorted({by.operation.name for acl, by in acls.items() if by != acl})
-    note = f"{' and '.join(implying)}, denied as well, imply it" if len(implying) > 1 else ""
-    if len(implying) == 1:
-        note = f"{implying[0]}, denied as well, implies it"
-    return found._replace(acls=tuple(sorted(set(acls.values()))), note=_noted(note, found.note))
+def _with_implying(found: Remedy, suggested: Collection[AclBinding]) -> Remedy:
+    """Return a remedy that notes which others imply its ACLs."""
+    by = {_implying(acl, suggested) for acl in found.acls} - {None}
+    names = sorted({each.operation.name for each in by if each is not None})
+    note = f"{' and '.join(names)}, denied as well, {'implies' if len(names) == 1 else 'imply'} it"
+    return found._replace(note=_noted(note if names else "", found.note))
 
 
-def _implying(acl: AclBinding, suggested: Collection[AclBinding]) -> AclBinding:
-    """Return one of the suggested ACLs that says at least what an ACL says: else that itself."""
+def _implying(acl: AclBinding, suggested: Collection[AclBinding]) -> AclBinding | None:
+    """Return one of the suggested ACLs that says more than an ACL, or None."""
     for operation in sorted(AclOperation):
         wider = acl._replace(operation=operation)
         if wider != acl and GRANTED_BY[acl.operation] >> operation & 1 and wider in suggested:
             return wider
-    return acl
+    return None
 
 
 class Opened(NamedTuple):

@@ -16,6 +16,7 @@ from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
     AclBinding,
     AclFilter,
+    AclOperation,
     AclPermission,
     PatternType,
 )
@@ -146,16 +147,25 @@ def _closing(request: Request, rules: Rules, gone: AclIndex) -> list[AclBinding]
     return [min(matching, key=harm)]
 
 
-def harm(acl: AclBinding) -> tuple[object, ...]:
+Extent = tuple[bool, int, int, int]
+Breadth = tuple[Extent, AclOperation]
+
+
+def harm(acl: AclBinding) -> tuple[bool, Breadth]:
     """Return a key to sort ACLs by what comes of keeping one: a DENY first, then who says least."""
     return acl.permission == AclPermission.ALLOW, breadth(acl)
 
 
-def breadth(acl: AclBinding) -> tuple[object, ...]:
-    """Return a key to sort ACLs by how much they say: of whom, which names, hosts, operations.
+def breadth(acl: AclBinding) -> Breadth:
+    """Return a key to sort ACLs by how much they say, which is another one for each operation."""
+    return extent(acl), acl.operation
 
-    The operations are those that an ACL allows or denies, implied ones among them: ALTER says
-    more than DESCRIBE, which it implies.
+
+def extent(acl: AclBinding) -> Extent:
+    """Return how much an ACL says: of whom, which names, hosts, and how many operations.
+
+    The operations are those that it allows or denies, implied ones among them: ALTER says more than
+    DESCRIBE, which it implies, and as much as READ.
     """
     literal = acl.pattern_type == PatternType.LITERAL
     if acl.resource_name == WILDCARD and literal:
@@ -167,7 +177,6 @@ def breadth(acl: AclBinding) -> tuple[object, ...]:
         names,
         _host_breadth(acl.host),
         said_by(acl).bit_count(),
-        acl.operation,
     )
 
 

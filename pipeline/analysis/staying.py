@@ -1,7 +1,8 @@
 """Which ACLs stay, so that nothing that was used is lost and nothing opens; all others can go.
 
-ALLOWs stay as far as questions need them, the fewest that suffice, narrow ones before wide ones. A
-DENY stays if an ALLOW that stays would allow some of what it denies and no other DENYs hold for
+ALLOWs stay as far as questions need them, narrow ones before wide ones, and of those that are
+equally wide the fewest that suffice: what goes closes as much as it can that nobody used. A DENY
+stays if an ALLOW that stays would allow some of what it denies and no other DENYs hold for
 all of that, whether or not anybody asked: the log cannot tell who would come. And where
 everyone is allowed if no ACL is found, each pattern keeps an ACL that closes its names.
 """
@@ -9,6 +10,7 @@ everyone is allowed if no ACL is found, each pattern keeps an ACL that closes it
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -18,7 +20,15 @@ from aclbroker.broker.acl.bindings import AclBinding, AclPermission
 from aclbroker.broker.reasoning.lint.removal import Removal
 from aclbroker.broker.reasoning.lint.scopes import Pattern, PatternsAround, pattern_of_acl
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.proof import breadth, harm, is_overlooked, readings
+from aclbroker.pipeline.analysis.proof import (
+    Breadth,
+    Extent,
+    breadth,
+    extent,
+    harm,
+    is_overlooked,
+    readings,
+)
 
 _ALLOW: Final = AclPermission.ALLOW
 
@@ -130,10 +140,11 @@ def _closing(rules: Ruleset, stays: Mapping[int, Stay]) -> list[int]:
 
 def _chosen(
     rules: Ruleset, sets: Iterable[frozenset[int]], stays: Collection[int]
-) -> Iterable[int]:
-    """Choose few ACLs that stay beside others, so that each of the sets has one of them.
+) -> Collection[int]:
+    """Choose ACLs that stay beside others, so that each of the sets has one of them.
 
-    The next one is always the ACL in most of the sets left, and of equals the one that says least.
+    Of a set stays one of those that say least, unless one that says more has to stay for another
+    set. Among those that say equally much they are few.
     """
     acls = rules.acls
     # Where Kafka overlooks how a host is written, what it matches must stay for our broker's sake
@@ -141,35 +152,76 @@ def _chosen(
     weak = frozenset(
         at for at, acl in enumerate(acls) if not rules.cidr and is_overlooked(acl.host)
     )
+    fixed = frozenset(stays)
     distinct = {each - weak or each for each in sets}
-    left = [each for each in distinct if not any(position in stays for position in each)]
-    members: dict[int, list[frozenset[int]]] = {}
-    for each in left:
+    left = [each for each in distinct if each.isdisjoint(fixed)]
+    members: dict[int, list[int]] = {}
+    for number, each in enumerate(left):
         for position in each:
-            members.setdefault(position, []).append(each)
-    open_sets = set(left)
-    queue = [(-len(each), breadth(acls[at]), at) for at, each in members.items()]
+            members.setdefault(position, []).append(number)
+    by_extent: dict[Extent, list[int]] = {}
+    for position in members:
+        by_extent.setdefault(extent(acls[position]), []).append(position)
+    needing = _needing(by_extent, members)
+    chosen: list[int] = []
+    served: set[int] = set()
+    for width in sorted(by_extent, reverse=True):
+        theirs: dict[int, set[int]] = {}
+        ranks: dict[int, tuple[int, Breadth]] = {}
+        for at in by_extent[width]:
+            still = set(members[at]) - served
+            # Of equal ones, that which serves most other sets as well.
+            theirs[at], ranks[at] = still & needing[width], (-len(still), breadth(acls[at]))
+        for at in _fewest(theirs, ranks):
+            chosen.append(at)
+            served.update(members[at])
+    return chosen
+
+
+def _needing(
+    by_extent: Mapping[Extent, Sequence[int]], members: Mapping[int, Sequence[int]]
+) -> Mapping[Extent, set[int]]:
+    """Return by extent the sets that have no ACL which says less."""
+    found: dict[Extent, set[int]] = {}
+    known: set[int] = set()
+    for each in sorted(by_extent):
+        found[each] = {number for at in by_extent[each] for number in members[at]} - known
+        known |= found[each]
+    return found
+
+
+def _fewest(
+    members: Mapping[int, Collection[int]], ranks: Mapping[int, tuple[int, Breadth]]
+) -> Collection[int]:
+    """Choose few of some ACLs, so that each of the sets that they are in has one of them.
+
+    The next one is always that in most of the sets left; of equals, that of the least rank.
+    """
+    left = {number for numbers in members.values() for number in numbers}
+    queue = [(-len(numbers), ranks[at], at) for at, numbers in members.items() if numbers]
     heapq.heapify(queue)
     chosen: list[int] = []
-    while open_sets:
-        size, width, position = heapq.heappop(queue)
-        still = [each for each in members[position] if each in open_sets]
+    while left:
+        size, rank, at = heapq.heappop(queue)
+        still = left.intersection(members[at])
         if len(still) < -size:
             if still:
-                heapq.heappush(queue, (-len(still), width, position))
+                heapq.heappush(queue, (-len(still), rank, at))
             continue
-        chosen.append(position)
-        open_sets.difference_update(still)
+        chosen.append(at)
+        left -= still
     return _without_superfluous(chosen, members)
 
 
 def _without_superfluous(
-    chosen: Sequence[int], members: Mapping[int, Sequence[frozenset[int]]]
+    chosen: Sequence[int], members: Mapping[int, Collection[int]]
 ) -> Collection[int]:
     """Return the chosen ACLs without those that no set needs, as it has another chosen one."""
-    kept = set(chosen)
+    counts = Counter(number for at in chosen for number in members[at])
+    kept = dict.fromkeys(chosen)
     # ACLs that were chosen later may be in all the sets of an earlier one.
-    for position in chosen:
-        if all(len(each & kept) > 1 for each in members[position]):
-            kept.discard(position)
+    for at in chosen:
+        if all(counts[number] > 1 for number in members[at]):
+            del kept[at]
+            counts.subtract(members[at])
     return kept

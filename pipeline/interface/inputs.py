@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from aclbroker.broker.acl.bindings import ResourceType
@@ -44,10 +44,9 @@ class Window:
         """
         return calendar(self._by_day)
 
-    @property
-    def parted(self) -> Days:
-        """The days that have events, and which of them stand apart."""
-        return parted(self._by_day)
+    def parted(self, today: date) -> Days:
+        """Return the days that have events, parted by which of them stand apart."""
+        return parted(self._by_day, today)
 
     @property
     def _by_day(self) -> Mapping[date, int]:
@@ -55,6 +54,10 @@ class Window:
             return self.by_day
         count = (self.last_day - self.first_day).days + 1
         return {self.first_day + timedelta(days=number): 1 for number in range(count)}
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Inputs:
     begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
     in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
     `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
+    ``today`` is the day of the run, in UTC.
     """
 
     spark: SparkSession
@@ -79,3 +83,4 @@ class Inputs:
     names: Mapping[str, Mapping[ResourceType, frozenset[str]]] = field(default_factory=dict)
     histories: Mapping[str, AclHistory] = field(default_factory=dict)
     positioned: Callable[[Mark], Usage] | None = None
+    today: date = field(default_factory=_today)

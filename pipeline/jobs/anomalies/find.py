@@ -7,7 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation
-from aclbroker.pipeline.analysis.days import calendar
+from aclbroker.pipeline.analysis.days import Days, calendar
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
@@ -59,14 +59,15 @@ def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomali
     """Write the tables of what is new after the baseline.
 
     ``baseline_days``: how many days with events it has; None for half of the log's. Days that stand
-    apart (`pipeline.analysis.days`) are left out, with a warning. Raises InputError if the log is
-    too short for the baseline and a day after it.
+    apart or are still to come (`pipeline.analysis.days`) are left out, with a warning. Raises
+    InputError if the log is too short for the baseline and a day after it.
     """
-    with_events, outliers = inputs.window.parted
-    split = _end_of_baseline(with_events, outliers, baseline_days)
-    days = calendar(with_events)
-    usage, warnings = _with_baseline(_without(inputs.usage.rows, outliers), split)
-    warnings = [*_told(inputs.window.by_day, outliers), *warnings]
+    found = inputs.window.parted(inputs.today)
+    left_out = [*found.outliers, *found.future]
+    split = _end_of_baseline(found.usual, left_out, baseline_days)
+    days = calendar(found.usual)
+    usage, warnings = _with_baseline(_without(inputs.usage.rows, left_out), split)
+    warnings = [*_told(inputs.window.by_day, found), *warnings]
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
     principals = inputs.output.table(PRINCIPALS, _principals(usage, split))
     known = principals.where(~F.col("new"))
@@ -90,14 +91,25 @@ def _without(usage: DataFrame, days: Sequence[date]) -> DataFrame:
     return usage.where(~F.col("day").isin(list(days))) if days else usage
 
 
-def _told(events: Mapping[date, int], outliers: Sequence[date]) -> list[str]:
-    """Return what to say of days that stand apart."""
-    if not outliers:
-        return []
-    total = sum(events.get(day, 0) for day in outliers)
+def _told(events: Mapping[date, int], days: Days) -> list[str]:
+    """Return what to say of days that a wrong clock may have dated."""
+    looks = "--days looks at them alone"
+    found = {
+        "left out, since they are still to come: the clock was wrong": (days.future, looks),
+        "left out, since they stand apart from all others, as when a clock was wrong": (
+            days.outliers,
+            looks,
+        ),
+        "looked at like all others, but far from them, as when a clock was wrong": (
+            days.doubtful,
+            "--since and --until leave them out",
+        ),
+    }
     return [
-        f"left out, since they stand apart from all others, as when a clock was wrong: "
-        f"{_names(outliers)}, with {counted(total, 'event')}; --days looks at them alone"
+        f"{what}: {_names(these)}, with "
+        f"{counted(sum(events.get(day, 0) for day in these), 'event')}; {option}"
+        for what, (these, option) in found.items()
+        if these
     ]
 
 

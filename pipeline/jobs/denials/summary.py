@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text, resource_text
-from aclbroker.pipeline.analysis.grant import Kind
+from aclbroker.pipeline.analysis.grant import Kind, without_implied
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Chart, Figure, JobResult, Table
 from aclbroker.pipeline.interface.wording import clusters_in_short
@@ -49,7 +49,7 @@ def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
         written = inputs.output.acls(POLICY, acls)
         outputs |= {
             name: f"{what}; to be ADDED one by one, if the access is wanted: not to be applied as "
-            "it is"
+            "it is. What another one in it implies is left out"
             for name, what in written.items()
         }
     kinds = Counter(each.remedy.kind for each in found.suggestions)
@@ -70,7 +70,7 @@ def _acls(found: Denials) -> dict[str, list[AclBinding]]:
     for each in found.suggestions:
         if each.remedy.acls:
             acls.setdefault(each.row["cluster"], {}).update(dict.fromkeys(each.remedy.acls))
-    return {cluster: list(of_cluster) for cluster, of_cluster in acls.items()}
+    return {cluster: without_implied(of_cluster) for cluster, of_cluster in acls.items()}
 
 
 def _write_remedies(inputs: Inputs, found: Denials) -> None:

@@ -19,6 +19,7 @@ from aclbroker.pipeline.analysis.grant import (
     opened_besides,
     remedies,
     remedy,
+    without_implied,
 )
 from tests.pipeline.analysis.test_least_privilege import (
     HOSTS,
@@ -86,7 +87,7 @@ def test_what_is_no_address_gets_no_acl():
     assert of(here, NOTHING).acls == (FROM_1,)
 
 
-def test_an_acl_that_another_one_implies_is_not_suggested_besides():
+def test_the_remedy_of_each_is_its_own_and_says_which_other_one_implies_it():
     asked = {
         ALICE_READS: [NOTHING],
         ALICE_DESCRIBES: [NOTHING._replace(hosts=["10.0.0.1", "10.0.0.2"])],
@@ -94,23 +95,43 @@ def test_an_acl_that_another_one_implies_is_not_suggested_besides():
         ALICE_DESCRIBES._replace(principal="User:bob"): [NOTHING],
     }
     found = remedies(asked, most_hosts=2)
-    describes = "allow DESCRIBE topic orders literal User:alice 10.0.0.2"
-    assert found[ALICE_READS].acls == (FROM_1,)
-    assert found[ALICE_DESCRIBES] == Remedy(
-        Kind.ALLOW,
-        tuple(sorted([FROM_1, acl(describes)])),
-        (),
-        "READ, denied as well, implies it",
-    )
-    suggested = {each for one in found.values() for each in one.acls}
-    assert suggested == {
+    describe = [
+        acl(f"allow DESCRIBE topic orders literal User:alice 10.0.0.{host}") for host in (1, 2)
+    ]
+    assert found[ALICE_READS] == Remedy(Kind.ALLOW, (FROM_1,))
+    note = "READ, denied as well, implies it"
+    assert found[ALICE_DESCRIBES] == Remedy(Kind.ALLOW, tuple(describe), (), note)
+    # Whoever is given all of them needs fewer.
+    assert set(without_implied(each for one in found.values() for each in one.acls)) == {
         FROM_1,
+        describe[1],
         *acls(
-            describes,
             "allow DESCRIBE topic other literal User:alice 10.0.0.1",
             "allow DESCRIBE topic orders literal User:bob 10.0.0.1",
         ),
     }
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "wide"),
+    [
+        (ResourceType.CLUSTER, "kafka-cluster", AclOperation.ALTER),
+        (TOPIC, "orders", AclOperation.ALTER),
+        (TOPIC, "orders", READ),
+        (ResourceType.GROUP, "orders", AclOperation.DELETE),
+    ],
+)
+def test_who_was_denied_to_describe_need_not_be_given_more_whatever_else_was_denied(
+    kind, name, wide
+):
+    describes = Denied("User:alice", DESCRIBE, kind, name)
+    found = remedies({describes: [NOTHING], describes._replace(operation=wide): [NOTHING]},
+                     most_hosts=2)  # fmt: skip
+    (narrow,) = found[describes].acls
+    assert narrow == acl(f"allow DESCRIBE {kind.name.lower()} {name} literal User:alice 10.0.0.1")
+    assert found[describes].note == f"{wide.name}, denied as well, implies it"
+    both = {each for one in found.values() for each in one.acls}
+    assert without_implied(both) == [narrow._replace(operation=wide)]
 
 
 def test_one_of_several_operations_that_imply_it_is_enough():
@@ -119,7 +140,9 @@ def test_one_of_several_operations_that_imply_it_is_enough():
         for each in (AclOperation.WRITE, READ, DESCRIBE)
     }
     found = remedies(asked, most_hosts=2)
-    assert found[ALICE_DESCRIBES].acls == (FROM_1,)
+    assert found[ALICE_DESCRIBES].note == "READ, denied as well, implies it"
+    suggested = {each for one in found.values() for each in one.acls}
+    assert {each.operation for each in without_implied(suggested)} == {READ, AclOperation.WRITE}
 
 
 def test_what_a_denial_blocks_is_not_suggested_for_what_it_implies():

@@ -199,20 +199,35 @@ def test_a_log_without_days_to_compare_is_refused(spark, tmp_path, days, baselin
         run(inputs, AnomaliesOptions(baseline))
 
 
-def test_an_event_that_a_wrong_clock_dated_silences_nothing(spark, tmp_path):
-    wrong = {"years ahead": 26_600, "long ago": -9_000}
-    odd = [used(day=day, principal="User:new", resource_name="x") for day in wrong.values()]
+def with_odd_days(spark, place, events):
+    """The inputs of a run on the last day, with events on further days, by their number."""
+    odd = [used(day=day, principal="User:new", events=count) for day, count in events.items()]
     rows = [*ROWS, *(used(day=day, events=200) for day in DAYS), *odd]
-    given = inputs_of(spark, tmp_path, rows, days=6)
+    given = inputs_of(spark, place, rows, days=6)
     by_day: Counter[date] = Counter()
     for row in rows:
         by_day[row["day"]] += row["events"]
     first, last = min(by_day), max(by_day)
     window = replace(given.window, first_day=first, last_day=last, by_day=by_day)
-    assert len(window.days) == 8
-    found = run(replace(given, window=window))
+    return replace(given, window=window, today=date(2026, 3, 6))
+
+
+def test_events_that_a_wrong_clock_dated_silence_nothing(spark, tmp_path):
+    given = with_odd_days(spark, tmp_path, {26_600: 400, 10: 1, -9_000: 1})
+    assert len(given.window.days) == 6 + 5 + 2
+    found = run(given)
     assert [row["Principal"] for row in table_of(found, "New principals")] == ["User:new"]
     assert figures_of(found)["Baseline"] == "2026-03-01 to 2026-03-03"
+    (future, apart, _) = found.warnings
+    assert future.startswith("left out, since they are still to come: the clock was wrong")
+    assert "2026-03-11, 2098-12-28, with 401 events; --days looks at them alone" in future
+    assert apart.startswith("left out, since they stand apart from all others")
+    assert "2001-07-10, with 1 event;" in apart
+
+
+def test_days_far_from_the_others_are_named_though_they_are_looked_at(spark, tmp_path):
+    found = run(with_odd_days(spark, tmp_path, {-9_000: 400, -20: 1}))
+    assert figures_of(found)["Baseline"] == "2001-07-10 to 2026-03-02"
     (warning, _) = found.warnings
-    assert warning.startswith("left out, since they stand apart from all others")
-    assert f"{first}, {last}, with 2 events" in warning
+    assert warning.startswith("looked at like all others, but far from them")
+    assert "2001-07-10, 2026-02-09, with 401 events; --since and --until" in warning

@@ -154,8 +154,9 @@ def test_what_the_acls_open_besides_is_in_the_table(inputs, result):
     found = {(row["principal"], row["operation"]): row for row in table.collect()}
     assert found["User:frank", "READ"]["opens"] == ["DESCRIBE on TOPIC vault from 10.0.0.1"]
     assert found["User:alice", "DESCRIBE"]["acls"] == [
-        "ALLOW READ on TOPIC LITERAL orders to User:alice from 10.0.0.1"
+        "ALLOW DESCRIBE on TOPIC LITERAL orders to User:alice from 10.0.0.1"
     ]
+    assert found["User:alice", "DESCRIBE"]["opens"] == []
     assert found["User:gus", "READ"]["opens"] == ["READ, DESCRIBE on GROUP ** from 10.0.0.1"]
     assert found["User:pod", "READ"]["acls"] == []
 
