@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 from aclbroker.broker.memory.batch import (
     Batch,
     LogError,
-    check,
     kept,
     marker,
+    place,
     read_batch,
-    records_of,
     single_batch,
 )
+from aclbroker.broker.memory.checks import check
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.broker.memory.producers import Producers, is_idempotent
 from aclbroker.broker.memory.room import Room
@@ -75,13 +75,6 @@ class Read(NamedTuple):
     aborted: list[Aborted] | None
 
 
-class Found(NamedTuple):
-    """The first record that a search by time has found."""
-
-    timestamp: int
-    offset: int
-
-
 Verify = Callable[[Batch], None]
 """Refuses a transactional batch of a producer without a transaction here, by a `LogError`."""
 
@@ -134,8 +127,11 @@ class PartitionLog:
         ``verify`` is asked for a batch of a transaction that has none here yet. A batch that was
         written before is not written again. Raises `LogError`.
         """
-        batch = single_batch(records, version)
-        check(batch, self.settings.rules, now_ms, self.where)
+        batch, rules = single_batch(records, version), self.settings.rules
+        latest = check(batch, rules, now_ms, self.where)
+        append_time = now_ms if rules.log_append_time else None
+        data = kept(batch, append_time, latest)
+        # From here on nothing pauses.
         if (
             verify is not None
             and batch.is_transactional
@@ -144,9 +140,11 @@ class PartitionLog:
             verify(batch)
             if version >= _FIRST_WITH_NEW_EPOCHS:
                 self.producers.check_first(batch, self.end_offset)
-        return self._append(batch, now_ms)
+        return self._append(batch, data, append_time, now_ms)
 
-    def _append(self, batch: Batch, now_ms: int) -> Appended:
+    def _append(
+        self, batch: Batch, data: bytearray, append_time: int | None, now_ms: int
+    ) -> Appended:
         first = self.end_offset
         if is_idempotent(batch):
             before = self.producers.duplicate(batch)
@@ -154,16 +152,14 @@ class PartitionLog:
                 # As in Kafka its time is told in any case.
                 return Appended(*before[2:], self.start_offset)
             self.producers.check(batch, first)
-        append_time = now_ms if self.settings.rules.log_append_time else None
-        data = kept(batch, first, self.leader_epoch, append_time)
-        if append_time is not None:
-            batch = read_batch(memoryview(data))
-        self._write(data, first + batch.last_offset_delta, batch.max_timestamp, now_ms)
+        place(data, first, self.leader_epoch)
+        batch = read_batch(memoryview(data))
+        self._write(data, batch.last_offset, batch.max_timestamp, now_ms)
         if is_idempotent(batch):
             self.producers.wrote(batch, first, now_ms)
         self._changed()
         time = -1 if append_time is None else append_time
-        return Appended(first, first + batch.last_offset_delta, time, self.start_offset)
+        return Appended(first, batch.last_offset, time, self.start_offset)
 
     def append_marker(
         self,
@@ -192,7 +188,7 @@ class PartitionLog:
 
     def _write(
         self,
-        data: bytes,
+        data: bytearray,
         last_offset: int,
         max_timestamp: int,
         now_ms: int,
@@ -205,7 +201,8 @@ class PartitionLog:
             self._room.take(capacity + INDEX_ENTRY, reserve=reserve)
             if segment is not None and segment.used < segment.capacity // _USED:
                 self.replace(segment, segment.trimmed())
-            segment = Segment(self.end_offset, capacity, now_ms)
+            own = data if capacity == len(data) else bytearray(capacity)
+            segment = Segment(self.end_offset, own, now_ms)
             self.segments.append(segment)
             self._held[segment] = _Held(self, segment)
             self._room.add(self._held[segment])
@@ -282,39 +279,6 @@ class PartitionLog:
     def _aborted_before(self, offset: int) -> int:
         """Return how many of the aborted transactions were over before an offset."""
         return bisect_left(self.aborted, offset, key=_marker_offset)
-
-    def find_time(self, timestamp: int) -> Found | None:
-        """Return the first record that has this time or a later one, None if there is none.
-
-        May pause.
-        """
-        for segment in list(self.segments):
-            if segment.max_timestamp >= timestamp:
-                for number, latest in enumerate(segment.max_timestamps):
-                    if latest >= timestamp:
-                        found = self._in_batch(segment.batch(number), timestamp)
-                        if found is not None:
-                            return found
-        return None
-
-    def find_latest_time(self) -> Found | None:
-        """Return the first of the records that have the latest time. May pause."""
-        latest = max((segment.max_timestamp for segment in self.segments), default=-1)
-        return None if latest < 0 else self.find_time(latest)
-
-    def _in_batch(self, batch: Batch, timestamp: int) -> Found | None:
-        if batch.last_offset < self.start_offset:
-            return None
-        try:
-            records = records_of(batch)
-            if records is not None:
-                for record in records:
-                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
-                        return Found(record.timestamp, record.offset)
-                return None
-        except LogError:
-            pass  # A broker of Kafka would not have kept it. It is as far as can be told:
-        return Found(batch.max_timestamp, max(batch.base_offset, self.start_offset))
 
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """Return the last leader epoch up to one, and the offset at which it ends; -1 for none."""
