@@ -88,8 +88,9 @@ class PartitionLog:
     """
 
     __slots__ = (
-        *("_held", "_room", "_writes_to", "aborted", "compacted_to", "end_offset", "leader_epoch"),
-        *("on_change", "producers", "segments", "settings", "size", "start_offset", "where"),
+        *("_held", "_is_deleted", "_room", "_writes_to", "aborted", "compacted_to", "end_offset"),
+        *("leader_epoch", "on_change", "producers", "segments", "settings", "size"),
+        *("start_offset", "where"),
     )
 
     def __init__(self, where: str, settings: LogSettings, room: Room) -> None:
@@ -100,11 +101,12 @@ class PartitionLog:
         self.leader_epoch = 0
         self.size = 0
         self.compacted_to = 0
-        self.producers = Producers(where)
+        self.producers = Producers(where, room)
         self.aborted: list[Aborted] = []
         self.segments: list[Segment] = []
         self.on_change: set[Callable[[], None]] = set()
         self._room = room
+        self._is_deleted = False
         self._held: dict[Segment, _Held] = {}
         self._writes_to: Segment | None = None
 
@@ -132,6 +134,8 @@ class PartitionLog:
         append_time = now_ms if rules.log_append_time else None
         data = kept(batch, append_time, latest)
         # From here on nothing pauses.
+        if self._is_deleted:
+            raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if (
             verify is not None
             and batch.is_transactional
@@ -154,7 +158,8 @@ class PartitionLog:
             self.producers.check(batch, first)
         place(data, first, self.leader_epoch)
         batch = read_batch(memoryview(data))
-        self._write(data, batch.last_offset, batch.max_timestamp, now_ms)
+        more = self.producers.needs(batch.producer_id) if is_idempotent(batch) else 0
+        self._write(data, batch.last_offset, batch.max_timestamp, now_ms, more=more)
         if is_idempotent(batch):
             self.producers.wrote(batch, first, now_ms)
         self._changed()
@@ -179,7 +184,8 @@ class PartitionLog:
         if producer is not None:
             self.producers.check_epoch(producer, epoch, offset)
         data = marker(offset, self.leader_epoch, producer_id, epoch, commits=commits, now_ms=now_ms)
-        self._write(data, offset, now_ms, now_ms, reserve=True)
+        more = self.producers.needs(producer_id)
+        self._write(data, offset, now_ms, now_ms, more=more, reserve=True)
         first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
         if first is not None and not commits:
             self._room.used += _ABORTED_BYTES
@@ -193,12 +199,14 @@ class PartitionLog:
         max_timestamp: int,
         now_ms: int,
         *,
+        more: int,
         reserve: bool = False,
     ) -> None:
+        """Write a batch, if there is room for it and for ``more`` bytes, which are not taken."""
         segment = self.segments[-1] if self.segments else None
         if segment is None or self._is_full(segment, len(data), now_ms):
             capacity = capacity_for(len(data), self.size)
-            self._room.take(capacity + INDEX_ENTRY, reserve=reserve)
+            self._room.take(capacity + INDEX_ENTRY + more, reserve=reserve)
             if segment is not None and segment.used < segment.capacity // _USED:
                 self.replace(segment, segment.trimmed())
             own = data if capacity == len(data) else bytearray(capacity)
@@ -209,9 +217,10 @@ class PartitionLog:
         else:
             self._writes_to = segment
             try:
-                self._room.take(INDEX_ENTRY, reserve=reserve)
+                self._room.take(INDEX_ENTRY + more, reserve=reserve)
             finally:
                 self._writes_to = None
+        self._room.give(more)
         segment.append(data, self.end_offset, last_offset, max_timestamp)
         self.size += len(data)
         self.end_offset = last_offset + 1
@@ -318,6 +327,7 @@ class PartitionLog:
 
     def clear(self) -> None:
         """Give all memory back, for the topic is deleted; whoever waits is told. May pause."""
+        self._is_deleted = True
         for segment in list(self.segments):
             self._remove(segment)
         aborted, self.aborted = self.aborted, []
@@ -326,6 +336,7 @@ class PartitionLog:
         while aborted:
             del aborted[-_FORGOTTEN_AT_ONCE:]
             pause()
+        self.producers.clear()
 
     def replace(self, old: Segment, new: Segment) -> None:
         """Put a smaller segment in the place of another, if that is still there."""

@@ -407,7 +407,7 @@ def test_the_only_leader_epoch_ends_at_the_end():
 
 
 def test_a_transaction_can_end_when_memory_is_full():
-    log = new_log(10_000, "refuse")
+    log = new_log(12_000, "refuse")
     log.append(batch(b"a", producer=(7, 0, 0), transactional=True), now_ms=NOW)
     while log._room.used + 1100 < log._room.limit:
         append_times(log, 1)
