@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Generator, Iterator
+from math import inf
 from operator import itemgetter
 from struct import Struct
 from typing import Final, NamedTuple
@@ -67,10 +68,8 @@ def compact(log: PartitionLog, now_ms: int) -> Iterator[None]:
     what a transaction under way may still change.
     """
     segments = _closed(log, now_ms)
-    dirty = [segment for segment in segments if segment.end_offset > log.compacted_to]
-    size = sum(segment.used for segment in segments)
-    share = sum(segment.used for segment in dirty) / size if size else 0
-    if not dirty or share < log.settings.min_cleanable_dirty_ratio:
+    dirty = _dirty(log, segments)
+    if not dirty:
         return
     aborted = yield from _aborted_of(log)
     last: dict[bytes, int] = {}
@@ -85,6 +84,25 @@ def compact(log: PartitionLog, now_ms: int) -> Iterator[None]:
         if segment.end_offset <= end:
             has_unread = yield from _rewrite(log, segment, last, now_ms, has_unread=has_unread)
     log.compacted_to = end
+
+
+def compacted_from(log: PartitionLog, now_ms: int) -> float:
+    """Return the time before which `compact` has nothing to do, if nothing is written."""
+    segments = _closed(log, now_ms)
+    if _dirty(log, segments):
+        return now_ms
+    later = log.segments[len(segments) : -1]
+    if not later or later[0].end_offset > log.last_stable_offset:
+        return inf
+    return later[0].max_timestamp + log.settings.min_compaction_lag_ms
+
+
+def _dirty(log: PartitionLog, segments: list[Segment]) -> list[Segment]:
+    """Return the segments that are new; none if they are so few that it is not worth it."""
+    dirty = [segment for segment in segments if segment.end_offset > log.compacted_to]
+    size = sum(segment.used for segment in segments)
+    share = sum(segment.used for segment in dirty) / size if size else 0
+    return [] if share < log.settings.min_cleanable_dirty_ratio else dirty
 
 
 def _closed(log: PartitionLog, now_ms: int) -> list[Segment]:

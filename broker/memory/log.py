@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from math import inf
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.batch import (
@@ -317,10 +318,25 @@ class PartitionLog:
         while self.segments and self._may_delete(self.segments[0]):
             first = self.segments[0]
             is_over = 0 <= settings.retention_ms < now_ms - first.max_timestamp
-            is_too_much = 0 <= settings.retention_bytes <= self.size - first.used
-            if not is_over and not (is_too_much and len(self.segments) > 1):
+            if not is_over and not self._is_too_much(first):
                 return
             self.delete_before(first.end_offset)
+
+    def old_from(self) -> float:
+        """Return the time before which `delete_old` has nothing to do, if nothing is written."""
+        settings = self.settings
+        if self._aborted_before(self.start_offset):
+            return -inf
+        if not settings.deletes or not self.segments or not self._may_delete(self.segments[0]):
+            return inf
+        first = self.segments[0]
+        if self._is_too_much(first):
+            return -inf
+        return inf if settings.retention_ms < 0 else first.max_timestamp + settings.retention_ms + 1
+
+    def _is_too_much(self, first: Segment) -> bool:
+        rest = self.size - first.used
+        return 0 <= self.settings.retention_bytes <= rest and len(self.segments) > 1
 
     def _may_delete(self, segment: Segment) -> bool:
         return segment.end_offset <= self.last_stable_offset

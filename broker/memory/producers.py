@@ -5,6 +5,7 @@ a transaction of theirs is under way. It follows Kafka's ProducerStateManager.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.batch import NO_PRODUCER, Batch, LogError
@@ -249,6 +250,12 @@ class Producers:
                 over.append(producer)
         for producer in over:
             self.forget(producer)
+
+    def expire_from(self, expiration_ms: int = EXPIRATION_MS) -> float:
+        """Return the time before which `expire` has nothing to do, if nobody writes."""
+        idle = (each for each in self.by_id.values() if each.may_go())
+        first = next(idle, None)
+        return inf if first is None else first.used_ms + expiration_ms
 
     def forget(self, producer: Producer) -> None:
         """Forget a producer, and give its memory back."""
