@@ -172,9 +172,9 @@ def _rewrite(
         yield
     if size < segment.used:
         made = Segment(segment.base_offset, bytearray(size), segment.created_ms)
-        for batch, data, latest in kept:
+        for number, (batch, data, latest) in enumerate(kept):
             made.append(data, batch.base_offset, batch.last_offset, latest)
-            if len(data) > _LARGE:
+            if len(data) > _LARGE or not number % _RECORDS_AT_ONCE:
                 yield
         made.end_offset = segment.end_offset
         log.replace(segment, made)
