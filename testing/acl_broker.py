@@ -23,6 +23,8 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.faults import Fault, api_key, error_code
+from aclbroker.broker.memory.placing import MOST_PARTITIONS
+from aclbroker.broker.memory.topic_configs import validate
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.testing.clients import client_config
@@ -140,8 +142,9 @@ class AclBroker:
     ) -> None:
         """Create a topic, without asking anybody's rights.
 
-        Raises ValueError for a name that no topic may have or that there is, and for less than one
-        partition.
+        Raises ValueError for a name that no topic may have or that there is, for less than one
+        partition or more than the cluster takes, and for a configuration that no topic may have;
+        its values are texts, as in Kafka.
         """
         topics = self._broker.cluster.topics
 
@@ -150,6 +153,12 @@ class AclBroker:
                 raise ValueError(f"no topic can have the name {name!r} and {partitions} partitions")
             if topics.exists(name):
                 raise ValueError(f"there is a topic {name!r}")
+            for key, value in (configs or {}).items():
+                if not isinstance(value, str):
+                    raise ValueError(f"the value of {key} is to be a text: {str(value)!r}")
+            validate(configs or {})
+            if topics.partitions + partitions > MOST_PARTITIONS:
+                raise ValueError(f"a cluster in memory has at most {MOST_PARTITIONS} partitions")
             topics.create(name, partitions, configs)
 
         self._broker.call(create)

@@ -223,7 +223,8 @@ _OWN = (
     ),
     Definition(
         "aclbroker.memory.max.bytes", "memory_max_bytes", integer(1 << 20, LONG_MAX),
-        str(256 << 20), "How many bytes of records the cluster in memory keeps.",
+        str(256 << 20), "How many bytes the records that the cluster in memory keeps may take, and "
+        "what its partitions know of idempotent producers.",
     ),
     Definition(
         "aclbroker.memory.full", "memory_full", choice("delete", "refuse"), "delete",

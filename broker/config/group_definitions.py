@@ -124,8 +124,9 @@ GROUPS: Final = (
     ),
     Definition(
         "aclbroker.memory.groups.max.bytes", "memory_groups_max_bytes", integer(1 << 16, LONG_MAX),
-        str(64 << 20), "How many bytes groups, members and offsets may take, about. Beyond that "
-        "members get GROUP_MAX_SIZE_REACHED, and commits INVALID_COMMIT_OFFSET_SIZE.",
+        str(64 << 20), "How many bytes groups, members, offsets and transactions may take, about. "
+        "Beyond that members get GROUP_MAX_SIZE_REACHED, commits INVALID_COMMIT_OFFSET_SIZE, and "
+        "transactional producers COORDINATOR_NOT_AVAILABLE.",
     ),
 )
 # fmt: on

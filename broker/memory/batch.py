@@ -1,7 +1,7 @@
-"""Batches of records (magic 2), checked as a broker of Kafka does before it keeps them.
+"""Batches of records (magic 2): how they are read, and what is kept of them.
 
-A batch is kept as it came, compressed or not: only its base offset and its leader epoch are set,
-which its checksum does not cover.
+A batch is kept as it came, compressed or not: its base offset and its leader epoch are set, which
+its checksum does not cover, and the times of its header where they are not those of its records.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ NO_PRODUCER: Final = -1
 NO_TIMESTAMP: Final = -1
 
 LARGEST_BATCH: Final = 12 << 20
-"""In bytes. It is copied at once, which keeps others waiting; Kafka has no such limit but
+"""In bytes. A record of it is read at once, which keeps others waiting; Kafka has no such limit but
 ``max.message.bytes``.
 """
 
 _MAGIC: Final = 2
 _MAGIC_AT: Final = 16
 _LEAST_LENGTH: Final = 14
+_EPOCH_AT: Final = 12
 _CRC_AT: Final = 17
 _CRC_FROM: Final = 21
 _ATTRIBUTES_AT: Final = 21
@@ -50,17 +51,13 @@ _ZSTD: Final = 4
 _GZIP: Final = 1
 _NOT_GZIP: Final = ErrorCode.UNKNOWN_SERVER_ERROR
 _FIRST_VERSION_WITH_ZSTD: Final = 7
-_MOST_INFLATED: Final = 16 << 20
+_MOST_INFLATED: Final = (16 << 20) + HEADER.size
 _INFLATED_AT_ONCE: Final = 1 << 20
 _DEFLATED_AT_ONCE: Final = 1 << 16
-_ERRORS_SHOWN: Final = 3
-
-_ERRORS_KEPT: Final = 1_000
-"""How many wrong records of a batch are named, of which there can be millions."""
-
 _RECORDS_AT_ONCE: Final = 128
+_COPIED_AT_ONCE: Final = 1 << 20
 
-_START: Final = Struct(">qii")
+_INT: Final = Struct(">i")
 _LONG: Final = Struct(">q")
 _SHORT: Final = Struct(">h")
 _CRC: Final = Struct(">I")
@@ -138,16 +135,6 @@ class Batch(NamedTuple):
         return last if last <= _MOST_SEQUENCE else last - _MOST_SEQUENCE - 1
 
 
-class Rules(NamedTuple):
-    """What the configuration of a topic asks of batches; times are in milliseconds."""
-
-    max_bytes: int = 1_048_588
-    is_compacted: bool = False
-    log_append_time: bool = False
-    before_max_ms: int = (1 << 63) - 1
-    after_max_ms: int = 3_600_000
-
-
 def read_batch(data: memoryview, at: int = 0) -> Batch:
     """Return the batch at a place, which must have a whole one of magic 2."""
     fields = HEADER.unpack_from(data, at)
@@ -189,139 +176,43 @@ def _magic_at(data: memoryview, at: int) -> int | None:
     return magic if len(data) - at >= length + OVERHEAD else None
 
 
-def check(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
-    """Refuse a batch of a client that a broker of Kafka refuses, in its order of checks.
+def kept(batch: Batch, append_time_ms: int | None, latest_ms: int) -> bytearray:
+    """Return a batch as it is kept, but for its `place`. May pause.
 
-    ``where`` names the partition in messages. May pause. Raises `LogError`.
+    ``append_time_ms``, if given, is the time of its records. Without it they have the times that
+    they came with, whatever the batch says, and ``latest_ms`` is the latest of these.
     """
-    if batch.base_offset:
-        raise LogError(
-            ErrorCode.INVALID_RECORD,
-            f"The baseOffset of the record batch in the append to {where} should be 0, but it is "
-            f"{batch.base_offset}",
-        )
-    most = min(rules.max_bytes, LARGEST_BATCH)
-    if batch.size > most:
-        raise LogError(
-            ErrorCode.MESSAGE_TOO_LARGE,
-            f"The record batch size in the append to {where} is {batch.size} bytes which exceeds "
-            f"the maximum configured value of {most}.",
-        )
-    if batch.length < HEADER.size - OVERHEAD:
-        raise LogError(ErrorCode.CORRUPT_MESSAGE, f"Record is corrupt in topic partition {where}.")
+    data = _copy(batch.data)
+    attributes = batch.attributes & ~LOG_APPEND_TIME
+    if append_time_ms is not None:
+        attributes, latest_ms = attributes | LOG_APPEND_TIME, append_time_ms
+    if (attributes, latest_ms) != (batch.attributes, batch.max_timestamp):
+        _SHORT.pack_into(data, _ATTRIBUTES_AT, attributes)
+        _LONG.pack_into(data, _MAX_TIMESTAMP_AT, latest_ms)
+        _CRC.pack_into(data, _CRC_AT, crc32c(memoryview(data)[_CRC_FROM:]))
+    return data
+
+
+def _copy(data: memoryview) -> bytearray:
+    if len(data) <= _COPIED_AT_ONCE:
+        return bytearray(data)
     pause()
-    computed = crc32c(batch.data[_CRC_FROM:])
-    if computed != batch.crc:
-        raise LogError(
-            ErrorCode.CORRUPT_MESSAGE,
-            f"Record is corrupt (stored crc = {batch.crc}, computed crc = {computed}) in topic "
-            f"partition {where}.",
-        )
-    _check_counts(batch, where)
-    if batch.attributes & CODEC > _ZSTD:
-        raise LogError(ErrorCode.UNKNOWN_SERVER_ERROR, "The compression is unknown.")
-    _check_times(batch, rules, now_ms, where)
+    made = bytearray(len(data))
+    for first in range(0, len(data), _COPIED_AT_ONCE):
+        pause()
+        made[first : first + _COPIED_AT_ONCE] = data[first : first + _COPIED_AT_ONCE]
+    return made
 
 
-def _check_counts(batch: Batch, where: str) -> None:
-    message = None
-    if batch.last_offset_delta < 0:
-        message = f"Batch has an invalid offset range: [0, {batch.last_offset_delta}]"
-    elif batch.record_count <= 0:
-        message = f"Invalid reported count for record batch: {batch.record_count}"
-    elif batch.record_count != batch.last_offset_delta + 1:
-        message = (
-            f"Inconsistent batch offset range [0, {batch.last_offset_delta}] and count of records "
-            f"{batch.record_count}"
-        )
-    elif batch.is_control:
-        message = "Clients are not allowed to write control records"
-    elif batch.producer_id > NO_PRODUCER and batch.base_sequence < 0:
-        message = (
-            f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
-            f"{batch.producer_id}"
-        )
-    if message is not None:
-        raise LogError(ErrorCode.INVALID_RECORD, f"{message} in topic partition {where}")
-
-
-def _check_times(batch: Batch, rules: Rules, now_ms: int, where: str) -> None:
-    """Check all records: their form, their keys and their times.
-
-    Of compressed ones that cannot be read the times count that the header has.
-    """
-    first, last = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
-    created = not rules.log_append_time
-    records = records_of(batch)
-    errors: list[tuple[int, str]] = []
-    late: list[tuple[int, str]] = []
-    count = 0
-    if records is not None:
-        for index, record in enumerate(records):
-            time = record.timestamp
-            if rules.is_compacted and record.key is None:
-                message = "Compacted topic cannot accept message without key in topic partition"
-                count += 1
-                if count <= _ERRORS_KEPT:
-                    errors.append((index, f"{message} {where}"))
-            elif created and not first <= time <= last and time != NO_TIMESTAMP:
-                late.append((index, _range_message(time, index, rules, now_ms)))
-                del late[_ERRORS_KEPT:]
-    elif created and batch.max_timestamp > last:
-        late.append((0, _range_message(batch.max_timestamp, 0, rules, now_ms)))
-    if late:
-        raise _wrong(ErrorCode.INVALID_TIMESTAMP, sorted(errors + late))
-    if errors:
-        raise _wrong(ErrorCode.INVALID_RECORD, errors, count)
-
-
-def _range_message(timestamp: int, offset: int, rules: Rules, now_ms: int) -> str:
-    first = max(now_ms - rules.before_max_ms, -(1 << 63))
-    last = now_ms + rules.after_max_ms
-    return (
-        f"Timestamp {timestamp} of message with offset {offset} is out of range. "
-        f"The timestamp should be within [{first}, {last}]"
-    )
-
-
-def _wrong(code: ErrorCode, errors: list[tuple[int, str]], count: int = 0) -> LogError:
-    if code is ErrorCode.INVALID_TIMESTAMP:
-        message = "One or more records have been rejected due to invalid timestamp"
-    else:
-        shown = ", ".join(
-            f"RecordError(batchIndex={index}, message='{text}')"
-            for index, text in errors[:_ERRORS_SHOWN]
-        )
-        message = (
-            f"One or more records have been rejected due to {count} record errors in total, "
-            f"and only showing the first three errors at most: [{shown}]"
-        )
-    return LogError(code, message, tuple(errors[:_ERRORS_KEPT]))
-
-
-def kept(batch: Batch, base_offset: int, leader_epoch: int, append_time_ms: int | None) -> bytes:
-    """Return a batch as it is kept; ``append_time_ms``, if given, is the time of its records.
-
-    Without it they have the times that they came with, whatever the batch says.
-    """
-    start = _START.pack(base_offset, batch.length, leader_epoch)
-    says = batch.attributes & LOG_APPEND_TIME
-    if append_time_ms is None and not says:
-        return b"".join((start, batch.data[_START.size :]))
-    data = bytearray(start)
-    data += batch.data[_START.size :]
-    if append_time_ms is None:
-        _SHORT.pack_into(data, _ATTRIBUTES_AT, batch.attributes & ~LOG_APPEND_TIME)
-    else:
-        _SHORT.pack_into(data, _ATTRIBUTES_AT, batch.attributes | LOG_APPEND_TIME)
-        _LONG.pack_into(data, _MAX_TIMESTAMP_AT, append_time_ms)
-    _CRC.pack_into(data, _CRC_AT, calc_crc32c(memoryview(data)[_CRC_FROM:]))
-    return bytes(data)
+def place(data: bytearray, base_offset: int, leader_epoch: int) -> None:
+    """Give a batch that is kept the offset of its first record, and its leader epoch."""
+    _LONG.pack_into(data, 0, base_offset)
+    _INT.pack_into(data, _EPOCH_AT, leader_epoch)
 
 
 def marker(
     offset: int, leader_epoch: int, producer_id: int, epoch: int, *, commits: bool, now_ms: int
-) -> bytes:
+) -> bytearray:
     """Return the control batch that ends a producer's transaction."""
     # A record: no attributes, deltas of 0, a key of version and type, a value of version and the
     # coordinator's epoch.
@@ -338,7 +229,7 @@ def marker(
     )
     data += records
     _CRC.pack_into(data, _CRC_AT, calc_crc32c(memoryview(data)[_CRC_FROM:]))
-    return bytes(data)
+    return data
 
 
 def records_of(batch: Batch) -> Iterator[Any] | None:
@@ -351,7 +242,7 @@ def records_of(batch: Batch) -> Iterator[Any] | None:
     return None if data is None else _records(data)
 
 
-def plain(batch: Batch) -> bytes | None:
+def plain(batch: Batch) -> bytearray | memoryview | None:
     """Return a batch without compression, None where that cannot be had; its CRC is not renewed.
 
     May pause. Raises `LogError` for what is said to be gzip and is not.
@@ -361,46 +252,45 @@ def plain(batch: Batch) -> bytes | None:
         try:
             next(steps)
         except StopIteration as done:
-            found: bytes | None = done.value
+            found: bytearray | memoryview | None = done.value
             return found
         pause()
 
 
-def plain_in_steps(batch: Batch) -> Generator[None, None, bytes | None]:
+def plain_in_steps(batch: Batch) -> Generator[None, None, bytearray | memoryview | None]:
     """Return what `plain` does; each step takes a moment."""
     codec = batch.attributes & CODEC
     if not codec:
-        return bytes(batch.data)
+        return batch.data
     if codec != _GZIP:
         return None
-    records = yield from _inflated(batch.data[HEADER.size :])
-    if records is None:
-        return None
-    fields = list(batch[:-1])
-    fields[1] = HEADER.size + len(records) - OVERHEAD
-    fields[5] = batch.attributes & ~CODEC
-    return HEADER.pack(*fields) + records
+    made = yield from _inflated(batch.data[HEADER.size :])
+    if made is not None:
+        fields = list(batch[:-1])
+        fields[1] = len(made) - OVERHEAD
+        fields[5] = batch.attributes & ~CODEC
+        HEADER.pack_into(made, 0, *fields)
+    return made
 
 
-def _inflated(data: memoryview) -> Generator[None, None, bytes | None]:
+def _inflated(data: memoryview) -> Generator[None, None, bytearray | None]:
+    """Return records without compression, behind room for a header; None if they are too many."""
     engine = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-    parts: list[bytes] = []
-    size = 0
+    made = bytearray(HEADER.size)
     rest: bytes | memoryview = data
     try:
         while not engine.eof:
             part = engine.decompress(rest, _INFLATED_AT_ONCE)
             rest = engine.unconsumed_tail
-            size += len(part)
-            if size > _MOST_INFLATED:
+            made += part
+            if len(made) > _MOST_INFLATED:
                 return None
             if not part and not rest and not engine.eof:
                 raise LogError(_NOT_GZIP, "The records end within their compression.")
-            parts.append(part)
             yield
     except zlib.error as error:
         raise LogError(_NOT_GZIP, "The records are not compressed with gzip.") from error
-    return b"".join(parts)
+    return made
 
 
 def deflated(data: bytes) -> Generator[None, None, bytes]:
@@ -413,7 +303,7 @@ def deflated(data: bytes) -> Generator[None, None, bytes]:
     return b"".join((*parts, engine.flush()))
 
 
-def _records(data: bytes | memoryview) -> Iterator[Any]:
+def _records(data: bytearray | memoryview) -> Iterator[Any]:
     records = iter(DefaultRecordBatch(data))
     number = 0
     while True:

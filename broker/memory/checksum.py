@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from functools import cache
 from typing import Final
 
@@ -18,10 +19,24 @@ _POLYNOMIAL: Final = 0x82F63B78
 
 def crc32c(data: memoryview) -> int:
     """Return the checksum of bytes. May pause."""
+    if len(data) <= _AT_ONCE:
+        return int(calc_crc32c(data))
+    steps = crc32c_in_steps(data)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            value: int = done.value
+            return value
+        pause()
+
+
+def crc32c_in_steps(data: memoryview) -> Generator[None, None, int]:
+    """Return what `crc32c` does; each step takes a moment."""
     first = len(data) % _AT_ONCE if len(data) > _AT_ONCE else len(data)
     value: int = calc_crc32c(data[:first])
     for begin in range(first, len(data), _AT_ONCE):
-        pause()
+        yield
         # The checksum of two parts is that of the first, moved by the length of the second, and
         # that of the second: the arithmetic is linear.
         value = _times(_moved(), value) ^ calc_crc32c(data[begin : begin + _AT_ONCE])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Callable
 from itertools import count
@@ -47,6 +48,30 @@ class Timer:
         self.function = None
 
 
+class Regular:
+    """A function that is called again and again, as `Clock.call_every` says."""
+
+    __slots__ = ("due_ms", "function", "idle_until", "interval_ms")
+
+    def __init__(
+        self,
+        due_ms: int,
+        interval_ms: int,
+        function: Callable[[], None],
+        idle_until: Callable[[], float],
+    ) -> None:
+        self.due_ms = due_ms
+        self.interval_ms = interval_ms
+        self.function = function
+        self.idle_until = idle_until
+
+    def skip_to(self, time_ms: float) -> None:
+        """Leave out the calls before a time."""
+        if time_ms > self.due_ms:
+            left_out = math.ceil((time_ms - self.due_ms) / self.interval_ms)
+            self.due_ms += left_out * self.interval_ms
+
+
 class Clock:
     """The time in milliseconds since 1970, and functions that are to be called at a time.
 
@@ -62,6 +87,7 @@ class Clock:
         self._set_alarm = set_alarm
         self._moved_ms = 0
         self._timers: list[tuple[int, int, Timer]] = []
+        self._regular: list[Regular] = []
         self._numbers: Final = count()
         self._crowded_at = _FEW
         self._alarm: Alarm | None = None
@@ -80,18 +106,33 @@ class Clock:
         self._arm()
         return timer
 
+    def call_every(
+        self, interval_ms: int, function: Callable[[], None], idle_until: Callable[[], float]
+    ) -> None:
+        """Have a function called again and again; it must not raise.
+
+        ``idle_until`` tells the time before which that would do nothing, if nothing else happens;
+        it may be in the past, or infinite. Such calls are left out when the time is moved far.
+        """
+        due = self.now_ms() + interval_ms
+        self._regular.append(Regular(due, interval_ms, function, idle_until))
+        self._arm()
+
     def advance(self, milliseconds: int) -> None:
         """Move the time forward, and call what is due then, each at its own time and in order."""
         until = self.now_ms() + milliseconds
-        while self._timers and self._timers[0][0] <= until:
-            self._moved_ms += max(0, self._timers[0][0] - self.now_ms())
+        self._skip(until)
+        while (due := self._next_due()) is not None and due <= until:
+            self._moved_ms += max(0, due - self.now_ms())
             self._call_next()
+            self._skip(until)
         self._moved_ms += max(0, until - self.now_ms())
         self._arm()
 
     def close(self) -> None:
         """Call nothing any more."""
         self._timers.clear()
+        self._regular.clear()
         self._disarm()
 
     def _forget_cancelled(self) -> None:
@@ -100,7 +141,31 @@ class Clock:
         heapq.heapify(self._timers)
         self._crowded_at = max(_FEW, 2 * len(self._timers))
 
+    def _next_due(self) -> int | None:
+        """Return when something is to be called; None if nothing is, which may be cancelled."""
+        due = [each.due_ms for each in self._regular]
+        if self._timers:
+            due.append(self._timers[0][0])
+        return min(due, default=None)
+
+    def _skip(self, until: int) -> None:
+        """Leave out what would be called next, up to a time, if it would do nothing."""
+        due = self._next_due()
+        timer_due = self._timers[0][0] if self._timers else math.inf
+        if due is None or due > until or timer_due <= due:
+            return
+        # Nothing happens before that, and so all that these tell holds until then.
+        quiet = min(timer_due, until + 1, *(each.idle_until() for each in self._regular))
+        for each in self._regular:
+            each.skip_to(quiet)
+
     def _call_next(self) -> None:
+        due = self._next_due()
+        for regular in self._regular:
+            if regular.due_ms == due and (not self._timers or due < self._timers[0][0]):
+                regular.due_ms = max(due, self.now_ms()) + regular.interval_ms
+                regular.function()
+                return
         _, _, timer = heapq.heappop(self._timers)
         function, timer.function = timer.function, None
         if function is not None:
@@ -109,7 +174,7 @@ class Clock:
     def _ring(self) -> None:
         self._alarm = self._alarm_at = None
         now, until = self.now_ms(), time.perf_counter() + _RINGING_SECONDS
-        while self._timers and self._timers[0][0] <= now and time.perf_counter() < until:
+        while (due := self._next_due()) is not None and due <= now and time.perf_counter() < until:
             self._call_next()
         self._arm()
 
@@ -118,11 +183,12 @@ class Clock:
             heapq.heappop(self._timers)
         if self._set_alarm is None:
             return
-        if not self._timers:
+        due = self._next_due()
+        if due is None:
             self._disarm()
-        elif self._alarm_at is None or self._timers[0][0] < self._alarm_at:
+        elif self._alarm_at is None or due < self._alarm_at:
             self._disarm()
-            self._alarm_at = self._timers[0][0]
+            self._alarm_at = due
             seconds = max(0, self._alarm_at - self.now_ms()) / 1000
             self._alarm = self._set_alarm(seconds, self._ring)
 

@@ -14,7 +14,8 @@ from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
 from aclbroker.broker.memory.share import SharePartitions, ShareSession, ShareSessions
 from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
-from aclbroker.broker.memory.transactions import Producer, Transactions
+from aclbroker.broker.memory.transaction import Producer
+from aclbroker.broker.memory.transactions import Transactions
 from aclbroker.broker.memory.upkeep import Upkeep
 from aclbroker.protocol.errors import ErrorCode
 
@@ -50,7 +51,11 @@ class MemoryCluster:
         self.groups = Groups(clock, settings.groups, self.topics)
         self.producer_ids = count()
         self.transactions = Transactions(
-            clock, self.producer_ids, _Markers(self), settings.longest_transaction_ms
+            clock,
+            self.producer_ids,
+            _Markers(self),
+            settings.longest_transaction_ms,
+            self.groups.account,
         )
         self.topics.transactions = self._may_write
         self.fetch_sessions = FetchSessions()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from math import inf
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.batch import (
     Batch,
     LogError,
-    check,
     kept,
     marker,
+    place,
     read_batch,
-    records_of,
     single_batch,
 )
+from aclbroker.broker.memory.checks import check
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.broker.memory.producers import Producers, is_idempotent
 from aclbroker.broker.memory.room import Room
@@ -75,13 +76,6 @@ class Read(NamedTuple):
     aborted: list[Aborted] | None
 
 
-class Found(NamedTuple):
-    """The first record that a search by time has found."""
-
-    timestamp: int
-    offset: int
-
-
 Verify = Callable[[Batch], None]
 """Refuses a transactional batch of a producer without a transaction here, by a `LogError`."""
 
@@ -95,8 +89,9 @@ class PartitionLog:
     """
 
     __slots__ = (
-        *("_held", "_room", "_writes_to", "aborted", "compacted_to", "end_offset", "leader_epoch"),
-        *("on_change", "producers", "segments", "settings", "size", "start_offset", "where"),
+        *("_held", "_is_deleted", "_room", "_writes_to", "aborted", "compacted_to", "end_offset"),
+        *("leader_epoch", "on_change", "producers", "segments", "settings", "size"),
+        *("start_offset", "where"),
     )
 
     def __init__(self, where: str, settings: LogSettings, room: Room) -> None:
@@ -107,11 +102,12 @@ class PartitionLog:
         self.leader_epoch = 0
         self.size = 0
         self.compacted_to = 0
-        self.producers = Producers(where)
+        self.producers = Producers(where, room)
         self.aborted: list[Aborted] = []
         self.segments: list[Segment] = []
         self.on_change: set[Callable[[], None]] = set()
         self._room = room
+        self._is_deleted = False
         self._held: dict[Segment, _Held] = {}
         self._writes_to: Segment | None = None
 
@@ -134,8 +130,13 @@ class PartitionLog:
         ``verify`` is asked for a batch of a transaction that has none here yet. A batch that was
         written before is not written again. Raises `LogError`.
         """
-        batch = single_batch(records, version)
-        check(batch, self.settings.rules, now_ms, self.where)
+        batch, rules = single_batch(records, version), self.settings.rules
+        latest = check(batch, rules, now_ms, self.where)
+        append_time = now_ms if rules.log_append_time else None
+        data = kept(batch, append_time, latest)
+        # From here on nothing pauses.
+        if self._is_deleted:
+            raise LogError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if (
             verify is not None
             and batch.is_transactional
@@ -144,9 +145,11 @@ class PartitionLog:
             verify(batch)
             if version >= _FIRST_WITH_NEW_EPOCHS:
                 self.producers.check_first(batch, self.end_offset)
-        return self._append(batch, now_ms)
+        return self._append(batch, data, append_time, now_ms)
 
-    def _append(self, batch: Batch, now_ms: int) -> Appended:
+    def _append(
+        self, batch: Batch, data: bytearray, append_time: int | None, now_ms: int
+    ) -> Appended:
         first = self.end_offset
         if is_idempotent(batch):
             before = self.producers.duplicate(batch)
@@ -154,16 +157,15 @@ class PartitionLog:
                 # As in Kafka its time is told in any case.
                 return Appended(*before[2:], self.start_offset)
             self.producers.check(batch, first)
-        append_time = now_ms if self.settings.rules.log_append_time else None
-        data = kept(batch, first, self.leader_epoch, append_time)
-        if append_time is not None:
-            batch = read_batch(memoryview(data))
-        self._write(data, first + batch.last_offset_delta, batch.max_timestamp, now_ms)
+        place(data, first, self.leader_epoch)
+        batch = read_batch(memoryview(data))
+        more = self.producers.needs(batch.producer_id) if is_idempotent(batch) else 0
+        self._write(data, batch.last_offset, batch.max_timestamp, now_ms, more=more)
         if is_idempotent(batch):
             self.producers.wrote(batch, first, now_ms)
         self._changed()
         time = -1 if append_time is None else append_time
-        return Appended(first, first + batch.last_offset_delta, time, self.start_offset)
+        return Appended(first, batch.last_offset, time, self.start_offset)
 
     def append_marker(
         self,
@@ -183,7 +185,8 @@ class PartitionLog:
         if producer is not None:
             self.producers.check_epoch(producer, epoch, offset)
         data = marker(offset, self.leader_epoch, producer_id, epoch, commits=commits, now_ms=now_ms)
-        self._write(data, offset, now_ms, now_ms, reserve=True)
+        more = self.producers.needs(producer_id)
+        self._write(data, offset, now_ms, now_ms, more=more, reserve=True)
         first = self.producers.ended(producer_id, epoch, now_ms, coordinator_epoch)
         if first is not None and not commits:
             self._room.used += _ABORTED_BYTES
@@ -192,29 +195,33 @@ class PartitionLog:
 
     def _write(
         self,
-        data: bytes,
+        data: bytearray,
         last_offset: int,
         max_timestamp: int,
         now_ms: int,
         *,
+        more: int,
         reserve: bool = False,
     ) -> None:
+        """Write a batch, if there is room for it and for ``more`` bytes, which are not taken."""
         segment = self.segments[-1] if self.segments else None
         if segment is None or self._is_full(segment, len(data), now_ms):
             capacity = capacity_for(len(data), self.size)
-            self._room.take(capacity + INDEX_ENTRY, reserve=reserve)
+            self._room.take(capacity + INDEX_ENTRY + more, reserve=reserve)
             if segment is not None and segment.used < segment.capacity // _USED:
                 self.replace(segment, segment.trimmed())
-            segment = Segment(self.end_offset, capacity, now_ms)
+            own = data if capacity == len(data) else bytearray(capacity)
+            segment = Segment(self.end_offset, own, now_ms)
             self.segments.append(segment)
             self._held[segment] = _Held(self, segment)
             self._room.add(self._held[segment])
         else:
             self._writes_to = segment
             try:
-                self._room.take(INDEX_ENTRY, reserve=reserve)
+                self._room.take(INDEX_ENTRY + more, reserve=reserve)
             finally:
                 self._writes_to = None
+        self._room.give(more)
         segment.append(data, self.end_offset, last_offset, max_timestamp)
         self.size += len(data)
         self.end_offset = last_offset + 1
@@ -283,39 +290,6 @@ class PartitionLog:
         """Return how many of the aborted transactions were over before an offset."""
         return bisect_left(self.aborted, offset, key=_marker_offset)
 
-    def find_time(self, timestamp: int) -> Found | None:
-        """Return the first record that has this time or a later one, None if there is none.
-
-        May pause.
-        """
-        for segment in list(self.segments):
-            if segment.max_timestamp >= timestamp:
-                for number, latest in enumerate(segment.max_timestamps):
-                    if latest >= timestamp:
-                        found = self._in_batch(segment.batch(number), timestamp)
-                        if found is not None:
-                            return found
-        return None
-
-    def find_latest_time(self) -> Found | None:
-        """Return the first of the records that have the latest time. May pause."""
-        latest = max((segment.max_timestamp for segment in self.segments), default=-1)
-        return None if latest < 0 else self.find_time(latest)
-
-    def _in_batch(self, batch: Batch, timestamp: int) -> Found | None:
-        if batch.last_offset < self.start_offset:
-            return None
-        try:
-            records = records_of(batch)
-            if records is not None:
-                for record in records:
-                    if record.timestamp >= timestamp and record.offset >= self.start_offset:
-                        return Found(record.timestamp, record.offset)
-                return None
-        except LogError:
-            pass  # A broker of Kafka would not have kept it. It is as far as can be told:
-        return Found(batch.max_timestamp, max(batch.base_offset, self.start_offset))
-
     def epoch_end(self, epoch: int) -> tuple[int, int]:
         """Return the last leader epoch up to one, and the offset at which it ends; -1 for none."""
         if epoch != self.leader_epoch:
@@ -344,16 +318,32 @@ class PartitionLog:
         while self.segments and self._may_delete(self.segments[0]):
             first = self.segments[0]
             is_over = 0 <= settings.retention_ms < now_ms - first.max_timestamp
-            is_too_much = 0 <= settings.retention_bytes <= self.size - first.used
-            if not is_over and not (is_too_much and len(self.segments) > 1):
+            if not is_over and not self._is_too_much(first):
                 return
             self.delete_before(first.end_offset)
+
+    def old_from(self) -> float:
+        """Return the time before which `delete_old` has nothing to do, if nothing is written."""
+        settings = self.settings
+        if self._aborted_before(self.start_offset):
+            return -inf
+        if not settings.deletes or not self.segments or not self._may_delete(self.segments[0]):
+            return inf
+        first = self.segments[0]
+        if self._is_too_much(first):
+            return -inf
+        return inf if settings.retention_ms < 0 else first.max_timestamp + settings.retention_ms + 1
+
+    def _is_too_much(self, first: Segment) -> bool:
+        rest = self.size - first.used
+        return 0 <= self.settings.retention_bytes <= rest and len(self.segments) > 1
 
     def _may_delete(self, segment: Segment) -> bool:
         return segment.end_offset <= self.last_stable_offset
 
     def clear(self) -> None:
         """Give all memory back, for the topic is deleted; whoever waits is told. May pause."""
+        self._is_deleted = True
         for segment in list(self.segments):
             self._remove(segment)
         aborted, self.aborted = self.aborted, []
@@ -362,6 +352,7 @@ class PartitionLog:
         while aborted:
             del aborted[-_FORGOTTEN_AT_ONCE:]
             pause()
+        self.producers.clear()
 
     def replace(self, old: Segment, new: Segment) -> None:
         """Put a smaller segment in the place of another, if that is still there."""

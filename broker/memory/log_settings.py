@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from aclbroker.broker.memory.batch import Rules
+from aclbroker.broker.memory.checks import Rules
 
 _WEEK_MS: Final = 604_800_000
 _DAY_MS: Final = 86_400_000

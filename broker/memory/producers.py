@@ -4,12 +4,14 @@ a transaction of theirs is under way. It follows Kafka's ProducerStateManager.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
+from math import inf
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.batch import NO_PRODUCER, Batch, LogError
+from aclbroker.broker.memory.room import Room
 from aclbroker.protocol.errors import ErrorCode
+from aclbroker.turns import in_turns
 
 EXPIRATION_MS: Final = 86_400_000
 """How long a producer that writes nothing is remembered (``producer.id.expiration.ms``)."""
@@ -18,6 +20,9 @@ MOST_PRODUCERS: Final = 10_000
 """How many producers one partition remembers. Then those go that have written nothing for longest
 and have no transaction under way. Kafka has no such limit.
 """
+
+PRODUCER_BYTES: Final = 1_500
+"""About how much memory a producer takes that is remembered."""
 
 _KEPT_BATCHES: Final = 5
 _MOST_SEQUENCE: Final = 0x7FFFFFFF
@@ -38,18 +43,20 @@ class Producer:
     """What is known of a producer; ``transaction_start`` is None if none of it is under way.
 
     ``used_ms`` is when it last wrote, ``last_ms`` the time of its last batch or marker, and
-    ``coordinator_epoch`` that of its last marker.
+    ``coordinator_epoch`` that of its last marker. It takes memory, which others get when there is
+    no more: the producer goes on as one that nobody knows.
     """
 
     __slots__ = (
-        *("batches", "coordinator_epoch", "epoch", "last_ms", "producer_id"),
+        *("_others", "batches", "coordinator_epoch", "epoch", "last_ms", "producer_id"),
         *("transaction_start", "transaction_ms", "used_ms"),
     )
 
-    def __init__(self, producer_id: int, epoch: int) -> None:
+    def __init__(self, producer_id: int, epoch: int, others: Producers) -> None:
+        self._others = others
         self.producer_id = producer_id
         self.epoch = epoch
-        self.batches: deque[Written] = deque(maxlen=_KEPT_BATCHES)
+        self.batches: tuple[Written, ...] = ()
         self.transaction_start: int | None = None
         self.transaction_ms = -1
         self.used_ms = -1
@@ -60,6 +67,19 @@ class Producer:
     def last_sequence(self) -> int:
         """The sequence number of the last record, -1 if none is known."""
         return self.batches[-1].last_sequence if self.batches else -1
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return PRODUCER_BYTES
+
+    def may_go(self) -> bool:
+        """Tell whether it may be forgotten to make room."""
+        return self.transaction_start is None
+
+    def go(self) -> None:
+        """Forget it, which gives its bytes back to the room."""
+        self._others.forget(self)
 
     def written(self, batch: Batch) -> Written | None:
         """Return the batch that was written before with the same sequence numbers."""
@@ -72,11 +92,15 @@ class Producer:
 
 
 class Producers:
-    """The producers of one partition by id, in the order in which they last wrote."""
+    """The producers of one partition by id, in the order in which they last wrote.
 
-    __slots__ = ("_transactions", "_where", "by_id")
+    They take their memory from ``room``.
+    """
 
-    def __init__(self, where: str) -> None:
+    __slots__ = ("_room", "_transactions", "_where", "by_id")
+
+    def __init__(self, where: str, room: Room) -> None:
+        self._room = room
         self.by_id: dict[int, Producer] = {}
         self._where = where
         # In the order of their first offsets, since offsets only grow.
@@ -166,12 +190,11 @@ class Producers:
         producer = self._used(batch.producer_id, batch.producer_epoch, now_ms)
         producer.last_ms = batch.max_timestamp
         last_offset = first_offset + batch.last_offset_delta
-        producer.batches.append(
-            Written(
-                *(batch.base_sequence, batch.last_sequence, first_offset, last_offset),
-                batch.max_timestamp,
-            )
+        new = Written(
+            *(batch.base_sequence, batch.last_sequence, first_offset, last_offset),
+            batch.max_timestamp,
         )
+        producer.batches = (*producer.batches[1 - _KEPT_BATCHES :], new)
         if batch.is_transactional and producer.transaction_start is None:
             producer.transaction_start = first_offset
             producer.transaction_ms = now_ms
@@ -191,24 +214,30 @@ class Producers:
         self._transactions.pop(producer_id, None)
         return first
 
+    def needs(self, producer_id: int) -> int:
+        """Return how many bytes it takes to note what a producer writes."""
+        return 0 if producer_id in self.by_id else PRODUCER_BYTES
+
     def _used(self, producer_id: int, epoch: int, now_ms: int) -> Producer:
         producer = self.by_id.pop(producer_id, None)
         if producer is None:
             self._make_room()
-            producer = Producer(producer_id, epoch)
+            producer = Producer(producer_id, epoch, self)
+            self._room.used += PRODUCER_BYTES
         elif producer.epoch != epoch:
             producer.epoch = epoch
-            producer.batches.clear()
+            producer.batches = ()
         producer.used_ms = now_ms
         self.by_id[producer_id] = producer
+        self._room.add(producer)
         return producer
 
     def _make_room(self) -> None:
         if len(self.by_id) < MOST_PRODUCERS:
             return
         for producer in self.by_id.values():
-            if producer.transaction_start is None:
-                del self.by_id[producer.producer_id]
+            if producer.may_go():
+                self.forget(producer)
                 return
 
     def expire(self, now_ms: int, expiration_ms: int = EXPIRATION_MS) -> None:
@@ -217,10 +246,28 @@ class Producers:
         for producer in self.by_id.values():
             if now_ms - producer.used_ms < expiration_ms:
                 break
-            if producer.transaction_start is None:
-                over.append(producer.producer_id)
-        for producer_id in over:
-            del self.by_id[producer_id]
+            if producer.may_go():
+                over.append(producer)
+        for producer in over:
+            self.forget(producer)
+
+    def expire_from(self, expiration_ms: int = EXPIRATION_MS) -> float:
+        """Return the time before which `expire` has nothing to do, if nobody writes."""
+        idle = (each for each in self.by_id.values() if each.may_go())
+        first = next(idle, None)
+        return inf if first is None else first.used_ms + expiration_ms
+
+    def forget(self, producer: Producer) -> None:
+        """Forget a producer, and give its memory back."""
+        del self.by_id[producer.producer_id]
+        self._room.remove(producer)
+
+    def clear(self) -> None:
+        """Forget all, for the topic is deleted. May pause."""
+        self._transactions.clear()
+        for producer in in_turns(list(self.by_id.values())):
+            if self.by_id.get(producer.producer_id) is producer:
+                self.forget(producer)
 
 
 def is_idempotent(batch: Batch) -> bool:

@@ -59,7 +59,8 @@ class Room:
         self.used -= size
 
     def add(self, holder: Holder) -> None:
-        """Note who holds bytes that were taken."""
+        """Note who holds bytes that were taken, or that it does so anew and others are older."""
+        self._holders.pop(holder, None)
         self._holders[holder] = None
 
     def remove(self, holder: Holder) -> None:

@@ -21,27 +21,29 @@ _ALONE: Final = 4
 class Segment:
     """Batches in the order of their offsets, from ``base_offset`` on.
 
-    Its array has its size from the beginning, so that whoever reads can look at it for as long as
-    it likes without a copy: nothing that was written changes.
+    Its array ``data`` has its size from the beginning, so that whoever reads can look at it for as
+    long as it likes without a copy: nothing that was written changes. It may be the one batch that
+    is to be in it.
     """
 
     __slots__ = (
-        *("_data", "_positions", "_view", "base_offset", "capacity", "created_ms", "end_offset"),
-        *("max_timestamp", "max_timestamps", "offsets", "used"),
+        *("_data", "_latest", "_positions", "_view", "base_offset", "capacity", "created_ms"),
+        *("end_offset", "max_timestamp", "offsets", "used"),
     )
 
-    def __init__(self, base_offset: int, capacity: int, created_ms: int) -> None:
+    def __init__(self, base_offset: int, data: bytearray, created_ms: int) -> None:
         self.base_offset = base_offset
         self.end_offset = base_offset
-        self.capacity = capacity
+        self.capacity = len(data)
         self.created_ms = created_ms
         self.used = 0
         self.max_timestamp = -1
         self.offsets = array("q")
-        self.max_timestamps = array("q")
+        # Of each batch the latest time until then: these only grow.
+        self._latest = array("q")
         self._positions = array("I")
-        self._data = bytearray(capacity)
-        self._view = memoryview(self._data).toreadonly()
+        self._data = data
+        self._view = memoryview(data).toreadonly()
 
     @property
     def count(self) -> int:
@@ -52,23 +54,25 @@ class Segment:
         """Tell whether a batch of that many bytes fits."""
         return self.used + size <= self.capacity
 
-    def append(self, data: bytes, base_offset: int, last_offset: int, max_timestamp: int) -> None:
+    def append(
+        self, data: bytearray | memoryview, base_offset: int, last_offset: int, max_timestamp: int
+    ) -> None:
         """Add a batch, for which there must be room."""
         end = self.used + len(data)
-        self._data[self.used : end] = data
+        if data is not self._data:
+            self._data[self.used : end] = data
+        self.max_timestamp = max(self.max_timestamp, max_timestamp)
         self.offsets.append(base_offset)
         self._positions.append(self.used)
-        self.max_timestamps.append(max_timestamp)
+        self._latest.append(self.max_timestamp)
         self.used = end
         self.end_offset = last_offset + 1
-        self.max_timestamp = max(self.max_timestamp, max_timestamp)
 
     def trimmed(self) -> Segment:
         """Return a copy that has room for nothing more."""
-        made = Segment(self.base_offset, self.used, self.created_ms)
-        made._data[:] = self._view[: self.used]
+        made = Segment(self.base_offset, bytearray(self._view[: self.used]), self.created_ms)
         made._positions = self._positions
-        made.offsets, made.max_timestamps = self.offsets, self.max_timestamps
+        made.offsets, made._latest = self.offsets, self._latest
         made.used, made.end_offset = self.used, self.end_offset
         made.max_timestamp = self.max_timestamp
         return made
@@ -87,6 +91,10 @@ class Segment:
         if number < 0:
             return 0
         return number if self.batch(number).last_offset >= offset else number + 1
+
+    def number_at(self, timestamp: int) -> int:
+        """Return the number of the first batch that has this time or a later one."""
+        return bisect_left(self._latest, timestamp)
 
     def read(
         self, first: int, max_bytes: int, end_offset: int, *, whole: bool

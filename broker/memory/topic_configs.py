@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from aclbroker.broker.memory.batch import Rules
+from aclbroker.broker.memory.checks import Rules
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.protocol.errors import shown_name
 

@@ -8,20 +8,28 @@ they are written to, and each end bumps the epoch).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from enum import Enum
+import sys
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
-from aclbroker.broker.memory.clock import Clock, Timer
+from aclbroker.broker.memory.clock import Clock
+from aclbroker.broker.memory.groups.group import Account, Full
+from aclbroker.broker.memory.transaction import (
+    NO_EPOCH,
+    NO_PRODUCER,
+    PREPARING,
+    Outcome,
+    Producer,
+    Transaction,
+    TransactionState,
+    check_end_of_first,
+    check_end_of_second,
+    may_go_on,
+)
 from aclbroker.protocol.errors import ErrorCode
-
-NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
-
-_EXHAUSTED_EPOCH: Final = 32_766
-"""The last epoch that a client gets; one more is kept to fence it."""
+from aclbroker.turns import in_turns
 
 _MOST_IDS: Final = 100_000
 _MOST_GROUPS: Final = 10_000
@@ -29,40 +37,16 @@ _MOST_GROUPS: Final = 10_000
 _MARKERS_AT_ONCE: Final = 200
 """How many are written before others have their turn, in about 2 ms."""
 
+_ID_BYTES: Final = 1_000
+_PART_BYTES: Final = 200
+"""About how much memory an id takes, and a partition or a group of its transaction, besides their
+names. Those of topics are kept once.
+"""
 
-class TransactionState(Enum):
-    """Where a transactional id is; the values are the names that clients are told."""
+_LOOKED_AT: Final = 5_000
+"""How many ids are looked at to make room: with more of them others would wait."""
 
-    EMPTY = "Empty"
-    ONGOING = "Ongoing"
-    PREPARE_COMMIT = "PrepareCommit"
-    PREPARE_ABORT = "PrepareAbort"
-    COMPLETE_COMMIT = "CompleteCommit"
-    COMPLETE_ABORT = "CompleteAbort"
-
-
-_PREPARING: Final = {
-    True: (TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT),
-    False: (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT),
-}
-"""The states of a transaction that is committed, or not, before and after its markers."""
-
-
-class Producer(NamedTuple):
-    """The id and the epoch of a producer."""
-
-    producer_id: int
-    epoch: int
-
-
-NO_PRODUCER: Final = Producer(NO_PRODUCER_ID, NO_EPOCH)
-
-
-class Outcome(NamedTuple):
-    """An error code, and the producer that the client is from now on."""
-
-    code: ErrorCode
-    producer: Producer = NO_PRODUCER
+_NAMED_AT_ONCE: Final = 1_000
 
 
 class Markers(Protocol):
@@ -75,58 +59,30 @@ class Markers(Protocol):
         """Let the offsets that a transaction committed count, or forget them, one at each step."""
 
 
-class Transaction:
-    """A transactional id with its producer, and its transaction if one is going on.
-
-    ``partitions`` are pairs of a topic's name and an index, in the order in which they came.
-    """
-
-    def __init__(self, transactional_id: str, producer_id: int, timeout_ms: int) -> None:
-        self.transactional_id = transactional_id
-        self.producer_id = producer_id
-        self.epoch = NO_EPOCH
-        self.previous_producer_id = NO_PRODUCER_ID
-        self.last_epoch = NO_EPOCH
-        self.timeout_ms = timeout_ms
-        self.state = TransactionState.EMPTY
-        self.partitions: dict[tuple[str, int], None] = {}
-        self.groups: dict[str, None] = {}
-        self.started_ms = -1
-        self.by_second_version = False
-        self.timer: Timer | None = None
-
-    @property
-    def producer(self) -> Producer:
-        """Who may use the id now."""
-        return Producer(self.producer_id, self.epoch)
-
-    @property
-    def is_preparing(self) -> bool:
-        """Whether markers of its end are still to be written."""
-        return self.state in (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-
-    @property
-    def is_exhausted(self) -> bool:
-        """Whether the producer id has no epoch left that a client could get."""
-        return self.epoch >= _EXHAUSTED_EPOCH
-
-
 class Transactions:
     """All transactional ids of a cluster.
 
     ``producer_ids`` yields new ones, and ``longest_ms`` is the longest time-out that a client may
-    ask for. Of more than `_MOST_IDS` those that were used the longest ago are forgotten, as Kafka
-    forgets them after a time.
+    ask for. ``account`` counts what they take. Of more than `_MOST_IDS`, or if the account is full,
+    those that were used the longest ago are forgotten, as Kafka forgets them after a time.
     """
 
     def __init__(
-        self, clock: Clock, producer_ids: Iterator[int], markers: Markers, longest_ms: int
+        self,
+        clock: Clock,
+        producer_ids: Iterator[int],
+        markers: Markers,
+        longest_ms: int,
+        account: Account,
     ) -> None:
         self._clock = clock
         self._producer_ids = producer_ids
         self._markers = markers
         self._longest_ms = longest_ms
+        self._account = account
         self._by_id: dict[str, Transaction] = {}
+        self._adds_to: Transaction | None = None
+        account.make_room = self._give_room
 
     def find(self, transactional_id: str) -> Transaction | None:
         """Return what is known of a transactional id."""
@@ -151,11 +107,11 @@ class Transactions:
             return Outcome(ErrorCode.INVALID_TRANSACTION_TIMEOUT)
         transaction = self._by_id.get(transactional_id)
         if transaction is None:
-            if not self._make_room():
+            if not self._make_room(transactional_id):
                 return Outcome(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             transaction = Transaction(transactional_id, next(self._producer_ids), timeout_ms)
             self._by_id[transactional_id] = transaction
-        elif expected is not None and not _may_go_on(transaction, expected):
+        elif expected is not None and not may_go_on(transaction, expected):
             return Outcome(ErrorCode.PRODUCER_FENCED)
         if transaction.state is TransactionState.ONGOING:
             self._fence(transaction)
@@ -175,19 +131,26 @@ class Transactions:
         self,
         transactional_id: str,
         producer: Producer,
-        partitions: Iterable[tuple[str, int]] = (),
-        groups: Iterable[str] = (),
+        partitions: Collection[tuple[str, int]] = (),
+        groups: Collection[str] = (),
         *,
         by_second_version: bool = False,
     ) -> ErrorCode:
         """Add partitions and groups to a producer's transaction, which begins with the first.
 
         This is AddPartitionsToTxn and AddOffsetsToTxn, and what a write or a commit of offsets does
-        by itself in the second version.
+        by itself in the second version. May pause if the partitions are many. Without room for
+        them nothing is added: COORDINATOR_NOT_AVAILABLE, after which clients try again.
         """
+        new = dict.fromkeys(in_turns(partitions, _NAMED_AT_ONCE))
         code, transaction = self._checked(transactional_id, producer)
         if transaction is None:
             return code
+        new_groups = [each for each in groups if each not in transaction.groups]
+        if len(transaction.groups) + len(new_groups) > _MOST_GROUPS:
+            return ErrorCode.INVALID_REQUEST
+        if not self._has_room(transaction, len(new.keys() - transaction.partitions), new_groups):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if transaction.state is not TransactionState.ONGOING:
             transaction.state = TransactionState.ONGOING
             transaction.started_ms = self._clock.now_ms()
@@ -196,11 +159,8 @@ class Transactions:
             )
         transaction.previous_producer_id = transaction.producer_id
         transaction.by_second_version = by_second_version
-        transaction.partitions |= dict.fromkeys(partitions)
-        for group_id in groups:
-            if len(transaction.groups) >= _MOST_GROUPS and group_id not in transaction.groups:
-                return ErrorCode.INVALID_REQUEST
-            transaction.groups[group_id] = None
+        transaction.partitions |= new
+        transaction.groups |= dict.fromkeys(new_groups)
         self._used(transaction)
         return ErrorCode.NONE
 
@@ -231,7 +191,7 @@ class Transactions:
         transaction = self._by_id.get(transactional_id)
         if transaction is None:
             return Outcome(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-        check = _check_end_of_second if by_second_version else _check_end_of_first
+        check = check_end_of_second if by_second_version else check_end_of_first
         code = check(transaction, producer, commits=commits)
         if code is not None:
             known = transaction.producer if by_second_version and not code else NO_PRODUCER
@@ -313,12 +273,14 @@ class Transactions:
 
     def _write(self, transaction: Transaction, markers: Iterator[None], commits: bool) -> None:
         """Write the next markers, and have the others written soon."""
-        preparing, complete = _PREPARING[commits]
+        preparing, complete = PREPARING[commits]
         # Before anything is written: it is ongoing for nobody any more.
         transaction.state = preparing
         count = sum(1 for _ in islice(markers, _MARKERS_AT_ONCE))
         if count < _MARKERS_AT_ONCE:
             transaction.state = complete
+            self._account.give(transaction.taken)
+            transaction.taken = 0
         else:
             self._clock.call_later(0, partial(self._write, transaction, markers, commits))
 
@@ -327,77 +289,47 @@ class Transactions:
         del self._by_id[transaction.transactional_id]
         self._by_id[transaction.transactional_id] = transaction
 
-    def _make_room(self) -> bool:
-        if len(self._by_id) < _MOST_IDS:
-            return True
-        ended = (
-            each
-            for each in self._by_id.values()
-            if each.state is not TransactionState.ONGOING and not each.is_preparing
-        )
-        oldest = next(ended, None)
-        if oldest is None:
+    def _make_room(self, transactional_id: str) -> bool:
+        if len(self._by_id) >= _MOST_IDS:
+            oldest = next((each for each in self._by_id.values() if each.is_idle), None)
+            if oldest is None:
+                return False
+            self._forget(oldest)
+        try:
+            self._account.take(_bytes_of_id(transactional_id))
+        except Full:
             return False
-        del self._by_id[oldest.transactional_id]
         return True
 
-
-def _may_go_on(transaction: Transaction, expected: Producer) -> bool:
-    """Tell whether a client that says who it is may be the one that has the id now."""
-    if transaction.epoch == NO_EPOCH or expected.producer_id == transaction.producer_id:
+    def _has_room(self, transaction: Transaction, partitions: int, groups: Iterable[str]) -> bool:
+        """Count what more partitions and groups of a transaction take, if there is room for it."""
+        size = _PART_BYTES * partitions
+        size += sum(_PART_BYTES + sys.getsizeof(group_id) for group_id in groups)
+        self._adds_to = transaction
+        try:
+            self._account.take(size)
+        except Full:
+            return False
+        finally:
+            self._adds_to = None
+        transaction.taken += size
         return True
-    # It may ask again for what it was not told: that its id was replaced.
-    was_before = expected.producer_id == transaction.previous_producer_id
-    return was_before and expected.epoch >= _EXHAUSTED_EPOCH
+
+    def _give_room(self, size: int) -> None:
+        """Forget ids with nothing under way, for others that need their bytes."""
+        until = self._account.taken - size
+        for transaction in list(islice(self._by_id.values(), _LOOKED_AT)):
+            if self._account.taken <= until:
+                return
+            if transaction.is_idle and transaction is not self._adds_to:
+                self._forget(transaction)
+            else:
+                self._used(transaction)  # The next time others are looked at.
+
+    def _forget(self, transaction: Transaction) -> None:
+        del self._by_id[transaction.transactional_id]
+        self._account.give(_bytes_of_id(transaction.transactional_id))
 
 
-def _check_end_of_first(
-    transaction: Transaction, producer: Producer, *, commits: bool
-) -> ErrorCode | None:
-    """Return the code that answers an EndTxn below version 5; None if the transaction ends."""
-    if transaction.producer_id != producer.producer_id:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if transaction.epoch != producer.epoch:
-        return ErrorCode.PRODUCER_FENCED
-    if transaction.state is TransactionState.ONGOING:
-        return None
-    if transaction.is_preparing:
-        return _code_of_again(transaction, commits)
-    same = TransactionState.COMPLETE_COMMIT if commits else TransactionState.COMPLETE_ABORT
-    return ErrorCode.NONE if transaction.state is same else ErrorCode.INVALID_TXN_STATE
-
-
-def _check_end_of_second(
-    transaction: Transaction, producer: Producer, *, commits: bool
-) -> ErrorCode | None:
-    """Return the code that answers an EndTxn of version 5; None if the transaction ends.
-
-    The epoch tells a request that is sent again, whose answer was lost, from a new one. Without a
-    transaction there is nothing to commit, and to abort it bumps the epoch.
-    """
-    state = transaction.state
-    has_ended = state not in (TransactionState.EMPTY, TransactionState.ONGOING)
-    was_rotated = (
-        transaction.previous_producer_id == producer.producer_id
-        and producer.epoch == _EXHAUSTED_EPOCH
-        and transaction.epoch == 0
-    )
-    is_again = has_ended and (was_rotated or transaction.epoch == producer.epoch + 1)
-    if transaction.producer_id != producer.producer_id and not was_rotated:
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-    if not is_again and transaction.epoch != producer.epoch:
-        return ErrorCode.PRODUCER_FENCED
-    if state is TransactionState.ONGOING:
-        return None
-    if transaction.is_preparing:
-        return _code_of_again(transaction, commits)
-    if is_again:
-        was_committed = state is TransactionState.COMPLETE_COMMIT
-        return ErrorCode.NONE if was_committed is commits else ErrorCode.INVALID_TXN_STATE
-    return ErrorCode.INVALID_TXN_STATE if commits else None
-
-
-def _code_of_again(transaction: Transaction, commits: bool) -> ErrorCode:
-    """Return what is told to who ends a transaction that is being ended already."""
-    is_same = transaction.state is _PREPARING[commits][0]
-    return ErrorCode.CONCURRENT_TRANSACTIONS if is_same else ErrorCode.INVALID_TXN_STATE
+def _bytes_of_id(transactional_id: str) -> int:
+    return _ID_BYTES + sys.getsizeof(transactional_id)

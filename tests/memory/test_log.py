@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
-from aclbroker.broker.memory.batch import LARGEST_BATCH, Batch, LogError, Rules
-from aclbroker.broker.memory.log import Aborted, Found, PartitionLog
+from aclbroker.broker.memory.batch import LARGEST_BATCH, Batch, LogError
+from aclbroker.broker.memory.checks import Rules
+from aclbroker.broker.memory.log import Aborted, PartitionLog
 from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.broker.memory.room import Room
+from aclbroker.broker.memory.times import Found, find_latest_time, find_time
 from aclbroker.protocol.errors import ErrorCode
 from tests.memory.records import NOW, batch, changed
 
@@ -156,26 +158,26 @@ def test_log_append_time_replaces_the_times_of_records():
     log = new_log(rules=Rules(log_append_time=True))
     assert log.append(batch(b"a", b"b", time_ms=5), now_ms=NOW).time_ms == NOW
     assert read(log) == [(0, b"a"), (1, b"b")]
-    assert log.find_time(NOW) == Found(NOW, 0)
+    assert find_time(log, NOW) == Found(NOW, 0)
 
 
 def test_records_have_their_own_times_whatever_their_batch_says():
     log = new_log()
     log.append(changed(batch(b"a", b"b"), 21, (0x08).to_bytes(2)), now_ms=NOW)
     assert read(log) == [(0, b"a"), (1, b"b")]
-    assert log.find_time(NOW) == Found(NOW, 0)
+    assert find_time(log, NOW) == Found(NOW, 0)
 
 
 def test_the_first_record_of_a_time_is_found():
     log = new_log()
     for first in (0, 10, 20):
         log.append(batch(b"a", b"b", b"c", time_ms=NOW + first, codec=first // 20), now_ms=NOW)
-    assert log.find_time(NOW + 11) == Found(NOW + 11, 4)
-    assert log.find_time(NOW + 21) == Found(NOW + 21, 7)
-    assert log.find_time(NOW + 5) == Found(NOW + 10, 3)
-    assert log.find_time(NOW + 23) is None
-    assert log.find_latest_time() == Found(NOW + 22, 8)
-    assert new_log().find_latest_time() is None
+    assert find_time(log, NOW + 11) == Found(NOW + 11, 4)
+    assert find_time(log, NOW + 21) == Found(NOW + 21, 7)
+    assert find_time(log, NOW + 5) == Found(NOW + 10, 3)
+    assert find_time(log, NOW + 23) is None
+    assert find_latest_time(log) == Found(NOW + 22, 8)
+    assert find_latest_time(new_log()) is None
 
 
 def test_a_bomb_is_not_inflated():
@@ -185,7 +187,7 @@ def test_a_bomb_is_not_inflated():
     header[21:23] = (1).to_bytes(2)
     log = new_log()
     log.append(changed(bytes(header) + records, 57, (1).to_bytes(4)), now_ms=NOW)
-    assert log.find_time(NOW) == Found(NOW, 0)
+    assert find_time(log, NOW) == Found(NOW, 0)
 
 
 def packed(records: bytes, codec: int, time_ms: int = NOW) -> bytes:
@@ -213,7 +215,7 @@ def test_compressed_records_that_cannot_be_read_are_found_as_their_batch():
     log = new_log()
     for number, codec in enumerate((2, 3, 4)):
         log.append(packed(b"anything", codec, NOW + number), now_ms=NOW)
-        assert log.find_time(NOW + number) == Found(NOW + number, number)
+        assert find_time(log, NOW + number) == Found(NOW + number, number)
     late = packed(b"anything", 4, NOW + 3_600_001)
     assert refused(log, late).code is ErrorCode.INVALID_TIMESTAMP
 
@@ -224,7 +226,7 @@ def test_records_are_deleted_up_to_an_offset():
         log.append(batch(b"a", b"b"), now_ms=NOW)
     log.delete_before(3)
     assert log.start_offset == 3
-    assert log.find_time(NOW) == Found(NOW + 1, 3)
+    assert find_time(log, NOW) == Found(NOW + 1, 3)
     log.delete_before(2)
     assert log.start_offset == 3
     for offset in (9, -2):
@@ -405,7 +407,7 @@ def test_the_only_leader_epoch_ends_at_the_end():
 
 
 def test_a_transaction_can_end_when_memory_is_full():
-    log = new_log(10_000, "refuse")
+    log = new_log(12_000, "refuse")
     log.append(batch(b"a", producer=(7, 0, 0), transactional=True), now_ms=NOW)
     while log._room.used + 1100 < log._room.limit:
         append_times(log, 1)

@@ -12,7 +12,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
 from aclbroker.broker.memory.batch import Batch, LogError
 from aclbroker.broker.memory.groups.offsets import NewOffset
-from aclbroker.broker.memory.transactions import Outcome, Producer
+from aclbroker.broker.memory.transaction import Outcome, Producer
 from aclbroker.protocol.errors import ErrorCode
 from tests.memory.records import NOW, batch
 

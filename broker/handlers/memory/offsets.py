@@ -10,6 +10,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.log import PartitionLog
+from aclbroker.broker.memory.times import find_latest_time, find_time
 from aclbroker.broker.memory.topics import Partition
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.delete_records import (
@@ -133,7 +134,7 @@ def _found(log: PartitionLog, timestamp: int, *, committed: bool) -> tuple[int, 
         return -1, end
     if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING):
         return -1, -1
-    found = log.find_latest_time() if timestamp == _MAX_TIMESTAMP else log.find_time(timestamp)
+    found = find_latest_time(log) if timestamp == _MAX_TIMESTAMP else find_time(log, timestamp)
     return (-1, -1) if found is None or found.offset >= end else found
 
 

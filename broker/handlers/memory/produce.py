@@ -37,7 +37,10 @@ _CLIENT_OF_KAFKA: Final = "__admin_client"
 _WITHOUT_START: Final = frozenset(
     (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR)
 )
-_TOLD: Final = frozenset((ErrorCode.KAFKA_STORAGE_ERROR,))
+_TOLD: Final = frozenset((ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS))
+_UNVERIFIED: Final = (
+    "Unable to verify the partition has been added to the transaction. Underlying error:"
+)
 
 
 class _NotVerified(LogError):
@@ -122,6 +125,9 @@ def _verify(partition: Partition, transactional_id: str | None, batch: Batch, ve
     )
     if code is ErrorCode.TRANSACTION_ABORTABLE and version < _FIRST_VERSION_THAT_ABORTS:
         code = ErrorCode.INVALID_TXN_STATE
+    if code is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+        # As in Kafka: a client that writes does not expect that code, and tries again after this.
+        raise _NotVerified(ErrorCode.NOT_ENOUGH_REPLICAS, f"{_UNVERIFIED} {code.name}")
     if code:
         raise _NotVerified(code)
 

@@ -5,6 +5,7 @@ Below some version a client does not know PRODUCER_FENCED, and is told INVALID_P
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -15,7 +16,7 @@ from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.broker.memory.groups.topic_regex import TopicRegex
 from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
-from aclbroker.broker.memory.transactions import (
+from aclbroker.broker.memory.transaction import (
     NO_EPOCH,
     NO_PRODUCER_ID,
     Outcome,
@@ -154,8 +155,11 @@ def _added(
     verifies: bool = False,
 ) -> list[AddPartitionsToTxnTopicResult]:
     known, transactions = services.memory.topics, services.memory.transactions
+    # What is kept of many requests has each name once.
     asked = [
-        (topic.name, index) for topic in in_turns(topics) for index in in_turns(topic.partitions)
+        (sys.intern(topic.name), index)
+        for topic in in_turns(topics)
+        for index in in_turns(topic.partitions)
     ]
     missing = {each for each in in_turns(asked) if not known.has_partition(*each)}
     if missing:

@@ -61,7 +61,9 @@ class Groups:
         self._share = ShareProtocol(clock, settings, topics, self.configs)
         self.offsets = GroupOffsets(clock, self.table, settings, self._heard_of)
         topics.on_delete.append(self.offsets.forget_topic)
-        self._sweep_later()
+        self._is_sweeping = False
+        interval = settings.offsets_retention_check_interval_ms
+        clock.call_every(interval, self._begin_sweep, self._idle_until)
 
     def join(self, request: JoinRequest, say: SayJoin) -> None:
         """Let a member join a group of the classic protocol; the group is made if it has no id."""
@@ -235,12 +237,16 @@ class Groups:
         if isinstance(group, ClassicGroup) and group.state in lives:
             self._classic.keep_alive(group, member_id)
 
-    def _sweep_later(self) -> None:
-        interval = self.settings.offsets_retention_check_interval_ms
-        self._clock.call_later(interval, lambda: self._sweep(self.offsets.sweep()))
+    def _begin_sweep(self) -> None:
+        if not self._is_sweeping:
+            self._sweep(self.offsets.sweep())
 
     def _sweep(self, steps: Iterator[None]) -> None:
+        self._is_sweeping = True
         for _ in steps:
             self._clock.call_later(_NEXT_STEP_MS, lambda: self._sweep(steps))
             return
-        self._sweep_later()
+        self._is_sweeping = False
+
+    def _idle_until(self) -> float:
+        return self._clock.now_ms() if self._is_sweeping else self.offsets.idle_until()

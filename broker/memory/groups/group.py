@@ -26,16 +26,25 @@ class Full(GroupError):
 
 
 class Account:
-    """Counts the bytes that all groups take, about, up to a limit."""
+    """Counts the bytes that all groups and transactions take, about, up to a limit.
+
+    ``make_room`` is told how many bytes are missing, and gives back what nobody needs.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
+        self.make_room: Callable[[int], None] | None = None
 
     def take(self, count: int, code: ErrorCode = ErrorCode.GROUP_MAX_SIZE_REACHED) -> None:
         """Count bytes more; raises Full with the code if that would be beyond the limit."""
+        missing = self.taken + count - self.limit
+        if count > 0 and missing > 0 and self.make_room is not None:
+            self.make_room(missing)
         if count > 0 and self.taken + count > self.limit:
-            raise Full(code, "The broker has no room for more groups, members and offsets.")
+            raise Full(
+                code, "The broker has no room for more groups, members, offsets and transactions."
+            )
         self.taken += count
 
     def give(self, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from math import inf
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.clock import Clock
@@ -237,24 +238,43 @@ class GroupOffsets:
         return group is not None and group.is_subscribed(topic)
 
     def _remove_unused(self, group_id: str) -> None:
-        group = self._table.groups.get(group_id)
-        if group is None or not group.expires or not group.is_empty:
-            return
-        if not self._offsets.get(group_id) and not self._open.get(group_id):
+        if self._is_unused(group_id):
             self._table.remove(group_id)
 
+    def _is_unused(self, group_id: str) -> bool:
+        group = self._table.groups.get(group_id)
+        if group is None or not group.expires or not group.is_empty:
+            return False
+        return not self._offsets.get(group_id) and not self._open.get(group_id)
+
+    def idle_until(self) -> float:
+        """Return the time before which `sweep` has nothing to do, if nothing else happens."""
+        if any(map(self._is_unused, self._table.groups)):
+            return -inf
+        return min(
+            (
+                self._kept_until(group_id, topic, partition)
+                for group_id, by_topic in self._offsets.items()
+                for topic, partitions in by_topic.items()
+                if not self._is_read(group_id, topic)
+                for partition in partitions
+            ),
+            default=inf,
+        )
+
     def _is_expired(self, group_id: str, topic: str, partition: int) -> bool:
+        return self._clock.now_ms() >= self._kept_until(group_id, topic, partition)
+
+    def _kept_until(self, group_id: str, topic: str, partition: int) -> float:
         group = self._table.groups.get(group_id)
         kept = self.get(group_id, topic, partition)
         if group is None or kept is None:
-            return False
+            return inf
         since = group.retention_from(kept.committed_ms)
         if since is None or self.is_unstable(group_id, topic, partition):
-            return False
+            return inf
         until = kept.expires_ms
-        if until is None:
-            until = since + self._settings.offsets_retention_ms
-        return self._clock.now_ms() >= until
+        return since + self._settings.offsets_retention_ms if until is None else until
 
     def _check(
         self, group_id: str, member_id: str, instance_id: str | None, epoch: int, version: int

@@ -40,4 +40,6 @@ class GroupSettings(NamedTuple):
     offsets_retention_check_interval_ms: int = 600_000
     offset_metadata_max_bytes: int = 4_096
     max_bytes: int = 64 << 20
-    """How many bytes of groups, members and offsets are kept; about, and a setting of our own."""
+    """How many bytes of groups, members, offsets and transactions are kept, about. A setting of our
+    own.
+    """

@@ -18,6 +18,7 @@ from aclbroker.broker.memory.groups.share_group import ShareGroup
 from aclbroker.broker.memory.log import PartitionLog
 from aclbroker.broker.memory.share.delivering import ShareSettings
 from aclbroker.broker.memory.share.partition import SharePartition
+from aclbroker.broker.memory.times import find_time
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.turns import in_turns
 
@@ -153,6 +154,6 @@ class SharePartitions:
             return log.start_offset
         if reset.startswith(BY_DURATION):
             ago = duration_ms(reset.removeprefix(BY_DURATION)) or 0
-            found = log.find_time(self._clock.now_ms() - ago)
+            found = find_time(log, self._clock.now_ms() - ago)
             return log.end_offset if found is None else found.offset
         return log.end_offset
