@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SESSION: Final = pytest.StashKey[Session]()
 _BROKERS: Final = pytest.StashKey["list[AclBroker]"]()
 _FAILED: Final = pytest.StashKey[bool]()
+_RAN: Final = pytest.StashKey[bool]()
 _OUTPUT: Final = "aclbroker"
 _SECTION: Final = "denied by acl_broker"
 
@@ -104,16 +105,25 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Note that all tests ran: nothing is raised then."""
+    result = yield
+    session.config.stash[_RAN] = True
+    return result
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Write what was recorded; a worker of pytest-xdist hands it to the process that asked."""
     found = session.config.stash[_SESSION]
+    if not session.config.stash.get(_RAN, False) or session.shouldfail or session.shouldstop:
+        found.is_partial("the run has not ended by itself")
     workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if workeroutput is not None:
         workeroutput[_OUTPUT] = found.to_json()
         return
-    passed = exitstatus == pytest.ExitCode.OK
     try:
-        found.finish(ended=passed or exitstatus == pytest.ExitCode.TESTS_FAILED, passed=passed)
+        found.finish(passed=exitstatus == pytest.ExitCode.OK)
     except OSError:
         # The summary tells it.
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
@@ -129,8 +139,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Expect a worker of pytest-xdist to tell what it has seen."""
+    node.config.stash[_SESSION].expect(node.gateway.id)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a worker of pytest-xdist has seen."""
+    """Take over what a worker of pytest-xdist has seen; one that has crashed tells nothing."""
     output = getattr(node, "workeroutput", {}).get(_OUTPUT)
     if output is not None:
-        node.config.stash[_SESSION].add_json(output)
+        node.config.stash[_SESSION].add_json(node.gateway.id, output)

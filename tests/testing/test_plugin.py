@@ -163,6 +163,56 @@ def test_a_run_that_tells_nothing_of_use_leaves_the_file_that_there_was(suite, t
     assert (suite / "policy.yaml").read_text() == POLICY
 
 
+STOPPED_EARLY = [
+    ("def test_more(broker): assert False", ("-x",)),
+    ("def test_more(broker): __import__('os')._exit(1)", ("-n", "2")),
+]
+WHY_PARTIAL = r"(the run|worker gw\d) has not ended by itself"
+
+
+def suite_with(suite: Path, test: str) -> None:
+    """Have another test before those that the suite has."""
+    before, fixture, rest = TESTS.partition("@pytest.fixture")
+    (suite / "test_application.py").write_text(f"{before}{test}\n\n{fixture}{rest}")
+
+
+@pytest.mark.parametrize(("test", "options"), [
+    *STOPPED_EARLY,
+    ("def test_more(broker): assert False", ("-x", "-n", "2")),
+    ("def test_more(broker): pytest.exit('enough', returncode=0)", ()),
+])  # fmt: skip
+def test_a_run_that_stops_early_leaves_the_complete_policy_that_there_was(suite, test, options):
+    suite_with(suite, test)
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-record", "policy.yaml", *options)
+    told = rf"not recorded: {WHY_PARTIAL}, and policy\.yaml is as it was"
+    assert re.search(told, done.output), done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
+@pytest.mark.parametrize(("test", "options"), STOPPED_EARLY)
+def test_after_a_run_that_stops_early_nothing_is_said_to_be_never_used(suite, test, options):
+    suite_with(suite, test)
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", *options)
+    told = rf"policy\.yaml: {WHY_PARTIAL}, so that more may be used of it"
+    assert re.search(told, done.output), done.output
+    assert "never used" not in done.output
+    assert "all of it was used" not in done.output
+
+
+@pytest.mark.parametrize("test", [
+    "def test_it(acl_broker): assert False",
+    "def test_it(acl_broker_factory): acl_broker_factory(nodes=0)",
+])  # fmt: skip
+def test_a_suite_that_fails_before_it_uses_anything_leaves_the_file_that_there_was(suite, test):
+    (suite / "test_application.py").write_text(f"{test}\n")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-record", "policy.yaml")
+    assert "not recorded: " in done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, workers):
     failing = "\ndef test_more(broker):\n    assert False\n"
