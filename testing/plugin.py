@@ -8,6 +8,7 @@ Nothing is imported before a test asks for a broker.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,16 +75,18 @@ def acl_broker_factory(
     brokers: list[AclBroker] = []
     request.node.stash[_BROKERS] = brokers
 
-    def start(*args: Any, **options: Any) -> AclBroker:
-        broker = session.broker(*args, **options).start()
-        brokers.append(broker)
-        return broker
+    # All are stopped, also if one of them raises.
+    with ExitStack() as running:
 
-    yield start
-    failed = request.node.stash.get(_FAILED, False)
-    for broker in brokers:
-        session.ended(broker, failed=failed)
-        broker.stop()
+        def start(*args: Any, **options: Any) -> AclBroker:
+            broker = running.enter_context(session.broker(*args, **options))
+            brokers.append(broker)
+            return broker
+
+        yield start
+        failed = request.node.stash.get(_FAILED, False)
+        for broker in brokers:
+            session.ended(broker, failed=failed)
 
 
 @pytest.fixture

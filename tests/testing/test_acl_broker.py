@@ -12,6 +12,13 @@ import structlog
 from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
 
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -197,8 +204,52 @@ def test_a_broker_that_cannot_start_says_why():
 
     with pytest.raises(ConfigError, match=r"aclbroker\.nodes"):
         AclBroker(nodes=0).start()
-    with pytest.raises(RuntimeError, match="not running"):
-        AclBroker().create_topic("orders")
+    for use in (lambda each: each.create_topic("orders"), lambda each: each.client_config("shop")):
+        with pytest.raises(RuntimeError, match="not running"):
+            use(AclBroker())
+
+
+NAMELESS = AclBinding(
+    ResourceType.TOPIC, "", PatternType.LITERAL, "User:shop", "*", AclOperation.READ,
+    AclPermission.ALLOW,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"topics": {"a/b": 1}}, {"policy": [NAMELESS]}])
+def test_of_a_start_that_fails_nothing_is_left(wrong):
+    before = threading.enumerate()
+    broker = AclBroker(**wrong)
+    with pytest.raises(ValueError, match=r"a/b|refused"):
+        broker.start()
+    assert threading.enumerate() == before
+    broker.stop()  # does nothing
+
+
+def test_a_broker_that_runs_may_be_entered_and_is_stopped_at_the_end():
+    before = threading.enumerate()
+    running = AclBroker(topics={"orders": 1}).start()
+    where = running.bootstrap_servers
+    with running as broker:
+        assert (broker, broker.bootstrap_servers) == (running, where)
+        assert asked_for(broker, "orders", "admin") is None
+    assert threading.enumerate() == before
+    running.stop()  # does nothing
+
+
+def test_a_broker_that_has_ended_does_not_start_again():
+    broker = AclBroker(topics={"orders": 1})
+    with broker:
+        asked_for(broker, "orders")
+    with pytest.raises(RuntimeError, match="started before; make another one"):
+        broker.start()
+    broker.stop()  # does nothing
+    assert broker.denials()
+
+
+def test_what_a_call_from_a_test_has_logged_is_in_the_brokers_log(broker, capfd):
+    broker.grant("alice", "READ", topic="orders", host="not a host")
+    assert "not a host" in broker.log()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_brokers_do_not_know_of_each_other():

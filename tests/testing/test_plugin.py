@@ -224,6 +224,32 @@ def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, w
     assert (suite / "policy.yaml").read_text() == POLICY
 
 
+def test_all_brokers_are_stopped_at_the_end_of_a_test(suite):
+    (suite / "test_application.py").write_text("""
+import threading
+import pytest
+
+def test_first(acl_broker_factory):
+    one, other = acl_broker_factory(), acl_broker_factory(topics={"orders": 1})
+    with other as same:  # once more
+        assert same is other
+    for broker in (one, acl_broker_factory()):
+        def stop(broker=broker):
+            type(broker).stop(broker)
+            raise TimeoutError("it did not stop")
+        broker.stop = stop
+    acl_broker_factory()
+    with pytest.raises(ValueError, match="a/b"):
+        acl_broker_factory(topics={"a/b": 1})
+
+def test_then():
+    assert [each.name for each in threading.enumerate() if each.name == "aclbroker"] == []
+""")
+    done = run(suite)
+    assert done.outcomes == {"test_first": "PASSED", "test_then": "PASSED"}, done.output
+    assert "ERROR test_application.py::test_first - TimeoutError: it did not stop" in done.output
+
+
 def test_a_record_that_cannot_be_written_is_told_without_a_traceback(suite):
     done = run(suite, "--acl-record", "missing/policy.yaml")
     assert (done.status, done.outcomes) == (pytest.ExitCode.USAGE_ERROR, {})
