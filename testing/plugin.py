@@ -102,7 +102,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     if report.failed:
         item.stash[_FAILED] = True
         for broker in item.stash.get(_BROKERS, ()):
-            denials = dict.fromkeys(map(str, broker.denials()))
+            from aclbroker.testing.decisions import in_words
+
+            denials = in_words(broker.denials(), broker.denials_left_out)
             if denials:
                 report.sections.append((_SECTION, "\n".join(denials)))
     return report

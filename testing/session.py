@@ -32,6 +32,7 @@ class Session:
         self._used: dict[Question, None] = {}
         self._missing: dict[str, None] = {}
         self._denied: dict[str, None] = {}
+        self._left_out = 0
         self._had_broker = False
         self._why_partial = ""
         self._workers: set[str] = set()
@@ -60,6 +61,7 @@ class Session:
         self._had_broker = True
         self._used |= dict.fromkeys(broker.used())
         fixes = dict.fromkeys(denial.fix for denial in broker.denials() if denial.fix)
+        self._left_out += broker.denials_left_out
         if failed:
             self._missing |= fixes
         else:
@@ -82,6 +84,7 @@ class Session:
             ],
             "missing": list(self._missing),
             "denied": list(self._denied),
+            "left_out": self._left_out,
             "had_broker": self._had_broker,
             "why_partial": self._why_partial,
         }
@@ -96,6 +99,7 @@ class Session:
             self._used[found] = None
         self._missing |= dict.fromkeys(output["missing"])
         self._denied |= dict.fromkeys(output["denied"])
+        self._left_out += output["left_out"]
         self._had_broker |= output["had_broker"]
         self.is_partial(output["why_partial"])
         self._workers.discard(worker)
@@ -140,6 +144,10 @@ class Session:
             f"denied by {self._policy} in tests that passed: {each}"
             for each in sorted(self._denied.keys() - self._missing.keys())
         ]
+        if self._left_out:
+            lines.append(
+                f"{self._policy}: {self._left_out} denials were not kept: more may be missing"
+            )
         if self._why_partial:
             return [*lines, f"{self._policy}: {self._why_partial}, so that more may be used of it"]
         lines += [

@@ -22,6 +22,7 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.testing import AclBroker
 from tests.support.client import Client
 
@@ -60,6 +61,39 @@ def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
     )
     broker.forget_denials()
     assert broker.denials() == []
+
+
+def ask_for_topics(admin: Client, *names: str) -> None:
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    admin.ask(ApiKey.METADATA, 9, MetadataRequest(topics))
+
+
+def test_what_is_denied_again_is_told_once_and_counted(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        for names in (["orders"], ["orders"], ["orders", "payments"]):
+            ask_for_topics(client, *names)
+        denials = broker.denials()
+        assert [(each.question.name, each.times) for each in denials] == [
+            ("orders", 3),
+            ("payments", 1),
+        ]
+        # Another rule needs another remedy.
+        broker.grant("alice", "DESCRIBE", topic="orders", deny=True)
+        ask_for_topics(client, "orders")
+        assert "remove DENY DESCRIBE on TOPIC LITERAL orders" in str(broker.denials()[2])
+
+
+def test_of_more_denials_than_are_kept_the_number_is_told(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        ask_for_topics(client, *(f"topic-{number}" for number in range(10_003)))
+        # What is known already needs no room.
+        ask_for_topics(client, "topic-0")
+    assert (len(broker.denials()), broker.denials_left_out) == (10_000, 3)
+    assert broker.denials()[0].times == 2
+    broker.forget_denials()
+    assert (broker.denials(), broker.denials_left_out) == ([], 0)
 
 
 def test_an_idempotent_producer_is_told_what_would_do(broker):

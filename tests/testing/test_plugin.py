@@ -96,6 +96,24 @@ def test_a_failed_test_shows_what_was_denied_and_what_would_allow_it(suite):
     assert "add ALLOW DESCRIBE on TOPIC LITERAL payments to User:till from *" in done.output
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_the_number_of_denials_that_are_too_many_is_told(suite, workers):
+    (suite / "test_application.py").write_text("""
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
+def test_it(acl_broker):
+    client = AdminClient(acl_broker.client_config("shop"))
+    names = [f"topic-{number}" for number in range(10_003)]
+    for each in client.describe_topics(TopicCollection(names)).values():
+        each.result()
+""")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", *workers)
+    assert "\n3 more denials, beyond the first 10000 that differ\n" in done.output
+    assert "policy.yaml: 3 denials were not kept: more may be missing" in done.output
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_the_recorded_policy_is_the_smallest_and_the_same_each_time(suite, workers):
     for _ in range(2):

@@ -78,7 +78,9 @@ class RunCommand:
     def _told(self, broker: AclBroker, enforced: Sequence[AclBinding], status: int) -> int:
         if self.record is not None and not self._recorded(self.record, broker, status):
             return status or _NOT_WRITTEN
-        denials = list(dict.fromkeys(map(str, broker.denials())))
+        from aclbroker.testing.decisions import in_words
+
+        denials = in_words(broker.denials(), broker.denials_left_out)
         for denial in denials:
             _tell(f"denied: {denial}")
         for text in _never_used(enforced, broker):
