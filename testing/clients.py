@@ -6,6 +6,7 @@ from typing import Any, Final
 
 _PROTOCOL: Final = "SASL_PLAINTEXT"
 _MECHANISM: Final = "PLAIN"
+_IN_JAAS: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r"})
 
 
 def _librdkafka(servers: str, user: str, password: str) -> dict[str, Any]:
@@ -30,11 +31,12 @@ def _kafka_python(servers: str, user: str, password: str) -> dict[str, Any]:
 
 def _java(servers: str, user: str, password: str) -> dict[str, Any]:
     login = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    options = f'username="{user.translate(_IN_JAAS)}" password="{password.translate(_IN_JAAS)}"'
     return {
         "bootstrap.servers": servers,
         "security.protocol": _PROTOCOL,
         "sasl.mechanism": _MECHANISM,
-        "sasl.jaas.config": f'{login} required username="{user}" password="{password}";',
+        "sasl.jaas.config": f"{login} required {options};",
     }
 
 

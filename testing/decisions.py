@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import (
@@ -24,7 +25,9 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.observability.audit import Audit, Decided
 from aclbroker.protocol.messages import APIS
 
-_MOST_DENIALS: Final = 10_000
+MOST_DENIALS: Final = 10_000
+"""How many denials a broker keeps of those that differ."""
+
 _TEST: Final = "PYTEST_CURRENT_TEST"
 _ANY_TOPIC: Final = (AclOperation.WRITE, ResourceType.TOPIC, None)
 _ALLOWED: Final = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
@@ -45,7 +48,7 @@ class Denial(NamedTuple):
 
     ``test`` is the test that ran then, "" if none did. ``request`` is the name of the API key, with
     ``client_id`` as the client says. ``change`` is the smallest change of ACLs that allows it; None
-    if none would, such as for a resource that no ACL can name.
+    if none would, such as for a resource that no ACL can name. ``times`` is how often it was.
     """
 
     test: str
@@ -54,6 +57,7 @@ class Denial(NamedTuple):
     question: Question
     rule: str
     change: AclChange | None
+    times: int = 1
 
     def __str__(self) -> str:
         asked = self.question
@@ -77,6 +81,14 @@ class Denial(NamedTuple):
         return f"{self.change}, or {implying}" if implying else str(self.change)
 
 
+def in_words(denials: Iterable[Denial], left_out: int) -> list[str]:
+    """Return denials in words, each once, and how many more were left out."""
+    lines = list(dict.fromkeys(map(str, denials)))
+    if left_out:
+        lines.append(f"{left_out} more denials, beyond the first {MOST_DENIALS} that differ")
+    return lines
+
+
 def _implying(change: AclChange) -> str:
     """Return in words which operations, allowed instead of the one that is added, would do."""
     if len(change.add) != 1:
@@ -89,25 +101,32 @@ def _implying(change: AclChange) -> str:
     return f"{', '.join(found[:-1])} or {found[-1]}, which imply it"
 
 
+_Asked = tuple[str, str, Question, Rule]
+"""What makes a denial differ from others: the test, the request, the question and what decided."""
+
+
 class Notes:
     """What was decided so far; the broker's thread adds to it, and tests read it.
 
     ``used`` has each question that was allowed, and ``denials`` each denial that counts: what only
-    filters an answer is in neither.
+    filters an answer is in neither. The same denial in the same test, as of a client that tries
+    again, is there once. ``left_out`` counts those for which there was no room.
     """
 
     def __init__(self, is_recording: bool = False) -> None:
         self.is_recording = is_recording
         self.explain: Callable[..., WhyDenied] | None = None
         self._lock = threading.Lock()
-        self._denials: list[Denial] = []
+        self._denials: dict[_Asked, Denial] = {}
+        self._counts: Counter[_Asked] = Counter()
         self._used: dict[Question, None] = {}
         self.left_out = 0
 
     def denials(self) -> list[Denial]:
-        """Return the denials so far, in their order."""
+        """Return the denials so far, in the order in which each was the first time."""
         with self._lock:
-            return list(self._denials)
+            found = list(self._denials.items())
+            return [denial._replace(times=self._counts[asked]) for asked, denial in found]
 
     def used(self) -> list[Question]:
         """Return the questions that were allowed so far."""
@@ -118,6 +137,8 @@ class Notes:
         """Begin anew with denials."""
         with self._lock:
             self._denials.clear()
+            self._counts.clear()
+            self.left_out = 0
 
     def note(
         self,
@@ -138,20 +159,28 @@ class Notes:
                 self._note_denial(context, asked, decision)
 
     def _note_denial(self, context: RequestContext, asked: Question, decision: Decision) -> None:
+        test = os.environ.get(_TEST, "").rpartition(" ")[0]
+        request = APIS[context.api_key].name
+        key = (test, request, asked, decision.rule)
+        with self._lock:
+            is_new = key not in self._counts
+            if is_new and len(self._counts) >= MOST_DENIALS:
+                self.left_out += 1
+                return
+            self._counts[key] += 1
+            if not is_new:
+                return
         change = None
         if self.explain is not None:
             resource = asked.resource_type, asked.name
             change = self.explain(context, decision.kind, asked.operation, resource).change
             change = None if change is None else _from_anywhere(change)
-        test = os.environ.get(_TEST, "").rpartition(" ")[0]
-        request = APIS[context.api_key].name
         rule = str(decision.kind.value)
         found = Denial(test, request, context.client_id, asked, rule, change)
         with self._lock:
-            if len(self._denials) < _MOST_DENIALS:
-                self._denials.append(found)
-            else:
-                self.left_out += 1
+            # They may have been forgotten meanwhile.
+            if key in self._counts:
+                self._denials[key] = found
 
 
 def _from_anywhere(change: AclChange) -> AclChange:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import io
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, TypeVar
 
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
@@ -45,7 +46,7 @@ class _Lines(io.StringIO):
 
 
 class EmbeddedBroker:
-    """A broker with a configuration, from `start` to `stop`.
+    """A broker with a configuration, from `start` to `stop`; each is done once.
 
     ``audit_class`` is told of each decision, and ``rights_class`` asks for them. Its log is kept in
     memory; the logging, the signals and the garbage collector of the process stay as they are.
@@ -64,33 +65,48 @@ class EmbeddedBroker:
         self._lines = _Lines()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopping: asyncio.Event | None = None
+        self._context = contextvars.Context()
+        self._ends = False
         self._started = threading.Event()
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._loaded: Loaded | None = None
         self._server: Server | None = None
-        self.listeners: dict[str, str] = {}
+        self._listeners: dict[str, str] = {}
         self.faults = Faults()
         self.faults_url: str | None = None
 
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started, and not stopped since."""
+        return self._thread is not None
+
     def start(self) -> None:
-        """Start, and return when clients are let in; raises what the broker failed with."""
+        """Start, and return when clients are let in; raises what the broker failed with.
+
+        RuntimeError if it was started before.
+        """
+        if self._ends or self.is_running:
+            raise RuntimeError("the broker was started before; make another one")
         self._thread = threading.Thread(target=self._run, name="aclbroker", daemon=True)
         self._thread.start()
-        if not self._started.wait(_START_SECONDS):
-            raise TimeoutError(f"the broker did not start within {_START_SECONDS:g} seconds")
+        try:
+            if not self._started.wait(_START_SECONDS):
+                raise TimeoutError(f"the broker did not start within {_START_SECONDS:g} seconds")
+        except BaseException:
+            # Whoever waited no longer does, so that nobody would stop it.
+            self._end()
+            raise
         if self._failure is not None:
-            self._thread.join()
+            self._end().join()
             raise self._failure
 
     def stop(self) -> None:
         """End, and return when it has ended; a second time does nothing."""
-        thread, self._thread = self._thread, None
-        if thread is None or self._loop is None or self._stopping is None:
+        if not self.is_running:
             return
-        if thread.is_alive():
-            self._loop.call_soon_threadsafe(self._stopping.set)
-            thread.join(_STOP_SECONDS)
+        thread = self._end()
+        thread.join(_STOP_SECONDS)
         if thread.is_alive():
             raise TimeoutError(f"the broker did not stop within {_STOP_SECONDS:g} seconds")
 
@@ -108,10 +124,19 @@ class EmbeddedBroker:
 
     def await_(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Return what a coroutine returns in the broker's thread; raises what it raises."""
-        if self._loop is None or self._thread is None:
+        if self._loop is None or self._thread is None or not self._thread.is_alive():
             coroutine.close()
             raise RuntimeError("the broker is not running")
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(_STOP_SECONDS)
+        # What it logs is the broker's, too: a context says where that goes.
+        run = self._context.copy().run
+        return run(asyncio.run_coroutine_threadsafe, coroutine, self._loop).result(_STOP_SECONDS)
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """The addresses of each listener."""
+        if not self._listeners:
+            raise RuntimeError("the broker is not running")
+        return self._listeners
 
     @property
     def authorizer(self) -> StandardAuthorizer:
@@ -142,6 +167,18 @@ class EmbeddedBroker:
             raise RuntimeError("the broker is not running")
         return self._loaded
 
+    def _end(self) -> threading.Thread:
+        """Have the thread end, and return it."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            raise RuntimeError("the broker is not running")
+        self._ends = True
+        if self._loop is not None and self._stopping is not None and thread.is_alive():
+            # A loop that has ended meanwhile refuses that.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stopping.set)
+        return thread
+
     def _run(self) -> None:
         # A thread begins with an empty context, so this concerns nobody else.
         try:
@@ -159,14 +196,17 @@ class EmbeddedBroker:
     async def _serve(self) -> None:
         output = log_of_its_own(self._lines)
         config = load(overrides=self._properties)
+        self._context = contextvars.copy_context()
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
+        if self._ends:
+            self._stopping.set()
         metrics, lines = Metrics(), LimitedLog()
         async with AsyncExitStack() as running:
             running.callback(lines.close)
             control = running.enter_context(fault_control(config, self.faults))
             self.faults_url = None if control is None else control.url
             self._loaded = await load_parts(config, lines, running)
-            audit, self._server, self.listeners = await start_parts(
+            audit, self._server, self._listeners = await start_parts(
                 config,
                 output,
                 self._loaded,

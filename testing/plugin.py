@@ -8,6 +8,7 @@ Nothing is imported before a test asks for a broker.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SESSION: Final = pytest.StashKey[Session]()
 _BROKERS: Final = pytest.StashKey["list[AclBroker]"]()
 _FAILED: Final = pytest.StashKey[bool]()
+_RAN: Final = pytest.StashKey[bool]()
 _OUTPUT: Final = "aclbroker"
 _SECTION: Final = "denied by acl_broker"
 
@@ -73,16 +75,18 @@ def acl_broker_factory(
     brokers: list[AclBroker] = []
     request.node.stash[_BROKERS] = brokers
 
-    def start(*args: Any, **options: Any) -> AclBroker:
-        broker = session.broker(*args, **options).start()
-        brokers.append(broker)
-        return broker
+    # All are stopped, also if one of them raises.
+    with ExitStack() as running:
 
-    yield start
-    failed = request.node.stash.get(_FAILED, False)
-    for broker in brokers:
-        session.ended(broker, failed=failed)
-        broker.stop()
+        def start(*args: Any, **options: Any) -> AclBroker:
+            broker = running.enter_context(session.broker(*args, **options))
+            brokers.append(broker)
+            return broker
+
+        yield start
+        failed = request.node.stash.get(_FAILED, False)
+        for broker in brokers:
+            session.ended(broker, failed=failed)
 
 
 @pytest.fixture
@@ -98,22 +102,33 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     if report.failed:
         item.stash[_FAILED] = True
         for broker in item.stash.get(_BROKERS, ()):
-            denials = dict.fromkeys(map(str, broker.denials()))
+            from aclbroker.testing.decisions import in_words
+
+            denials = in_words(broker.denials(), broker.denials_left_out)
             if denials:
                 report.sections.append((_SECTION, "\n".join(denials)))
     return report
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+    """Note that all tests ran: nothing is raised then."""
+    result = yield
+    session.config.stash[_RAN] = True
+    return result
+
+
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """Write what was recorded; a worker of pytest-xdist hands it to the process that asked."""
     found = session.config.stash[_SESSION]
+    if not session.config.stash.get(_RAN, False) or session.shouldfail or session.shouldstop:
+        found.is_partial("the run has not ended by itself")
     workeroutput: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if workeroutput is not None:
         workeroutput[_OUTPUT] = found.to_json()
         return
-    passed = exitstatus == pytest.ExitCode.OK
     try:
-        found.finish(ended=passed or exitstatus == pytest.ExitCode.TESTS_FAILED, passed=passed)
+        found.finish(passed=exitstatus == pytest.ExitCode.OK)
     except OSError:
         # The summary tells it.
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
@@ -129,8 +144,14 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 @pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Expect a worker of pytest-xdist to tell what it has seen."""
+    node.config.stash[_SESSION].expect(node.gateway.id)
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Take over what a worker of pytest-xdist has seen."""
+    """Take over what a worker of pytest-xdist has seen; one that has crashed tells nothing."""
     output = getattr(node, "workeroutput", {}).get(_OUTPUT)
     if output is not None:
-        node.config.stash[_SESSION].add_json(output)
+        node.config.stash[_SESSION].add_json(node.gateway.id, output)

@@ -32,7 +32,10 @@ class Session:
         self._used: dict[Question, None] = {}
         self._missing: dict[str, None] = {}
         self._denied: dict[str, None] = {}
+        self._left_out = 0
         self._had_broker = False
+        self._why_partial = ""
+        self._workers: set[str] = set()
         self._recorded = ""
         if policy is not None:
             from aclbroker.broker.policy import read_policy
@@ -43,7 +46,6 @@ class Session:
         """Make a broker as `AclBroker` does, which records or enforces if the run does."""
         from aclbroker.testing.acl_broker import AclBroker
 
-        self._had_broker = True
         if self._record is not None:
             options["records"] = True
         made = AclBroker(*args, **options)
@@ -56,12 +58,22 @@ class Session:
         A test that passes has expected what it was denied, or its application has kept it to
         itself.
         """
+        self._had_broker = True
         self._used |= dict.fromkeys(broker.used())
         fixes = dict.fromkeys(denial.fix for denial in broker.denials() if denial.fix)
+        self._left_out += broker.denials_left_out
         if failed:
             self._missing |= fixes
         else:
             self._denied |= fixes
+
+    def is_partial(self, why: str) -> None:
+        """Note that not all tests ran, or that not all is known of what they did, and why."""
+        self._why_partial = self._why_partial or why
+
+    def expect(self, worker: str) -> None:
+        """Note that another process has begun, which `add_json` is to be called for."""
+        self._workers.add(worker)
 
     def to_json(self) -> dict[str, Any]:
         """Return what was seen, for another process."""
@@ -72,10 +84,12 @@ class Session:
             ],
             "missing": list(self._missing),
             "denied": list(self._denied),
+            "left_out": self._left_out,
             "had_broker": self._had_broker,
+            "why_partial": self._why_partial,
         }
 
-    def add_json(self, output: dict[str, Any]) -> None:
+    def add_json(self, worker: str, output: dict[str, Any]) -> None:
         """Take over what another process has seen, as `to_json` tells it."""
         from aclbroker.broker.acl.bindings import AclOperation, ResourceType
         from aclbroker.testing.decisions import Question
@@ -85,18 +99,26 @@ class Session:
             self._used[found] = None
         self._missing |= dict.fromkeys(output["missing"])
         self._denied |= dict.fromkeys(output["denied"])
+        self._left_out += output["left_out"]
         self._had_broker |= output["had_broker"]
+        self.is_partial(output["why_partial"])
+        self._workers.discard(worker)
 
-    def finish(self, *, ended: bool, passed: bool) -> None:
+    def finish(self, *, passed: bool) -> None:
         """Write the recorded policy, if there is to be one. Raises OSError.
 
-        ``ended`` tells that all tests ran, ``passed`` that none failed. A run that was interrupted,
-        or in which no test had a broker, leaves the file that there was as it is.
+        ``passed`` tells that no test failed. A run that did not end by itself, or of which nothing
+        is known, leaves the file that there was as it is.
         """
+        if self._workers:
+            # What it had seen is lost with it.
+            self.is_partial(f"worker {min(self._workers)} has not ended by itself")
         if self._record is None:
             return
-        if not (ended and self._had_broker):
-            why = "no test had a broker" if ended else "the run has not ended by itself"
+        why = self._why_partial or ("" if self._had_broker else "no test had a broker")
+        if not (why or passed or self._used):
+            why = "tests failed, and nothing was used"
+        if why:
             self._recorded = f"not recorded: {why}, and {self._record} is as it was"
             return
         from aclbroker.broker.policy import Policy, write_policy
@@ -122,6 +144,12 @@ class Session:
             f"denied by {self._policy} in tests that passed: {each}"
             for each in sorted(self._denied.keys() - self._missing.keys())
         ]
+        if self._left_out:
+            lines.append(
+                f"{self._policy}: {self._left_out} denials were not kept: more may be missing"
+            )
+        if self._why_partial:
+            return [*lines, f"{self._policy}: {self._why_partial}, so that more may be used of it"]
         lines += [
             f"never used in {self._policy}: {acl_text(acl)}"
             for acl in never_used(self._enforced, list(self._used))

@@ -12,9 +12,17 @@ import structlog
 from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka.admin import AdminClient
 
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
+from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.testing import AclBroker
 from tests.support.client import Client
 
@@ -53,6 +61,39 @@ def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
     )
     broker.forget_denials()
     assert broker.denials() == []
+
+
+def ask_for_topics(admin: Client, *names: str) -> None:
+    topics = [MetadataRequestTopic(name=name) for name in names]
+    admin.ask(ApiKey.METADATA, 9, MetadataRequest(topics))
+
+
+def test_what_is_denied_again_is_told_once_and_counted(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        for names in (["orders"], ["orders"], ["orders", "payments"]):
+            ask_for_topics(client, *names)
+        denials = broker.denials()
+        assert [(each.question.name, each.times) for each in denials] == [
+            ("orders", 3),
+            ("payments", 1),
+        ]
+        # Another rule needs another remedy.
+        broker.grant("alice", "DESCRIBE", topic="orders", deny=True)
+        ask_for_topics(client, "orders")
+        assert "remove DENY DESCRIBE on TOPIC LITERAL orders" in str(broker.denials()[2])
+
+
+def test_of_more_denials_than_are_kept_the_number_is_told(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        ask_for_topics(client, *(f"topic-{number}" for number in range(10_003)))
+        # What is known already needs no room.
+        ask_for_topics(client, "topic-0")
+    assert (len(broker.denials()), broker.denials_left_out) == (10_000, 3)
+    assert broker.denials()[0].times == 2
+    broker.forget_denials()
+    assert (broker.denials(), broker.denials_left_out) == ([], 0)
 
 
 def test_an_idempotent_producer_is_told_what_would_do(broker):
@@ -197,8 +238,52 @@ def test_a_broker_that_cannot_start_says_why():
 
     with pytest.raises(ConfigError, match=r"aclbroker\.nodes"):
         AclBroker(nodes=0).start()
-    with pytest.raises(RuntimeError, match="not running"):
-        AclBroker().create_topic("orders")
+    for use in (lambda each: each.create_topic("orders"), lambda each: each.client_config("shop")):
+        with pytest.raises(RuntimeError, match="not running"):
+            use(AclBroker())
+
+
+NAMELESS = AclBinding(
+    ResourceType.TOPIC, "", PatternType.LITERAL, "User:shop", "*", AclOperation.READ,
+    AclPermission.ALLOW,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", [{"topics": {"a/b": 1}}, {"policy": [NAMELESS]}])
+def test_of_a_start_that_fails_nothing_is_left(wrong):
+    before = threading.enumerate()
+    broker = AclBroker(**wrong)
+    with pytest.raises(ValueError, match=r"a/b|refused"):
+        broker.start()
+    assert threading.enumerate() == before
+    broker.stop()  # does nothing
+
+
+def test_a_broker_that_runs_may_be_entered_and_is_stopped_at_the_end():
+    before = threading.enumerate()
+    running = AclBroker(topics={"orders": 1}).start()
+    where = running.bootstrap_servers
+    with running as broker:
+        assert (broker, broker.bootstrap_servers) == (running, where)
+        assert asked_for(broker, "orders", "admin") is None
+    assert threading.enumerate() == before
+    running.stop()  # does nothing
+
+
+def test_a_broker_that_has_ended_does_not_start_again():
+    broker = AclBroker(topics={"orders": 1})
+    with broker:
+        asked_for(broker, "orders")
+    with pytest.raises(RuntimeError, match="started before; make another one"):
+        broker.start()
+    broker.stop()  # does nothing
+    assert broker.denials()
+
+
+def test_what_a_call_from_a_test_has_logged_is_in_the_brokers_log(broker, capfd):
+    broker.grant("alice", "READ", topic="orders", host="not a host")
+    assert "not a host" in broker.log()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_brokers_do_not_know_of_each_other():

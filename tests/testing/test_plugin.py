@@ -96,6 +96,24 @@ def test_a_failed_test_shows_what_was_denied_and_what_would_allow_it(suite):
     assert "add ALLOW DESCRIBE on TOPIC LITERAL payments to User:till from *" in done.output
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_the_number_of_denials_that_are_too_many_is_told(suite, workers):
+    (suite / "test_application.py").write_text("""
+from confluent_kafka import TopicCollection
+from confluent_kafka.admin import AdminClient
+
+def test_it(acl_broker):
+    client = AdminClient(acl_broker.client_config("shop"))
+    names = [f"topic-{number}" for number in range(10_003)]
+    for each in client.describe_topics(TopicCollection(names)).values():
+        each.result()
+""")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", *workers)
+    assert "\n3 more denials, beyond the first 10000 that differ\n" in done.output
+    assert "policy.yaml: 3 denials were not kept: more may be missing" in done.output
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_the_recorded_policy_is_the_smallest_and_the_same_each_time(suite, workers):
     for _ in range(2):
@@ -163,6 +181,56 @@ def test_a_run_that_tells_nothing_of_use_leaves_the_file_that_there_was(suite, t
     assert (suite / "policy.yaml").read_text() == POLICY
 
 
+STOPPED_EARLY = [
+    ("def test_more(broker): assert False", ("-x",)),
+    ("def test_more(broker): __import__('os')._exit(1)", ("-n", "2")),
+]
+WHY_PARTIAL = r"(the run|worker gw\d) has not ended by itself"
+
+
+def suite_with(suite: Path, test: str) -> None:
+    """Have another test before those that the suite has."""
+    before, fixture, rest = TESTS.partition("@pytest.fixture")
+    (suite / "test_application.py").write_text(f"{before}{test}\n\n{fixture}{rest}")
+
+
+@pytest.mark.parametrize(("test", "options"), [
+    *STOPPED_EARLY,
+    ("def test_more(broker): assert False", ("-x", "-n", "2")),
+    ("def test_more(broker): pytest.exit('enough', returncode=0)", ()),
+])  # fmt: skip
+def test_a_run_that_stops_early_leaves_the_complete_policy_that_there_was(suite, test, options):
+    suite_with(suite, test)
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-record", "policy.yaml", *options)
+    told = rf"not recorded: {WHY_PARTIAL}, and policy\.yaml is as it was"
+    assert re.search(told, done.output), done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
+@pytest.mark.parametrize(("test", "options"), STOPPED_EARLY)
+def test_after_a_run_that_stops_early_nothing_is_said_to_be_never_used(suite, test, options):
+    suite_with(suite, test)
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", *options)
+    told = rf"policy\.yaml: {WHY_PARTIAL}, so that more may be used of it"
+    assert re.search(told, done.output), done.output
+    assert "never used" not in done.output
+    assert "all of it was used" not in done.output
+
+
+@pytest.mark.parametrize("test", [
+    "def test_it(acl_broker): assert False",
+    "def test_it(acl_broker_factory): acl_broker_factory(nodes=0)",
+])  # fmt: skip
+def test_a_suite_that_fails_before_it_uses_anything_leaves_the_file_that_there_was(suite, test):
+    (suite / "test_application.py").write_text(f"{test}\n")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-record", "policy.yaml")
+    assert "not recorded: " in done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
 def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, workers):
     failing = "\ndef test_more(broker):\n    assert False\n"
@@ -172,6 +240,32 @@ def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, w
     told = "recorded: policy.yaml, which may lack what tests that failed would have done"
     assert told in done.output
     assert (suite / "policy.yaml").read_text() == POLICY
+
+
+def test_all_brokers_are_stopped_at_the_end_of_a_test(suite):
+    (suite / "test_application.py").write_text("""
+import threading
+import pytest
+
+def test_first(acl_broker_factory):
+    one, other = acl_broker_factory(), acl_broker_factory(topics={"orders": 1})
+    with other as same:  # once more
+        assert same is other
+    for broker in (one, acl_broker_factory()):
+        def stop(broker=broker):
+            type(broker).stop(broker)
+            raise TimeoutError("it did not stop")
+        broker.stop = stop
+    acl_broker_factory()
+    with pytest.raises(ValueError, match="a/b"):
+        acl_broker_factory(topics={"a/b": 1})
+
+def test_then():
+    assert [each.name for each in threading.enumerate() if each.name == "aclbroker"] == []
+""")
+    done = run(suite)
+    assert done.outcomes == {"test_first": "PASSED", "test_then": "PASSED"}, done.output
+    assert "ERROR test_application.py::test_first - TimeoutError: it did not stop" in done.output
 
 
 def test_a_record_that_cannot_be_written_is_told_without_a_traceback(suite):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.broker import COMMAND
+from tests.support.packages import java_command, kafka_jars
 from tests.support.process import wait_for
 
 APPLICATION = """
@@ -171,16 +172,108 @@ def test_what_cannot_be_is_told_before_the_command_runs(arguments, told, tmp_pat
     assert "Traceback" not in done.stderr
 
 
-def test_sigterm_ends_the_command(tmp_path):
-    ready = tmp_path / "ready"
-    script = f"import pathlib, time; pathlib.Path({str(ready)!r}).touch(); time.sleep(60)"
+@pytest.mark.parametrize(("option", "value"), [
+    ("--user", ""),
+    ("--user", "../shop"),
+    ("--user", "a/b"),
+    ("--user", "a\nb"),
+    ("--user", "a" * 201),
+    ("--env", ""),
+    ("--env", "A=B"),
+])  # fmt: skip
+def test_an_argument_that_cannot_be_is_refused(option, value, tmp_path):
+    done = run(option, value, "--", sys.executable, "-c", "print('ran')", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"argument {option}: {value!r} is no " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_java_logs_in_with_any_name_that_a_user_may_have(tmp_path):
+    user = 'o"br\\ien ü'
+    java = java_command("org.apache.kafka.tools.TopicCommand", kafka_jars(), minimum=17)
+    script = (
+        '"$@" --list --bootstrap-server "$KAFKA_BOOTSTRAP_SERVERS"'
+        ' --command-config "$KAFKA_CLIENT_PROPERTIES"'
+    )
+    (tmp_path / "policy.yaml").write_text(
+        f"version: 1\nacls:\n- principal: 'User:{user}'\n  rules:\n"
+        "  - topic: orders\n    allow: DESCRIBE\n"
+    )
+    options = "--user", user, "--topic", "orders", "--policy", "policy.yaml"
+    done = run(*options, "--", "sh", "-c", script, "sh", *java, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "orders\n"), done.stderr
+
+
+def started(cwd: Path, *arguments: str) -> tuple[subprocess.Popen[str], int, Path]:
+    """Start a command that waits; return the process, that of the command, and its directory."""
+    told = cwd / "told"
+    script = (
+        "import os, pathlib, time\n"
+        "path = pathlib.Path('told.part')\n"
+        "path.write_text(f\"{os.getpid()} {os.environ['KAFKA_CLIENT_PROPERTIES_DIR']}\")\n"
+        "path.rename('told')\n"
+        "time.sleep(60)\n"
+    )
+    (cwd / "waiting.py").write_text(script)
     process = subprocess.Popen(
-        [str(COMMAND), "run", "--", sys.executable, "-c", script], cwd=tmp_path
+        [str(COMMAND), "run", *arguments, sys.executable, "waiting.py"],
+        cwd=cwd,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
-        wait_for("the command", lambda: ready.exists() or None, 30)
-        os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(30) == 128 + signal.SIGTERM
+        wait_for("the command", lambda: told.exists() or None, 30)
+    except BaseException:
+        process.kill()
+        raise
+    number, directory = told.read_text().split(maxsplit=1)
+    return process, int(number), Path(directory)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_and_leaves_nothing(number, tmp_path):
+    process, command, directory = started(tmp_path, "--")
+    assert directory.exists()
+    try:
+        os.kill(process.pid, number)
+        assert process.wait(30) == 128 + number
+        assert not directory.exists()
+        with pytest.raises(ProcessLookupError):
+            os.kill(command, 0)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_what_was_done_before_a_signal_is_recorded(application, tmp_path):
+    before = "--user", "shop", "--topic", "orders", "--record", "policy.yaml", "--"
+    first = "sh", "-c", '"$0" "$1" && shift && exec "$@"'
+    process, _, _ = started(tmp_path, *before, *first, *application)
+    try:
+        process.send_signal(signal.SIGHUP)
+        told = process.communicate(timeout=30)[1]
     finally:
         process.kill()
         process.wait()
+    assert "recorded 1 ACLs: policy.yaml, which may lack what the command would" in told
+    assert (tmp_path / "policy.yaml").read_text() == POLICY
+
+
+@pytest.mark.parametrize(("script", "status"), [
+    # It comes while the command has hardly begun.
+    ("kill -TERM $PPID; exec sleep 60", 128 + signal.SIGTERM),
+    ("kill -HUP $PPID; exec sleep 60", 128 + signal.SIGHUP),
+    # A terminal sends these to the command as well, which may go on.
+    ("kill -INT $PPID; kill -QUIT $PPID; exit 5", 5),
+    ("kill -INT $$; exit 5", 128 + signal.SIGINT),
+])  # fmt: skip
+def test_the_command_decides_what_a_signal_means(script, status, tmp_path):
+    assert run("--", "sh", "-c", script, cwd=tmp_path).returncode == status
+
+
+def test_a_signal_that_is_ignored_stays_ignored(tmp_path):
+    script = f"kill -HUP $PPID; {sys.executable} -c 'import os; os.kill(os.getpid(), 1)'; exit 5"
+    words = str(COMMAND), "run", "--", "sh", "-c", script
+    ignoring = "sh", "-c", 'trap "" HUP; exec "$@"', "sh"
+    done = subprocess.run([*ignoring, *words], cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 5

@@ -7,26 +7,26 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.cli.child import Child
     from aclbroker.testing import AclBroker
 
 _DENIED: Final = 1
 _NOT_STARTED: Final = 1
 _NOT_WRITTEN: Final = 1
 _NOT_FOUND: Final = 127
-_BY_SIGNAL: Final = 128
 _FIRST_USER: Final = "app"
+_LONGEST_USER: Final = 200
+"""How many bytes a user's name may have, which is also that of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,12 @@ class RunCommand:
 
     def run(self) -> int:
         """Return the command's exit status, or 1 if it is 0 and something was denied."""
+        from aclbroker.cli.child import Child
+
+        with Child() as child:
+            return self._run(child)
+
+    def _run(self, child: Child) -> int:
         from aclbroker.broker.config import ConfigError
         from aclbroker.broker.policy import read_policy
         from aclbroker.broker.server.start_error import StartError
@@ -70,7 +76,7 @@ class RunCommand:
             return _failed(str(error))
         try:
             with _environment(self, broker) as environment:
-                status = _run(self.words, environment)
+                status = _status(child, self.words, environment)
         finally:
             broker.stop()
         return self._told(broker, enforced, status)
@@ -78,7 +84,9 @@ class RunCommand:
     def _told(self, broker: AclBroker, enforced: Sequence[AclBinding], status: int) -> int:
         if self.record is not None and not self._recorded(self.record, broker, status):
             return status or _NOT_WRITTEN
-        denials = list(dict.fromkeys(map(str, broker.denials())))
+        from aclbroker.testing.decisions import in_words
+
+        denials = in_words(broker.denials(), broker.denials_left_out)
         for denial in denials:
             _tell(f"denied: {denial}")
         for text in _never_used(enforced, broker):
@@ -140,6 +148,7 @@ def add_run(commands: Any) -> None:
     parser.add_argument(
         "--user",
         metavar="NAME",
+        type=_user,
         action="append",
         default=[],
         help=f"a user; the command logs in as the first (default: {_FIRST_USER})",
@@ -155,6 +164,7 @@ def add_run(commands: Any) -> None:
     parser.add_argument(
         "--env",
         metavar="NAME",
+        type=_variable,
         default="KAFKA_BOOTSTRAP_SERVERS",
         help="the variable with the broker's address (default: %(default)s)",
     )
@@ -192,6 +202,23 @@ def _topic(text: str) -> tuple[str, int]:
     return name, int(count) if colon else 1
 
 
+def _user(text: str) -> str:
+    # What cannot be printed cannot always be encoded either.
+    is_name = text and text.isprintable() and "/" not in text
+    if not is_name or len(text.encode()) > _LONGEST_USER:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no user's name: it needs 1 to {_LONGEST_USER} bytes, which can be "
+            "printed, without '/'"
+        )
+    return text
+
+
+def _variable(text: str) -> str:
+    if not text or "=" in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no name of a variable")
+    return text
+
+
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
@@ -203,13 +230,17 @@ def _setting(text: str) -> tuple[str, str]:
 @contextmanager
 def _environment(command: RunCommand, broker: AclBroker) -> Iterator[dict[str, str]]:
     """Give the environment of the command; the files of its users are gone afterwards."""
+    # With its handler for what is not ASCII, which Java reads as Latin-1 otherwise.
+    import javaproperties  # noqa: F401
+
     with tempfile.TemporaryDirectory(prefix="aclbroker-") as directory:
         for user in command.users:
             settings = broker.client_config(user, "java")
             text = "".join(f"{name}={value}\n" for name, value in settings.items())
             path = Path(directory, f"{user}.properties")
             path.touch(mode=0o600)
-            path.write_text(text)
+            escaped = text.replace("\\", "\\\\")
+            path.write_text(escaped, encoding="ascii", errors="javapropertiesreplace")
         first = command.users[0]
         faults = {} if broker.faults_url is None else {"ACLBROKER_FAULTS_URL": broker.faults_url}
         yield (
@@ -227,26 +258,18 @@ def _environment(command: RunCommand, broker: AclBroker) -> Iterator[dict[str, s
         )
 
 
-def _run(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Run a command, which gets the signals that are meant for it; return its exit status."""
+def _status(child: Child, words: Sequence[str], environment: Mapping[str, str]) -> int:
     try:
-        process = subprocess.Popen(words, env=environment)  # noqa: S603 # it is the user's
+        return child.run(words, environment)
     except OSError as error:
         _tell(f"{words[0]}: {error.strerror or error}")
         return _NOT_FOUND
-    # A terminal sends SIGINT to the command as well; whoever sends SIGTERM means it.
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    ended = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    try:
-        status = process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
-        signal.signal(signal.SIGTERM, ended)
-    return status if status >= 0 else _BY_SIGNAL - status
 
 
 def _tell(line: str) -> None:
-    sys.stderr.write(f"aclbroker run: {line}\n")
+    # A terminal may be gone, and what is to be recorded is all the same.
+    with suppress(OSError):
+        sys.stderr.write(f"aclbroker run: {line}\n")
 
 
 def _failed(*lines: str) -> int:
