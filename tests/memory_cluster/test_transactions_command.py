@@ -23,13 +23,6 @@ HANGING = 777
 COMMAND = "transactions"
 
 
-@pytest.fixture(scope="module")
-def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    running = Commands(tmp_path_factory.mktemp("commands") / "stderr")
-    yield running
-    running.close()
-
-
 @pytest.fixture(params=[1, 3], ids=["node", "nodes"])
 def broker(request: pytest.FixtureRequest) -> Iterator[AclBroker]:
     with AclBroker(topics={"orders": 3, "payments": 1}, nodes=request.param) as running:

@@ -15,11 +15,18 @@ class Toolbox:
 
     def __init__(self, commands: Commands, broker: AclBroker, directory: Path, user: str) -> None:
         self._commands = commands
+        self._directory = directory
         config = properties_file(directory / f"{user}.properties", java_config(broker, user))
         self._to_broker = (
             *("--bootstrap-server", broker.bootstrap_servers),
             *("--command-config", str(config)),
         )
+
+    def file(self, name: str, text: str) -> Path:
+        """Return a file with a text, such as tools read."""
+        path = self._directory / name
+        path.write_text(text)
+        return path
 
     def run(self, tool: str, *arguments: object) -> tuple[int, str, str]:
         """Run a tool; returns its status and what it wrote to both of its outputs."""
@@ -37,6 +44,13 @@ class Toolbox:
         """Run a tool that prints a table; returns the words of its lines below the heading."""
         lines = [each.split() for each in self.runs(tool, *arguments).splitlines() if each.strip()]
         return lines[1:]
+
+    def complains(self, tool: str, *arguments: object) -> str:
+        """Run a tool that tells of an error and ends as ever; returns all that it wrote."""
+        status, output, errors = self.run(tool, *arguments)
+        assert status == 0, output + errors
+        assert "Error: " in output, output + errors
+        return output + errors
 
     def fails(self, tool: str, *arguments: object) -> str:
         """Run a tool that fails; returns all that it wrote."""
