@@ -21,14 +21,20 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.catalog import is_topic_name
-from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.faults import Fault, api_key, error_code
 from aclbroker.broker.memory.placing import MOST_PARTITIONS
 from aclbroker.broker.memory.topic_configs import validate
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.testing.clients import client_config
-from aclbroker.testing.decisions import Denial, Notes, Question, RecordingRights, auditing
+from aclbroker.testing.decisions import (
+    Denial,
+    EnforcingRights,
+    Notes,
+    Question,
+    RecordingRights,
+    auditing,
+)
 from aclbroker.testing.embedded import EmbeddedBroker
 
 __all__ = ["AclBroker", "Denial"]
@@ -87,7 +93,7 @@ class AclBroker:
             "aclbroker.nodes": str(nodes),
             "aclbroker.shutdown.timeout.ms": "1000",
         }
-        rights = RecordingRights if records else RequestRights
+        rights = RecordingRights if records else EnforcingRights
         self._broker = EmbeddedBroker(made | dict(properties or {}), auditing(self._notes), rights)
 
     def also(self, acls: Iterable[AclBinding]) -> None:

@@ -16,11 +16,11 @@ from aclbroker.broker.acl.authorizer import (
     Rule,
     RuleKind,
 )
-from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, ResourceType
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, WILDCARD, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import GRANTED_BY, bit_field, supported_operations
 from aclbroker.broker.acl.reasons import OF_ANY_TOPIC, AclChange
 from aclbroker.broker.acl.why_denied import WhyDenied
-from aclbroker.broker.gate.need import Broader, Need
+from aclbroker.broker.gate.need import Broader, Keep, Need
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.observability.audit import Audit, Decided
 from aclbroker.protocol.messages import APIS
@@ -215,6 +215,24 @@ def auditing(notes: Notes) -> type[Audit]:
                 notes.note(context, operation, resource_type, decided)
 
     return NotedAudit
+
+
+class EnforcingRights(RequestRights):
+    """Asks an authorizer, and has a broader right noted as used if it stood in for a narrower one.
+
+    A broader right that was found while an answer is filtered was no use.
+    """
+
+    __slots__ = ()
+
+    def is_moot(self, need: Need) -> bool:
+        """Return whether the session has the broader right that makes a need unnecessary."""
+        held = super().is_moot(need)
+        broader = need.unless
+        if held and broader is not None and broader.anywhere is None and not isinstance(need, Keep):
+            decided = [(CLUSTER_NAME, 1, _ALLOWED)]
+            self._observer.record(self.context, broader.operation, ResourceType.CLUSTER, decided)
+        return held
 
 
 class RecordingRights(RequestRights):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.acl_command import Commands
 from tests.memory_cluster import raw
 from tests.support.broker import Broker
 
@@ -41,6 +42,14 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker = _started(tmp_path_factory.mktemp("nodes"), **{"aclbroker.nodes": "3"})
     yield broker
     broker.terminate()
+
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
+    """A JVM that runs Kafka's tools one after the other."""
+    running = Commands(tmp_path_factory.mktemp("commands") / "stderr")
+    yield running
+    running.close()
 
 
 @pytest.fixture(params=["node", "nodes"])

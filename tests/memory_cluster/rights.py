@@ -9,11 +9,15 @@ from aclbroker.testing import AclBroker
 
 
 class Right(NamedTuple):
-    """An operation on a resource of a kind: ``topic``, ``group`` or ``transactional_id``."""
+    """An operation on a resource: `topic`, `group`, `transactional_id` or `cluster`."""
 
     kind: str
     name: str
     operation: str
+
+
+ALTER_CLUSTER = Right("cluster", "kafka-cluster", "ALTER")
+CLUSTER_ACTION = Right("cluster", "kafka-cluster", "CLUSTER_ACTION")
 
 
 def rights(kind: str, name: str, *operations: str) -> list[Right]:
@@ -24,7 +28,7 @@ def rights(kind: str, name: str, *operations: str) -> list[Right]:
 def grant(broker: AclBroker, user: str, given: Iterable[Right]) -> None:
     """Allow a user all of them."""
     for each in given:
-        resource: dict[str, Any] = {each.kind: each.name}
+        resource: dict[str, Any] = {each.kind: each.name if each.kind != "cluster" else True}
         broker.grant(user, each.operation, **resource)
 
 

@@ -161,6 +161,32 @@ def test_the_verifiable_consumer_reads_and_commits_each_record_once(
     assert [each["offset"] for each in committed["offsets"]] == [100]
 
 
+@pytest.mark.parametrize(
+    ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
+)
+def test_the_console_consumer_reads_on_where_its_group_has_come_to(
+    broker: Broker, protocol: str, tmp_path: Path
+):
+    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice.may(topic, raw.CREATE, raw.WRITE)
+    alice.runs("topics", "--create", "--topic", topic, "--partitions", 2)
+    alice.runs("console-producer", "--topic", topic, given="one\ntwo\nthree\n")
+    in_group = (
+        *("--group", topic, "--command-property", f"group.protocol={protocol}"),
+        *("--from-beginning", "--timeout-ms", 20_000, "--max-messages"),
+    )
+    consume = ("console-consumer", "--topic", topic, *in_group)
+    assert "GroupAuthorizationException" in alice.fails(*consume, 3)
+    alice.may_on_group(topic, raw.READ)
+    assert "TopicAuthorizationException" in alice.fails(*consume, 3)
+    alice.may(topic, raw.READ)
+    assert sorted(alice.runs(*consume, 3).split()) == ["one", "three", "two"]
+    alice.runs("console-producer", "--topic", topic, given="four\n")
+    # Of all topics an expression finds those that she may describe.
+    found = alice.runs("console-consumer", "--include", "java-.*|plain", *in_group, 1)
+    assert found.split() == ["four"]
+
+
 def test_partitions_stay_where_they_are_and_a_reassignment_says_so(nodes: Broker, tmp_path: Path):
     alice, topic = User(nodes, tmp_path), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS, raw.ALTER_CONFIGS)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 from aiokafka.admin import AIOKafkaAdminClient
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from aclbroker.broker.acl.bindings import (
     AclBinding,
@@ -156,6 +156,19 @@ def test_who_records_is_allowed_everything_and_what_it_used_is_known():
             ("DESCRIBE", "orders")
         ]
         assert broker.denials() == []
+
+
+def test_a_right_on_the_cluster_is_used_if_it_stands_in_for_one_on_a_topic_and_not_to_filter(
+    broker,
+):
+    broker.grant("alice", "CREATE", "DESCRIBE", cluster=True)
+    client = AdminClient(broker.client_config("alice"))
+    assert client.list_consumer_groups().result(WITHIN).errors == []
+    assert broker.used() == []
+    client.create_topics([NewTopic("new", 1)])["new"].result(WITHIN)
+    assert [(each.operation.name, each.name) for each in broker.used()] == [
+        ("CREATE", "kafka-cluster")
+    ]
 
 
 @pytest.fixture

@@ -62,6 +62,22 @@ def _is_unknown_operation(step: Step, difference: Difference) -> bool:
     )
 
 
+def _is_zero_id(step: Step, difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.METADATA
+        and step.label.endswith("by the zero id")
+        and (difference.recorded, difference.actual) == ("-1", "42")
+    )
+
+
+def _is_refused_marker_of_nothing(step: Step, _difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.WRITE_TXN_MARKERS
+        and step.role != "operator"
+        and "no partition at" in step.label
+    )
+
+
 DIVERGENCES: Final = (
     Divergence(
         "unreadable batches",
@@ -104,6 +120,18 @@ DIVERGENCES: Final = (
         "An operation on a setting that does not exist is an unknown error (-1) in Kafka, and an "
         "invalid request (42) here.",
         _is_unknown_operation,
+    ),
+    Divergence(
+        "zero ids in metadata",
+        "A Metadata that asks for a topic by the zero id fails in Kafka as a whole with an unknown "
+        "error (-1); it is an invalid request (42) here.",
+        _is_zero_id,
+    ),
+    Divergence(
+        "refused markers",
+        "Here a refused WriteTxnMarkers is answered as it was asked, with a topic of which no "
+        "partition was named; Kafka leaves that out.",
+        _is_refused_marker_of_nothing,
     ),
 )
 """All divergences; the first one that explains a difference counts."""

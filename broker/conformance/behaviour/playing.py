@@ -80,7 +80,7 @@ class _Stage:
 
     def played(self, role: Role, stories: Collection[Story]) -> Iterator[tuple[Step, Outline]]:
         """Tell stories in a role; yield what was answered."""
-        wanted = [story for story in stories if not (role.oldest and story.newest_only)]
+        wanted = [story for story in stories if role.tells(story)]
         told_as = [(story, self._next_prefix()) for story in wanted]
         self._make_topics(told_as)
         ids = self.cluster.topics()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import (
+    CLUSTER_NAME,
     AclBinding,
     AclPermission,
     PatternType,
     ResourceType,
 )
 from aclbroker.broker.acl.bindings import AclOperation as Op
+from aclbroker.broker.conformance.behaviour.story import Story
 from aclbroker.broker.conformance.resources import PREFIX
 
 _TOPIC, _GROUP, _TRANSACTION = (
@@ -27,14 +29,22 @@ class Role(NamedTuple):
     allowed: tuple[tuple[ResourceType, Op], ...]
     oldest: bool = False
     """Whether requests are sent at the lowest versions instead of the highest."""
+    on_cluster: bool = False
+    """Whether everything is allowed on the cluster, too."""
+
+    def tells(self, story: Story) -> bool:
+        """Return whether a story is told in this role."""
+        is_once = self.oldest and story.newest_only
+        return not is_once and (story.on_cluster or not self.on_cluster)
 
     def acls(self, principal: str) -> tuple[AclBinding, ...]:
         """Return the ACLs of the role for a principal: prefixed ones, on the suite's names."""
+        places = [(kind, PREFIX, PatternType.PREFIXED, each) for kind, each in self.allowed]
+        if self.on_cluster:
+            places.append((ResourceType.CLUSTER, CLUSTER_NAME, PatternType.LITERAL, Op.ALL))
         return tuple(
-            AclBinding(
-                kind, PREFIX, PatternType.PREFIXED, principal, "*", operation, AclPermission.ALLOW
-            )
-            for kind, operation in self.allowed
+            AclBinding(kind, name, pattern, principal, "*", operation, AclPermission.ALLOW)
+            for kind, name, pattern, operation in places
         )
 
 
@@ -49,5 +59,6 @@ ROLES: Final = (
     Role("no-topics", ((_GROUP, Op.ALL), (_TRANSACTION, Op.ALL))),
     Role("topics-only", ((_TOPIC, Op.ALL),)),
     Role("nobody", ()),
+    Role("operator", _EVERYTHING, on_cluster=True),
 )
 """All roles, in the order in which stories are told in them."""

@@ -16,12 +16,18 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import ZERO_UUID
 
 _LEFT_OUT: Final = frozenset(
-    ("throttle_time_ms", "host", "port", "rack", "cluster_id", "client_host", "documentation")
+    (
+        *("throttle_time_ms", "host", "port", "rack", "cluster_id", "client_host"),
+        *("documentation", "log_dir", "total_bytes", "usable_bytes"),
+    )
 )
 """Fields that no two brokers have alike."""
 
 _NODES: Final = frozenset(
-    ("leader_id", "leader", "node_id", "controller_id", "preferred_read_replica")
+    (
+        *("leader_id", "leader", "node_id", "controller_id", "preferred_read_replica"),
+        *("replica_nodes", "isr_nodes"),
+    )
 )
 _ABOUT: Final = (
     *("resource_name", "name", "topic_name", "topic", "topic_id", "group_id", "transactional_id"),

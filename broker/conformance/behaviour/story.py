@@ -29,6 +29,7 @@ _OF_CLIENTS: Final[Mapping[ApiKey, str]] = {
     ApiKey.DELETE_TOPICS: "1+",
     ApiKey.OFFSET_FOR_LEADER_EPOCH: "2+",
     ApiKey.DESCRIBE_CONFIGS: "1+",
+    ApiKey.DESCRIBE_LOG_DIRS: "1+",
     ApiKey.ADD_PARTITIONS_TO_TXN: "0-3",
 }
 """The versions that clients of Kafka 4 use, where a broker may offer others, too (KIP-896)."""
@@ -54,6 +55,8 @@ class Story(NamedTuple):
     topics: Mapping[str, TopicWanted] = {}
     newest_only: bool = False
     """Whether the story names the versions itself, so that it is told once."""
+    on_cluster: bool = False
+    """Whether some of it needs rights on the cluster."""
 
     @property
     def name(self) -> str:

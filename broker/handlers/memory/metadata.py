@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from aclbroker.broker.acl.bindings import ResourceType
@@ -32,6 +33,12 @@ from aclbroker.protocol.messages.metadata import (
 from aclbroker.turns import in_turns
 
 _FIRST_VERSION_WITH_KEYS: Final = 4
+_SHARES: Final = 2
+_MOST_DIGITS: Final = 100
+_OF_SHARE: Final = re.compile(
+    r"(?P<group>.*):(?P<topic_id>[\w-]{22}(?:==)?):(?P<index>[+-]?[0-9]+)", re.ASCII | re.DOTALL
+)
+"""What a share coordinator is asked for: the group may have colons, an id of a topic has none."""
 
 
 def metadata(
@@ -78,20 +85,33 @@ def describe_cluster(
 def find_coordinator(
     services: Services, rights: RequestRights, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Name the node that coordinates each group or transactional id."""
+    """Name the node that coordinates each group, transactional id or partition of a share group."""
     nodes = {node.node_id: node for node in services.nodes(rights)}
 
     def coordinator(key: str) -> Node:
         return nodes[services.memory.coordinator(key)]
 
+    def found(key: str) -> Coordinator:
+        if request.key_type == _SHARES and not _is_of_share(key):
+            return Coordinator(key, -1, "", -1, ErrorCode.INVALID_REQUEST)
+        return Coordinator(key, *coordinator(key))
+
     if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
         return FindCoordinatorResponse(
-            coordinators=[
-                Coordinator(key, *coordinator(key)) for key in in_turns(request.coordinator_keys)
-            ]
+            coordinators=[found(key) for key in in_turns(request.coordinator_keys)]
         )
     node = coordinator(request.key)
     return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
+
+
+def _is_of_share(key: str) -> bool:
+    """Tell whether a key names a share group, a topic's id and a partition (KIP-932)."""
+    match = _OF_SHARE.fullmatch(key)
+    return match is not None and match["group"].strip() != "" and _is_int32(match["index"])
+
+
+def _is_int32(text: str) -> bool:
+    return len(text) <= _MOST_DIGITS and -(1 << 31) <= int(text) < 1 << 31
 
 
 def _names(services: Services, request: MetadataRequest) -> list[str]:

@@ -12,7 +12,6 @@ from typing import Final
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
-from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.groups.offsets import NewOffset
 from aclbroker.broker.memory.groups.topic_regex import TopicRegex
 from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
@@ -57,14 +56,6 @@ from aclbroker.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitResponse,
     TxnOffsetCommitResponsePartition,
     TxnOffsetCommitResponseTopic,
-)
-from aclbroker.protocol.messages.write_txn_markers import (
-    WritableTxnMarker,
-    WritableTxnMarkerPartitionResult,
-    WritableTxnMarkerResult,
-    WritableTxnMarkerTopicResult,
-    WriteTxnMarkersRequest,
-    WriteTxnMarkersResponse,
 )
 from aclbroker.turns import in_turns
 
@@ -300,49 +291,6 @@ def _pended(
             [(each.topic, each.partition) for each in in_turns(new)],
         )
     return [code] * len(new) if code else offsets.pend(producer.producer_id, group_id, new)
-
-
-def write_txn_markers(
-    services: Services, _rights: RequestRights, request: WriteTxnMarkersRequest
-) -> WriteTxnMarkersResponse:
-    """End transactions in partitions, as `kafka-transactions.sh abort` does with one that hangs."""
-    return WriteTxnMarkersResponse(
-        [
-            WritableTxnMarkerResult(
-                marker.producer_id,
-                [
-                    WritableTxnMarkerTopicResult(
-                        topic.name,
-                        [
-                            WritableTxnMarkerPartitionResult(
-                                index, _marked(services, marker, topic.name, index)
-                            )
-                            for index in in_turns(topic.partition_indexes)
-                        ],
-                    )
-                    for topic in in_turns(marker.topics)
-                ],
-            )
-            for marker in in_turns(request.markers)
-        ]
-    )
-
-
-def _marked(services: Services, marker: WritableTxnMarker, topic: str, index: int) -> ErrorCode:
-    partition = services.memory.topics.partition(topic, index)
-    if partition is None:
-        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        partition.log.append_marker(
-            marker.producer_id,
-            marker.producer_epoch,
-            commits=marker.transaction_result,
-            now_ms=services.memory.clock.now_ms(),
-            coordinator_epoch=marker.coordinator_epoch,
-        )
-    except LogError as why:
-        return why.code
-    return ErrorCode.NONE
 
 
 def describe_transactions(

@@ -62,8 +62,10 @@ public final class CommandLoop {
             Class.forName(tool).getMethod("main", String[].class).invoke(null, (Object) args);
             end = new Exited(0);
         } catch (InvocationTargetException e) {
-            if (!(e.getCause() instanceof Exited)) {
-                throw e;
+            if (exited == null) {
+                // With this a JVM ends that runs one tool alone.
+                e.getCause().printStackTrace();
+                exited = new Exited(1);
             }
             end = exited;
         }

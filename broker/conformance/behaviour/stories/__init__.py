@@ -11,10 +11,12 @@ from aclbroker.broker.conformance.behaviour.stories import (
     fetching,
     group_offsets,
     offsets,
+    places,
     producing,
     share_groups,
     sharing,
     topics,
+    transaction_versions,
     transactions,
     transactions_refused,
 )
@@ -33,4 +35,6 @@ STORIES: Final[tuple[Story, ...]] = (
     *sharing.STORIES,
     *transactions.STORIES,
     *transactions_refused.STORIES,
+    *transaction_versions.STORIES,
+    *places.STORIES,
 )

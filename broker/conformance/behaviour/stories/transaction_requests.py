@@ -21,7 +21,11 @@ from aclbroker.protocol.messages import (
 
 
 class Writer:
-    """A producer with a transactional id, an id and an epoch; its requests, by default in order."""
+    """A producer with a transactional id, an id and an epoch; its requests, by default in order.
+
+    ``changes`` are fields of a request that are otherwise; ``version`` is the version at which it
+    is sent, and with ``each`` it is sent at each.
+    """
 
     def __init__(self, teller: Teller, name: str = "writer") -> None:
         self.transactional_id = teller.name(name)
@@ -53,9 +57,7 @@ class Writer:
                 for name, indexes in topics.items()
             ],
         )
-        for name, value in changes.items():
-            setattr(request, f"v3_and_below_{name}", value)
-        self._teller.ask(ApiKey.ADD_PARTITIONS_TO_TXN, request, about)
+        self._ask(ApiKey.ADD_PARTITIONS_TO_TXN, request, about, changes, "v3_and_below_")
 
     def write(self, topic: str, *values: bytes, about: str = "", **changes: Any) -> None:
         """Write a batch to the partition 0 of a topic."""
@@ -64,7 +66,8 @@ class Writer:
         transactional_id = changes.pop("transactional_id", self.transactional_id)
         made = batch(*values, producer=(*producer, sequence), transactional=True, time_ms=now_ms())
         request = write(self._teller, topic, made, transactional_id=transactional_id)
-        answer = self._teller.ask(ApiKey.PRODUCE, request, about)
+        version = changes.pop("version", None)
+        answer = self._teller.ask(ApiKey.PRODUCE, request, about, version)
         if not answer.responses[0].partition_responses[0].error_code:
             self.sequences[topic] = sequence + len(values)
 
@@ -73,9 +76,7 @@ class Writer:
         request = add_offsets_to_txn.AddOffsetsToTxnRequest(
             self.transactional_id, self.producer_id, self.epoch, group_id
         )
-        for name, value in changes.items():
-            setattr(request, name, value)
-        self._teller.ask(ApiKey.ADD_OFFSETS_TO_TXN, request, about)
+        self._ask(ApiKey.ADD_OFFSETS_TO_TXN, request, about, changes)
 
     def commit_offsets(
         self,
@@ -98,23 +99,30 @@ class Writer:
                 for each in topics
             ],
         )
-        for name, value in changes.items():
-            setattr(request, name, value)
-        self._teller.ask(ApiKey.TXN_OFFSET_COMMIT, request, about)
+        self._ask(ApiKey.TXN_OFFSET_COMMIT, request, about, changes)
 
     def end(self, about: str = "", *, commits: bool, **changes: Any) -> None:
         """End the transaction, and wait until that is done."""
         request = end_txn.EndTxnRequest(
             self.transactional_id, self.producer_id, self.epoch, commits
         )
-        for name, value in changes.items():
-            setattr(request, name, value)
-        answer = self._teller.ask(ApiKey.END_TXN, request, about)
-        if not answer.error_code:
+        answer = self._ask(ApiKey.END_TXN, request, about, changes)
+        if answer is not None and not answer.error_code:
             if getattr(answer, "producer_id", -1) >= 0:
                 self.producer_id, self.epoch = answer.producer_id, answer.producer_epoch
                 self.sequences.clear()
             self.wait()
+
+    def _ask(
+        self, key: ApiKey, request: Any, about: str, changes: dict[str, Any], prefix: str = ""
+    ) -> Any:
+        """Send a request with some fields changed, at a version or, what is refused, at each."""
+        version, each = changes.pop("version", None), changes.pop("each", False)
+        for name, value in changes.items():
+            setattr(request, prefix + name, value)
+        if each:
+            return self._teller.ask_each(key, request, about)
+        return self._teller.ask(key, request, about, version)
 
     def wait(self) -> None:
         """Wait until no end of a transaction is under way."""
