@@ -73,6 +73,11 @@ def own(kafka: Kafka) -> Iterator[str]:
         delete_acls(client, [AclFilter()])
 
 
+def _end(broker: Broker) -> None:
+    if broker.process is not None:
+        broker.kill()
+
+
 @pytest.fixture
 def brokers(own: str, tmp_path: Path) -> Iterator[list[Broker]]:
     """Two brokers that decide by what the Kafka has, and by nothing else."""
@@ -92,7 +97,7 @@ def brokers(own: str, tmp_path: Path) -> Iterator[list[Broker]]:
         made.append(broker)
     with ExitStack() as ending:
         for each in made:
-            ending.callback(lambda each=each: each.process is None or each.kill())
+            ending.callback(_end, each)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(Broker.start, made))
         yield made
