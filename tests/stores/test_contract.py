@@ -10,6 +10,7 @@ from aclbroker.broker.stores import AclStore, Origin, StoreError, open_store
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.stores.store import LimitedStore, StoreChange, StoreReset, claim
 from tests.acl.examples import GROUP, PREFIXED, WRITE, allow, deny
+from tests.stores.million import keep_a_million
 from tests.stores.origins import ORIGIN
 from tests.stores.owned import OwnedElsewhere
 
@@ -160,6 +161,11 @@ async def test_many_bindings_are_stored_in_one_change(store):
     assert await reopened(store) == acls
     await store.apply([], acls[:9_999], ORIGIN)
     assert await loaded(store) == acls[9_999:]
+
+
+@pytest.mark.timeout(900)
+async def test_a_million_bindings_are_there_after_a_restart(store):
+    await keep_a_million(store)
 
 
 async def test_a_load_that_is_given_up_leaves_the_store_usable(store):

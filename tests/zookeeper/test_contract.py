@@ -3,7 +3,9 @@
 import pytest
 
 from aclbroker.broker.stores import open_store
+from tests.stores.million import keep_a_million
 from tests.stores.test_contract import *  # noqa: F403
+from tests.support.zookeeper import running_zookeeper
 
 
 @pytest.fixture  # type: ignore[no-redef]
@@ -20,3 +22,13 @@ async def another(store, connect):
     await second.open()
     yield second
     await second.close()
+
+
+@pytest.mark.timeout(900)  # type: ignore[no-redef]
+async def test_a_million_bindings_are_there_after_a_restart(tmp_path):
+    # One of its own, with enough memory.
+    with running_zookeeper(tmp_path, None, "-Xmx1500m") as zookeeper:
+        opened = open_store(f"zookeeper://{zookeeper.address}/million")
+        await opened.open()
+        await keep_a_million(opened)
+        await opened.close()
