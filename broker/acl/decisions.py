@@ -49,7 +49,7 @@ _BY_TYPE: Final = "by type"
 _LONGEST_REMEMBERED: Final = 249
 """The length of the longest topic name; decisions on longer names are not remembered."""
 
-_ANY_NAME: Final = "hardcode"
+ANY_NAME: Final = "hardcode"
 """The name that Kafka asks about first to decide on any resource of a type."""
 
 
@@ -127,7 +127,7 @@ class StandardAuthorizerData:
         """
         if operation <= ANY_OPERATION or resource_type <= ANY_TYPE:
             raise ValueError(f"{operation.name} on {resource_type.name} is no action")
-        decision = self.decisions(session, operation, resource_type)[_ANY_NAME]
+        decision = self.decisions(session, operation, resource_type)[ANY_NAME]
         if decision.allowed:
             return decision
         rights = self.index.rights(session.peer, resource_type)

@@ -3,8 +3,8 @@
 Where both have the same settings and the default is to deny, the causes are complete: with the
 removed ACLs put back and the added ones taken away, the decision is as it was before. Otherwise one
 cause can hide another, such as the name of a super user the ACLs that this principal has as well.
-For a right on any topic (KIP-679) there may be no cause: the fault can be a DENY on some of the
-topics, and no ACL that decides.
+For a right on any topic (KIP-679) they may not be all: a DENY that came with the loss of the ALLOW
+that it takes back is none.
 """
 
 from __future__ import annotations
@@ -82,4 +82,9 @@ def _why_denied(
         if denying.on_resource is None:
             return (), denying.denies, [DecisiveSetting.DEFAULT]
         return (), denying.on_resource, []
-    return (() if denying.allows else allowing.allows), denying.denies, []
+    # Of any topic, DENYs that both have may take back the ALLOWs that are left.
+    is_new = allowing.cidr != denying.cidr or all(
+        acl not in allowing.acls for acl in denying.denies
+    )
+    is_granted = bool(denying.allows) and is_new
+    return (() if is_granted else allowing.allows), denying.denies, []

@@ -25,16 +25,16 @@ from aclbroker.pipeline.analysis.staying import Needs, Stay, staying
 class Asked(NamedTuple):
     """Questions that are the same to all ACLs, which are given as positions in `Ruleset.acls`.
 
-    ``allows`` and ``denies`` are the ACLs that allow and deny it. ``only`` is the one ACL on the
-    resource, if there is one alone and everyone is allowed where there is none. ``events`` is how
-    often it was asked, ``last_day`` when last. ``was_allowed`` tells that the log has it allowed by
-    an ACL; if the rules deny it now for want of one, ``explaining`` are those that would have
-    allowed it if hosts in CIDR notation are subnets. Questions of super users do not belong here.
+    ``allows`` and ``denies`` are the ACLs that allow and deny it, ``alone`` those of which each one
+    decides: see `pipeline.replay.reasons`. ``events`` is how often it was asked, ``last_day`` when
+    last. ``was_allowed`` tells that the log has it allowed by an ACL; if the rules deny it now for
+    want of one, ``explaining`` are those that would have allowed it if hosts in CIDR notation are
+    subnets. Questions of super users do not belong here.
     """
 
     allows: Sequence[int]
     denies: Sequence[int]
-    only: int | None
+    alone: Sequence[int]
     events: int
     last_day: date
     was_allowed: bool = False
@@ -86,9 +86,8 @@ def acl_uses(
         for position in (*each.allows, *each.denies):
             matched[position] += each.events
             last[position] = max(each.last_day, last.get(position, each.last_day))
-        alone = _decides_alone(each)
-        if alone is not None:
-            decisive[alone] += each.events
+        for position in each.alone:
+            decisive[position] += each.events
     allowing = {frozenset(each.allows) for each in questions if each.allows and not each.denies}
     logged = {frozenset(each) for each in _logged(questions)}
     kept = staying(rules, Needs(young, decisive.keys(), allowing, logged))
@@ -130,15 +129,3 @@ def _use(matched: int, decisive: int) -> UseKind:
     if decisive:
         return UseKind.NEEDED
     return UseKind.NEVER_DECISIVE if matched else UseKind.UNMATCHED
-
-
-def _decides_alone(question: Asked) -> int | None:
-    """Return the ACL without which the answer would be another, if all others stay."""
-    allows, denies, only, *_ = question
-    if denies:
-        # Without the last DENY it would be allowed by an ALLOW, or because no ACL is left.
-        return denies[0] if len(denies) == 1 and (allows or only is not None) else None
-    if allows:
-        # If it is the only ACL there is, it is allowed without it too.
-        return allows[0] if len(allows) == 1 and only is None else None
-    return only

@@ -24,7 +24,9 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
 from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.replay.any_topic import reasons_on_any_topic
 from aclbroker.pipeline.replay.questions import PEER
+from aclbroker.pipeline.replay.reasons import Reasons, reasons
 from aclbroker.pipeline.usage.grouping import numbered, values
 
 
@@ -81,9 +83,6 @@ def session_of(
     return Session((principal or "", *further), address, listener or "")
 
 
-Reasons = tuple[list[int] | None, list[int] | None, list[int] | None]
-
-
 class Decider:
     """The authorizer of one cluster, and where its ACLs stand in `Ruleset.acls`.
 
@@ -126,19 +125,16 @@ class Decider:
         return self.authorizer.authorize_by_resource_type(session, operation, ResourceType.TOPIC)
 
     def acls_behind(self, group: Group, name: str | None) -> Reasons:
-        """Return the positions of the ACLs that allow, that deny, and that are on the resource."""
+        """Return which ACLs are behind the decision on a name."""
         session, operation, resource_type = group[1:4]
         is_open = self.authorizer.allow_everyone_if_no_acl_found
-        if name is None:
-            return [], [], [] if is_open else None
-        if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
-            # Other ACLs may decide the same; one is enough to tell why.
-            decision = self._on_any_topic(session, operation)
-            acl = decision.rule.binding
-            behind = [] if acl is None else [self.positions[acl]]
-            allowed, denied = (behind, []) if decision.allowed else ([], behind)
-            return allowed, denied, [] if is_open else None
         index = self.authorizer.index
+        if name is None:
+            return reasons([], [], [] if is_open else None)
+        if name == ANY_RESOURCE and resource_type is ResourceType.TOPIC:
+            return reasons_on_any_topic(
+                index, self.positions, session.peer, operation, is_open=is_open
+            )
         allows: list[int] = []
         denies: list[int] = []
         # A session may name one principal twice, and its ACLs are then found twice.
@@ -151,4 +147,4 @@ class Decider:
         if is_open:
             matching = index.find(AclFilter(resource_type, name, PatternType.MATCH))
             on_resource = [self.positions[acl] for acl in matching]
-        return allows, denies, on_resource
+        return reasons(allows, denies, on_resource)

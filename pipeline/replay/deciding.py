@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.authorizer import Decision, RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.replay.asking import Decider, Grouped, Reasons
+from aclbroker.pipeline.replay.asking import Decider, Grouped
 from aclbroker.pipeline.replay.lookup import Found, Lookup
 from aclbroker.pipeline.replay.questions import QUESTION
+from aclbroker.pipeline.replay.reasons import Reasons
 from aclbroker.pipeline.usage.grouping import encoded
 
 DECISIONS: Final = ("allowed", "rule")
@@ -110,15 +111,15 @@ class Rules:
         return np.flatnonzero(is_left)
 
     def _reasons(self, grouped: Grouped) -> dict[str, pa.Array]:
-        reasons: list[Reasons] = []
+        reasons: list[Reasons | tuple[None, ...]] = []
         for group in grouped.groups:
             decider = self._decider(group.cluster)
             for name in grouped.names[group.first : group.end]:
-                reasons.append(decider.acls_behind(group, name) if decider else (None, None, None))
-        columns = zip(*reasons, strict=True) if reasons else ((), (), ())
+                reasons.append(decider.acls_behind(group, name) if decider else _UNKNOWN)
+        columns = zip(*reasons, strict=True) if reasons else _UNKNOWN
         return {
-            name: pa.array(column, pa.list_(pa.int32()))
-            for name, column in zip(("allows", "denies", "on_resource"), columns, strict=True)
+            name: pa.array(column or (), pa.list_(pa.int32()))
+            for name, column in zip(Reasons._fields, columns, strict=True)
         }
 
     def _lookup(self, cluster: str) -> Lookup | None:
@@ -138,6 +139,9 @@ ShippedSets = Mapping[str, Rules]
 _KINDS: Final = {kind: number for number, kind in enumerate(RuleKind)}
 _BY_ACL, _BY_DEFAULT = _KINDS[RuleKind.MATCHING_ACL], _KINDS[RuleKind.DEFAULT_DENY]
 _UNDECIDED: Final = -1
+
+_UNKNOWN: Final = (None,) * len(Reasons._fields)
+"""The reasons where a set has no rules."""
 
 
 class _Answers:

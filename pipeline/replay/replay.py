@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from aclbroker.pipeline.replay.deciding import Rules, ShippedSets, decide
 from aclbroker.pipeline.replay.questions import PEER, RuleSets, asked_type, gathered
+from aclbroker.pipeline.replay.reasons import Reasons
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.table import Batches, Usage
 
@@ -62,7 +63,9 @@ def decided(questions: DataFrame, sets: RuleSets, *, explain: bool = False) -> D
     also ``NAME_allows`` and ``NAME_denies`` (array<int>): which ACLs allow and deny it, as
     positions in ``Ruleset.acls``, implications included; and where
     ``allow_everyone_if_no_acl_found`` holds, ``NAME_on_resource`` (array<int>, else null): all ACLs
-    on the resource, whomever they name, since only without any of them the default applies.
+    on the resource, whomever they name, since only without any of them the default applies. And
+    ``NAME_alone`` (array<int>): the ACLs of which each one decides, so that without it alone the
+    answer would be another. Of a right on any topic see `pipeline.replay.any_topic`.
     """
     from aclbroker.pipeline.frames.types import StructType
 
@@ -112,7 +115,6 @@ def _fields(name: str, explain: bool) -> list[StructField]:
     ]
     if explain:
         fields += [
-            StructField(f"{name}_{which}", ArrayType(IntegerType()))
-            for which in ("allows", "denies", "on_resource")
+            StructField(f"{name}_{which}", ArrayType(IntegerType())) for which in Reasons._fields
         ]
     return fields

@@ -1,8 +1,9 @@
 """Every request near some ACLs, each decided by the authorizer: what proposals are held to.
 
 A universe has everybody whom ACLs name and somebody they do not, every address that they tell
-apart, all operations, and of each pattern a name at it, one in it and one beside it. So whatever
-two sets of these ACLs decide otherwise shows in one of its requests.
+apart, all operations, and of each pattern a name at it, one in it and one beside it. Who may write
+topics is asked about any of them, too, as by an idempotent producer. So whatever two sets of these
+ACLs decide otherwise shows in one of its requests.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from ipaddress import ip_address, ip_network
 from itertools import combinations, product
 from typing import NamedTuple
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
 from aclbroker.broker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
@@ -71,8 +72,13 @@ class Universe:
             for principals, host in product(self.sessions, self.hosts)
             for kind, names in self.resources.items()
             for operation in operations_of(kind)
-            for name in names
+            for name in _asked_names(operation, kind, names)
         ]
+
+    @property
+    def named(self) -> list[Asking]:
+        """The requests that name what they are about, without those about any topic."""
+        return [each for each in self.requests if not is_of_any(*each[2:])]
 
     def allowed(self, rules: Ruleset) -> frozenset[int]:
         """Return the places of the requests that the authorizer of some rules allows."""
@@ -84,6 +90,9 @@ class Universe:
                 for operation in operations_of(kind):
                     decisions = core.decisions(session, operation, kind)
                     decided += [decisions[name].allowed for name in names]
+                    if is_of_any(operation, kind, ANY_RESOURCE):
+                        by_type = core.authorize_by_resource_type(session, operation, kind)
+                        decided.append(by_type.allowed)
         return frozenset(at for at, is_allowed in enumerate(decided) if is_allowed)
 
 
@@ -95,13 +104,25 @@ def allowed(rules: Ruleset, requests: Iterable[Asking]) -> set[Asking]:
         together.setdefault(each[:4], []).append(each.name)
     found: set[Asking] = set()
     for (principals, host, operation, kind), names in together.items():
-        decisions = core.decisions(Session(principals, host, ""), operation, kind)
-        found.update(
-            Asking(principals, host, operation, kind, name)
-            for name in names
-            if decisions[name].allowed
-        )
+        session = Session(principals, host, "")
+        decisions = core.decisions(session, operation, kind)
+        for name in names:
+            decision = decisions[name]
+            if is_of_any(operation, kind, name):
+                decision = core.authorize_by_resource_type(session, operation, kind)
+            if decision.allowed:
+                found.add(Asking(principals, host, operation, kind, name))
     return found
+
+
+def _asked_names(operation: AclOperation, kind: ResourceType, names: list[str]) -> list[str]:
+    """The names that an operation is asked on: no request asks for another one on any topic."""
+    return [*names, ANY_RESOURCE] if is_of_any(operation, kind, ANY_RESOURCE) else names
+
+
+def is_of_any(operation: AclOperation, kind: ResourceType, name: str) -> bool:
+    """Whether it is asked whether any topic may be written."""
+    return (operation, kind, name) == (AclOperation.WRITE, ResourceType.TOPIC, ANY_RESOURCE)
 
 
 def is_allowed(rules: Ruleset, request: Asking) -> bool:

@@ -161,10 +161,9 @@ def _read(usage: Usage, current: Mapping[str, Ruleset]) -> dict[str, AclLog]:
     for row in _grouped(decided, has_subnets=bool(as_subnets)).toArrow().to_pylist():
         cluster, events = row["cluster"], row["events"]
         before = log[cluster]
-        behind = row["allows"], row["denies"], row["explaining"]
-        if any(behind) or row["only"] is not None:
-            allows, denies, explaining = behind
-            asked = allows, denies, row["only"], events, row["last_day"]
+        allows, denies, alone, explaining = (row[name] for name in _BEHIND)
+        if allows or denies or alone or explaining:
+            asked = allows, denies, alone, events, row["last_day"]
             before.asked.append(Asked(*asked, row["was_allowed"], explaining))
         log[cluster] = AclLog(
             before.asked,
@@ -176,18 +175,17 @@ def _read(usage: Usage, current: Mapping[str, Ruleset]) -> dict[str, AclLog]:
     return log
 
 
-_BEHIND: Final = ("allows", "denies", "explaining")
+_BEHIND: Final = ("allows", "denies", "alone", "explaining")
 _SUMMED: Final = ("events", "allowed_events", *Drift._fields)
 
 
 def _grouped(decided: DataFrame, *, has_subnets: bool) -> DataFrame:
-    """Return one row for all questions that the same ACLs allow, deny and may have allowed.
+    """Return one row for all questions that the same ACLs allow, deny, decide and may have allowed.
 
     ``has_subnets``: whether they were also decided with hosts in CIDR notation as subnets.
     """
     exempt = F.col("current_rule") == RuleKind.SUPER_USER.value
     nothing = F.array().cast("array<int>")
-    on_resource = F.col("current_on_resource")
     is_allowed, count, allowed = F.col("current_allowed"), F.col("events"), F.col("allowed_events")
     then, now = F.when(is_allowed, 0).otherwise(allowed), F.when(is_allowed, count - allowed)
     drift = {
@@ -206,15 +204,13 @@ def _grouped(decided: DataFrame, *, has_subnets: bool) -> DataFrame:
         explaining = F.when(was_allowed & ~is_allowed & other, allows).otherwise(nothing)
     behind = {
         which: F.when(exempt, nothing).otherwise(F.array_sort(F.col(f"current_{which}")))
-        for which in ("allows", "denies")
+        for which in ("allows", "denies", "alone")
     }
-    only = F.when(~exempt & (F.size(on_resource) == 1), on_resource[0])
     return (
         decided.select(
             "cluster",
             exempt.alias("exempt"),
             *(column.alias(which) for which, column in behind.items()),
-            only.alias("only"),
             was_allowed.alias("was_allowed"),
             explaining.alias("explaining"),
             count,
@@ -222,7 +218,7 @@ def _grouped(decided: DataFrame, *, has_subnets: bool) -> DataFrame:
             *(column.alias(name) for name, column in drift.items()),
             F.to_date("last_seen").alias("last_day"),
         )
-        .groupBy("cluster", "exempt", *_BEHIND, "only", "was_allowed")
+        .groupBy("cluster", "exempt", *_BEHIND, "was_allowed")
         .agg(
             *(F.sum(name).alias(name) for name in _SUMMED),
             F.max("last_day").alias("last_day"),

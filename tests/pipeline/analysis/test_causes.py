@@ -143,6 +143,16 @@ def test_an_acl_that_stays_is_no_cause_where_any_topic_suffices():
     assert causes(was, will, allowed_before=True) == Causes([], [denies], [])
 
 
+def test_an_allow_that_went_is_a_cause_where_what_is_left_does_not_suffice_for_any_topic():
+    gone, left = allow(operation=WRITE, name="a"), allow(operation=WRITE, name="b")
+    old, new = deny(operation=WRITE, name="b"), deny(operation=WRITE, name="*")
+    was = Decided(RuleKind.MATCHING_ACL, [gone], [], None, {gone, left, old})
+    will = Decided(RuleKind.DEFAULT_DENY, [left], [old], None, {left, old})
+    assert causes(was, will, allowed_before=True) == Causes([gone], [], [])
+    both = Decided(RuleKind.MATCHING_ACL, [left], [old, new], None, {left, old, new})
+    assert causes(was, both, allowed_before=True) == Causes([gone], [new], [])
+
+
 def test_settings_are_causes():
     super_user = acls(super_users=frozenset(["User:alice"]))
     assert flip(super_user, acls(), ALICE, READS) == (

@@ -8,11 +8,14 @@ from random import Random
 
 import pytest
 
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.proof import removed
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, Asked, UseKind, acl_uses
+from aclbroker.pipeline.replay.any_topic import reasons_on_any_topic
+from aclbroker.pipeline.replay.reasons import Reasons, reasons
 from tests import model
 from tests.acl.examples import (
     ALL,
@@ -30,7 +33,15 @@ from tests.acl.examples import (
     deny,
 )
 from tests.pipeline.random_acls import few_hosts, random_acls
-from tests.pipeline.universe import Asking, Universe, companies, is_allowed, on_kafka, with_subnets
+from tests.pipeline.universe import (
+    Asking,
+    Universe,
+    companies,
+    is_allowed,
+    is_of_any,
+    on_kafka,
+    with_subnets,
+)
 
 DAY = date(2026, 1, 5)
 
@@ -43,7 +54,27 @@ def asked(
     was_allowed: bool | None = None,
 ) -> Asked:
     """The question as replay explains it, worked out ACL by ACL."""
+    found = behind(rules, Asking(*question))
+    if was_allowed is None:
+        was_allowed = is_allowed(rules, Asking(*question))
+    explaining: Sequence[int] = ()
+    if was_allowed and not rules.cidr and not is_allowed(rules, Asking(*question)):
+        explaining = asked(with_subnets(rules), question, was_allowed=False).allows
+    return Asked(found.allows, found.denies, found.alone, events, day, was_allowed, explaining)
+
+
+def behind(rules: Ruleset, question: Asking) -> Reasons:
+    """The ACLs behind a decision."""
     who, peer, operation, kind, name = question
+    if is_of_any(operation, kind, name):
+        core = rules.authorizer()
+        return reasons_on_any_topic(
+            core.index,
+            {acl: position for position, acl in enumerate(rules.acls)},
+            Session(who, peer, "").peer,
+            operation,
+            is_open=rules.allow_everyone_if_no_acl_found,
+        )
     allows, denies, on_resource = [], [], []
     for position, acl in enumerate(rules.acls):
         if model.pattern_matches(acl, kind, name):
@@ -53,14 +84,7 @@ def asked(
                     allows.append(position)
             elif model.applies(acl, who, peer, rules.cidr) and acl.operation in (operation, ALL):
                 denies.append(position)
-    alone = rules.allow_everyone_if_no_acl_found and len(on_resource) == 1
-    only = on_resource[0] if alone else None
-    if was_allowed is None:
-        was_allowed = is_allowed(rules, Asking(*question))
-    explaining: Sequence[int] = ()
-    if was_allowed and not rules.cidr and not is_allowed(rules, Asking(*question)):
-        explaining = asked(with_subnets(rules), question, was_allowed=False).allows
-    return Asked(allows, denies, only, events, day, was_allowed, explaining)
+    return reasons(allows, denies, on_resource if rules.allow_everyone_if_no_acl_found else None)
 
 
 def allowing(rules: Ruleset, request: Asking) -> list[AclBinding]:
@@ -120,6 +144,9 @@ def random_case(random: Random, size: int, *, default: bool, cidr: bool) -> Case
     universe = Universe(rules.acls, companies(rules.acls))
     allowed = sorted(universe.allowed(rules))
     log = random.choices(range(len(universe.requests)), k=random.choice((0, 10, 40)))
+    # Of all requests few are about any topic.
+    of_any = [at for at, each in enumerate(universe.requests) if each.name == ANY_RESOURCE]
+    log += random.sample(of_any, min(2, len(of_any)))
     # Most of what is drawn from everything is denied.
     log += random.choices(allowed, k=random.choice((1, 4, 12))) if allowed else []
     return Case(rules, [universe.requests[at] for at in log])
@@ -161,9 +188,9 @@ def test_what_goes_opens_nothing_and_loses_nothing_that_was_used(default: bool, 
 @CIDR
 @DEFAULT
 def test_nothing_stays_that_could_go_as_well(default: bool, cidr: bool) -> None:
-    random = Random(f"minimal {cidr} {default}")
+    random = Random(f"least {cidr} {default}")
     seen = set()
-    for _ in range(12):
+    for _ in range(15):
         case = random_case(random, random.choice((4, 8, 12)), default=default, cidr=cidr)
         for each in case.uses:
             if each.stays is None:
@@ -365,6 +392,52 @@ def test_of_those_that_say_equally_much_the_fewest_stay() -> None:
     ]
     case = planted(log, both, *others)
     assert case.gone == {*others}
+
+
+class TestOfAnyTopic:
+    ANY = Asking(("User:alice",), HOST, WRITE, TOPIC, ANY_RESOURCE)
+
+    def test_the_wide_one_goes_if_one_that_says_less_suffices_for_an_idempotent_producer(
+        self,
+    ) -> None:
+        wide, narrow = allow("User:*", ALL, "*"), allow("User:alice", WRITE, "app.x")
+        case = planted([self.ANY, asking("alice", WRITE, "app.x")], wide, narrow)
+        assert case.gone == {wide}
+        assert {each.use for each in case.uses} == {UseKind.NEVER_DECISIVE}
+
+    def test_the_only_one_that_suffices_is_needed_though_no_topic_of_it_was_written(self) -> None:
+        writes = allow("User:alice", WRITE, "app.", pattern_type=PREFIXED)
+        reads = allow("User:alice", READ, "app.", pattern_type=PREFIXED)
+        case = planted([self.ANY], writes, reads)
+        assert case.gone == {reads}
+        assert {each.acl: each.use for each in case.uses} == {
+            writes: UseKind.NEEDED,
+            reads: UseKind.UNMATCHED,
+        }
+
+    def test_of_several_that_suffice_one_stays_and_no_other_is_said_to_be_met_by_nothing(
+        self,
+    ) -> None:
+        several = [allow("User:alice", WRITE, "a"), allow("User:alice", WRITE, "b", host=HOST)]
+        case = planted([self.ANY], *several)
+        assert case.gone == {several[0]}
+        assert [(each.use, each.events) for each in case.uses] == 2 * [(UseKind.NEVER_DECISIVE, 1)]
+        assert case.uses[0].why == "Others that stay allow what was used of it."
+
+    def test_what_denies_take_back_does_not_suffice(self) -> None:
+        denied = allow("User:alice", WRITE, "ab")
+        denial = deny("User:alice", WRITE, "a", pattern_type=PREFIXED)
+        free = allow("User:alice", WRITE, "b", pattern_type=PREFIXED)
+        case = planted([self.ANY], denied, denial, free)
+        assert case.gone == {denied, denial}
+
+    def test_each_deny_that_alone_stands_in_the_way_is_needed(self) -> None:
+        allows = [allow("User:alice", WRITE, "a"), allow("User:alice", WRITE, "b")]
+        denies = [deny("User:alice", WRITE, "a"), deny("User:alice", WRITE, "b")]
+        case = planted([self.ANY], *allows, *denies)
+        uses = {each.acl: each.use for each in case.uses}
+        assert {uses[acl] for acl in denies} == {UseKind.NEEDED}
+        assert case.gone == {*allows, *denies}
 
 
 def test_a_young_acl_stays_and_may_stand_for_others() -> None:

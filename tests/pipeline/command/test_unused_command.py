@@ -124,6 +124,29 @@ def test_a_cluster_without_allowed_events_does_not_keep_the_others_from_an_answe
     assert set(parse_policy(text).acls) == set(parse_policy(ACLS).acls)
 
 
+def test_the_wide_acl_goes_and_several_narrow_ones_stay_for_an_idempotent_producer(
+    spark: "SparkSession", tmp_path: Path
+) -> None:
+    """Each of them allows its question whether it may write any topic."""
+    acls = f"version: 1\ncluster: {CLUSTER}\nacls:\n"
+    acls += "- principal: User:*\n  rules:\n  - topic: '*'\n    allow: [ALL]\n"
+    acls += "- principal: User:alice\n  rules:\n"
+    acls += "".join(f"  - topic: {name}\n    allow: [WRITE]\n" for name in ("sales", "pay", "new"))
+    log = [event(CLUSTER, DAY, 9, "alice", "WRITE", name) for name in ("(any)", "sales", "pay")]
+    result = unused(spark, tmp_path, acls, log)
+    assert result.alarms == {"unused": 2, "drift": 0, "opened": 0}
+    text = (tmp_path / "out" / "unused" / "remaining.yaml").read_text()
+    left = {acl.resource_name for acl in parse_policy(text).acls}
+    assert left == {"sales", "pay"}
+    rows = spark.read.parquet(str(tmp_path / "out" / "unused" / "acls")).collect()
+    assert {row["use"] for row in rows} == {"never decisive"}
+    (new,) = (row for row in rows if row["resource_name"] == "new")
+    assert (new["events"], new["goes_because"]) == (
+        1,
+        "Others that stay allow what was used of it.",
+    )
+
+
 def test_a_wide_acl_that_the_log_names_goes_only_for_a_narrow_one_that_allows_the_same(
     spark: "SparkSession", tmp_path: Path
 ) -> None:
