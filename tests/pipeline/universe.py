@@ -75,6 +75,11 @@ class Universe:
             for name in _asked_names(operation, kind, names)
         ]
 
+    @property
+    def named(self) -> list[Asking]:
+        """The requests that name what they are about, without those about any topic."""
+        return [each for each in self.requests if not is_of_any(*each[2:])]
+
     def allowed(self, rules: Ruleset) -> frozenset[int]:
         """Return the places of the requests that the authorizer of some rules allows."""
         core = rules.authorizer()

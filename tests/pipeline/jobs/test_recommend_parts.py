@@ -75,7 +75,7 @@ def random_rules(random: Random, *, default: bool, cidr: bool) -> Ruleset:
 
 
 def random_log(random: Random, rules: Ruleset) -> list[Asking]:
-    requests = [each for each in Universe(rules.acls, SESSIONS).requests if is_likely(each)]
+    requests = [each for each in Universe(rules.acls, SESSIONS).named if is_likely(each)]
     return random.sample(requests, min(len(requests), 60))
 
 
