@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
@@ -11,9 +12,10 @@ from aclbroker.broker.reasoning.lint.findings import Finding
 from aclbroker.broker.reasoning.lint.removal import Removal
 from aclbroker.broker.reasoning.lint.scopes import is_named_user, pattern_of_acl
 from aclbroker.broker.reasoning.names import PREFIX
-from aclbroker.broker.reasoning.rules import operations_of
-from aclbroker.pipeline.acls.ruleset import Ruleset
-from aclbroker.pipeline.analysis.opened import SessionPrincipals, rules_of
+from aclbroker.broker.reasoning.rules import Rules, operations_of
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.opened import SessionPrincipals
+from aclbroker.pipeline.analysis.proof import other_readings, readings, removed
 
 AT_ONCE: Final = 50_000
 """How many ACLs on single names are looked at together: each takes 0.7 KB meanwhile."""
@@ -24,8 +26,10 @@ def without_idle(
 ) -> Ruleset:
     """Return the rules without the ACLs that never decide; every request is decided as before.
 
-    A DENY of a group decides for everybody who may be a member. A user's DENY decides for others
-    whose ``sessions`` have that user beside them, too; all of these are kept.
+    They never decide however hosts are read (`pipeline.analysis.proof`), and nothing opens without
+    them under any reading, which is proven if there are several. A DENY of a group decides for
+    everybody who may be a member. A user's DENY decides for others whose ``sessions`` have that
+    user beside them, too; all of these are kept.
     """
     beside = {
         each
@@ -33,14 +37,28 @@ def without_idle(
         if sum(map(is_named_user, principals)) > 1
         for each in principals
     }
-    idle = {
+    idle: set[AclBinding] | None = None
+    for reading in readings(rules):
+        found = _idle(reading, beside, at_once)
+        here = {
+            acl for acl, as_read in zip(rules.acls, reading.acls, strict=True) if as_read in found
+        }
+        idle = here if idle is None else idle & here
+    if not idle:
+        return rules
+    if other_readings(rules):
+        return removed(rules, idle).remaining
+    return rules.with_acls(acl for acl in rules.acls if acl not in idle)
+
+
+def _idle(rules: Rules, beside: Collection[str], at_once: int) -> set[AclBinding]:
+    return {
         each.acl
         for each in _findings(rules, at_once)
         if each.fix is not None
         and not _is_odd_use(each)
         and not (each.code == "idle-deny" and each.acl.principal in beside)
     }
-    return rules.with_acls(acl for acl in rules.acls if acl not in idle)
 
 
 def _is_odd_use(finding: Finding) -> bool:
@@ -50,7 +68,7 @@ def _is_odd_use(finding: Finding) -> bool:
     return is_allow and operation not in (AclOperation.ALL, *operations_of(kind))
 
 
-def _findings(rules: Ruleset, at_once: int) -> Iterator[Finding]:
+def _findings(rules: Rules, at_once: int) -> Iterator[Finding]:
     """Yield what `Removal` finds in all rules, without keeping all of them in its trees.
 
     ACLs of different names have nothing to do with each other. Those of prefixes, and of all names,
@@ -62,7 +80,7 @@ def _findings(rules: Ruleset, at_once: int) -> Iterator[Finding]:
     size = len(rules.acls) if is_open else max(at_once, 4 * len(wide))
     idle: dict[AclBinding, Finding] | None = None
     for part in _parts([acl for acl in rules.acls if acl not in wide], size):
-        found = Removal(rules_of(rules.with_acls([*wide, *part]))).findings
+        found = Removal(replace(rules, acls=ordered([*wide, *part]))).findings
         yield from (each for each in found if each.acl not in wide)
         here = {each.acl: each for each in found if each.acl in wide}
         known = here if idle is None else idle

@@ -26,7 +26,6 @@ from aclbroker.broker.acl.bindings import (
     invalid_reason,
 )
 from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.acl.hosts import subnet
 from aclbroker.broker.acl.operations import GRANTED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
@@ -35,15 +34,16 @@ Principals = tuple[str, ...]
 LISTENER: Final = "any"
 """Sessions need a listener, which ACLs do not look at."""
 
-_FOR_EVERYONE: Final = f"an ACL of {WILDCARD_PRINCIPAL} would hold for everyone"
+FOR_EVERYONE: Final = f"an ACL of {WILDCARD_PRINCIPAL} would hold for everyone"
 _FOR_OTHERS: Final = "an ACL of * would hold for other names that begin so, which are closed"
-_NOT_ALLOWED: Final = "the current rules do not allow it"
+NOT_ALLOWED: Final = "the current rules do not allow it"
 
 
 class SessionUse(NamedTuple):
     """What a session did: one operation on resources of one type.
 
-    ``host`` None is any host that no ACL names.
+    ``host`` None is any host that no ACL names. Of topics a name may be `ANY_RESOURCE`: then it
+    asked whether it may do so on any topic.
     """
 
     principals: Principals
@@ -83,12 +83,20 @@ class NeededGrants:
     prefixed: dict[Grantee, dict[str, int]] = field(default_factory=dict)
     unmet: list[Unmet] = field(default_factory=list)
 
+    def has(self, acl: AclBinding) -> bool:
+        """Tell whether an ACL is among them."""
+        granted = self.prefixed if acl.pattern_type is PatternType.PREFIXED else self.literal
+        names = granted.get(Grantee(acl.principal, acl.host, acl.resource_type), {})
+        return bool(names.get(acl.resource_name, 0) >> acl.operation & 1)
+
+    def by_pattern_type(self) -> Iterator[tuple[PatternType, dict[Grantee, dict[str, int]]]]:
+        """Yield the operations of each name for both types of patterns."""
+        yield PatternType.LITERAL, self.literal
+        yield PatternType.PREFIXED, self.prefixed
+
     def bindings(self) -> Iterator[AclBinding]:
         """Return the ACLs."""
-        for pattern_type, granted in (
-            (PatternType.LITERAL, self.literal),
-            (PatternType.PREFIXED, self.prefixed),
-        ):
+        for pattern_type, granted in self.by_pattern_type():
             for grantee, names in granted.items():
                 for name, bits in names.items():
                     for operation in operations_of(bits):
@@ -135,24 +143,24 @@ def fewest(bits: int) -> int:
     return bits
 
 
-def needed(uses: Iterable[SessionUse], rules: Ruleset | None) -> NeededGrants:
-    """Return few ACLs on single resources that allow the uses.
+def possible(uses: Iterable[SessionUse], rules: Ruleset | None) -> NeededGrants:
+    """Return the ACLs on single resources of which some are to allow the uses.
 
     ``rules``: those that allow the uses now; None if they are not known, and then nothing limits
     the grants.
 
-    The ACL is for the first principal of a session if the rules allow it to that one by itself, and
-    else for the one to which they do, such as a group. A resource whose name is ``*``, as a group's
-    may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
+    For each use there is one for each principal of the session to whom the rules allow it by an ACL
+    of theirs; what an ACL allows to everybody, for the first principal. A resource whose name is
+    ``*``, as a group's may be, gets a PREFIXED ACL: LITERAL ``*`` is every resource.
     """
     granting = _Granting(rules)
     for use in uses:
         granting.take(use)
-    return minimized(granting.grants)
+    return granting.grants
 
 
 class _Granting:
-    """Finds the grant for each use."""
+    """Finds the grants for each use."""
 
     def __init__(self, rules: Ruleset | None) -> None:
         self.grants = NeededGrants()
@@ -166,11 +174,24 @@ class _Granting:
         self._starred = {acl.resource_type for acl in acls if acl.resource_name[0] == WILDCARD}
 
     def take(self, use: SessionUse) -> None:
-        """Grant what allows a use, or take note of why nothing does."""
+        """Grant what may allow a use, or take note of why nothing does."""
         grantee = Grantee(use.principals[0], WILDCARD, use.resource_type)
+        is_alone = len(use.principals) == 1 or self._authorizer is None
         # Mostly the rules allow it to the first principal from anywhere, which one question tells.
         for name, is_allowed in zip(use.names, self._allowed_from_anywhere(use), strict=True):
-            self._grant(use, name, grantee if is_allowed else self._narrowed(use, name))
+            if is_allowed and is_alone:
+                self._refuse(use, name, self._grant(use, name, grantee))
+                continue
+            grantees = self._by_acls(use, name)
+            if is_allowed and not grantees:
+                # There is no ACL on it at all, and so it is open to everyone.
+                grantees = [grantee]
+            reasons = [self._grant(use, name, each) for each in grantees]
+            if not reasons:
+                is_anyone = use.principals[0] == WILDCARD_PRINCIPAL
+                reasons = [FOR_EVERYONE if is_anyone else NOT_ALLOWED]
+            if all(reasons):
+                self._refuse(use, name, reasons[0])
 
     def _allowed_from_anywhere(self, use: SessionUse) -> list[bool]:
         first = use.principals[0]
@@ -181,46 +202,37 @@ class _Granting:
         decisions = self._authorizer.authorize(session, use.operation, use.resource_type, use.names)
         return [decision.allowed for decision in decisions]
 
-    def _narrowed(self, use: SessionUse, name: str) -> Grantee | None:
-        """Return whom a current ACL allows it, if possible the first principal; None if nobody."""
+    def _by_acls(self, use: SessionUse, name: str) -> list[Grantee]:
+        """Return whom current ACLs allow it; from everywhere, if they allow it so."""
         if self._authorizer is None:
-            return None
+            return []
         host = self._nowhere if use.host is None else use.host
         session = Session(use.principals, host, LISTENER)
-        found = self._authorizer.index.bindings_for(session.peer, use.resource_type, name)
-        first = use.principals[0]
-        grantees = {
-            Grantee(
-                first if acl.principal == WILDCARD_PRINCIPAL else acl.principal,
-                acl.host,
-                use.resource_type,
-            )
-            for acl in found
-            if acl.permission is AclPermission.ALLOW
-            and GRANTED_BY[use.operation] >> acl.operation & 1
-        }
-        return min(
-            (each for each in grantees if each.principal != WILDCARD_PRINCIPAL),
-            key=lambda each: (each.principal != first, *_narrowness(each.host), each),
-            default=None,
-        )
+        hosts: dict[str, set[str]] = {}
+        for acl in self._authorizer.index.bindings_for(session.peer, use.resource_type, name):
+            if acl.permission is AclPermission.ALLOW and (
+                GRANTED_BY[use.operation] >> acl.operation & 1
+            ):
+                hosts.setdefault(granted_to(acl, use.principals), set()).add(acl.host)
+        hosts.pop(WILDCARD_PRINCIPAL, None)
+        return [
+            Grantee(principal, each, use.resource_type)
+            for principal, its in hosts.items()
+            for each in ({WILDCARD} if WILDCARD in its else its)
+        ]
 
-    def _grant(self, use: SessionUse, name: str, grantee: Grantee | None) -> None:
-        if grantee is None:
-            is_anyone = use.principals[0] == WILDCARD_PRINCIPAL
-            self._refuse(use, name, _FOR_EVERYONE if is_anyone else _NOT_ALLOWED)
-            return
+    def _grant(self, use: SessionUse, name: str, grantee: Grantee) -> str | None:
+        """Grant a use on a name; or return why that cannot be."""
         is_any = name == WILDCARD
+        if is_any and self._opens_others(use.resource_type):
+            return _FOR_OTHERS
         pattern_type = PatternType.PREFIXED if is_any else PatternType.LITERAL
         reason = invalid_reason(allowing(grantee, name, use.operation, pattern_type))
-        if is_any and self._opens_others(use.resource_type):
-            reason = _FOR_OTHERS
-        if reason is not None:
-            self._refuse(use, name, reason)
-            return
-        granted = self.grants.prefixed if is_any else self.grants.literal
-        names = granted.setdefault(grantee, {})
-        names[name] = names.get(name, 0) | 1 << use.operation
+        if reason is None:
+            granted = self.grants.prefixed if is_any else self.grants.literal
+            names = granted.setdefault(grantee, {})
+            names[name] = names.get(name, 0) | 1 << use.operation
+        return reason
 
     def _opens_others(self, resource_type: ResourceType) -> bool:
         """Tell whether names that begin with ``*`` are closed, where ``*`` is open to everyone."""
@@ -228,21 +240,19 @@ class _Granting:
             return False
         return not self._authorizer.index.has_match(resource_type, WILDCARD)
 
-    def _refuse(self, use: SessionUse, name: str, reason: str) -> None:
-        self.grants.unmet.append(Unmet(*use[:4], name, reason))
+    def _refuse(self, use: SessionUse, name: str, reason: str | None) -> None:
+        if reason is not None:
+            self.grants.unmet.append(Unmet(*use[:4], name, reason))
+
+
+def granted_to(acl: AclBinding, principals: Principals) -> str:
+    """Return to whom a grant in place of an ACL is; what is everybody's, to the first principal."""
+    return principals[0] if acl.principal == WILDCARD_PRINCIPAL else acl.principal
 
 
 def no_host_of(acls: Iterable[AclBinding]) -> str:
     """Return a host that none of some ACLs names."""
     return "-" * (1 + max((len(acl.host) for acl in acls), default=0))
-
-
-def _narrowness(host: str) -> tuple[int, int]:
-    """A key that sorts `*` first, then subnets, the larger ones before those within them."""
-    if host == WILDCARD:
-        return 0, 0
-    around = subnet(host)
-    return (2, 0) if around is None else (1, around.size.prefix_length)
 
 
 def bound_to_hosts(grants: NeededGrants, hosts: Mapping[str, Collection[str]]) -> NeededGrants:

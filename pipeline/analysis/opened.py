@@ -13,9 +13,9 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.acl.bindings import WILDCARD, AclOperation, ResourceType
 from aclbroker.broker.reasoning.difference import Difference, comparing
-from aclbroker.broker.reasoning.hosts import HostCut
+from aclbroker.broker.reasoning.hosts import HostArea, HostCut
 from aclbroker.broker.reasoning.names import LITERAL, PREFIX, Key
 from aclbroker.broker.reasoning.regions import Principals, Region, Request
 from aclbroker.broker.reasoning.rules import Rules
@@ -136,6 +136,15 @@ class RightsTexts(NamedTuple):
     def rights(self) -> int:
         """How many rights these are: see `ChangedRights.rights`."""
         return (1 if self.is_everyone_else else len(self.principals)) * len(self.operations)
+
+    def is_within(self, other: RightsTexts) -> bool:
+        """Tell whether others are all of these, from as many hosts or from any."""
+        same = ("change", "is_everyone_else", "operations", *self._fields[5:9])
+        return (
+            all(getattr(self, name) == getattr(other, name) for name in same)
+            and set(self.principals) <= set(other.principals)
+            and other.hosts in (self.hosts, (str(HostArea(WILDCARD)),))
+        )
 
 
 @dataclass(frozen=True)

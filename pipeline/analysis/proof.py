@@ -6,7 +6,7 @@ made under each reading of hosts that a cluster may have, since the ACLs may be 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 from typing import Final, NamedTuple
@@ -56,19 +56,46 @@ def is_overlooked(host: str) -> bool:
 
 
 def readings(rules: Ruleset) -> Iterator[Rules]:
-    """Yield the rules as they are given, and as hosts may be read otherwise.
+    """Yield the rules as they are given, and as hosts may be read otherwise, by `other_readings`.
+
+    Each has its ACLs in the same places.
+    """
+    yield rules_of(rules)
+    for read in other_readings(rules):
+        yield rules_of(read(rules))
+
+
+Reading = Callable[[Ruleset], Ruleset]
+"""Returns rules as their hosts may be read; the ACLs stay in their places."""
+
+
+def other_readings(rules: Ruleset) -> list[Reading]:
+    """Return how hosts may be read otherwise than they are given.
 
     Without ``cidr`` these may be the ACLs of a Kafka, to which some forms of an address are
     nobody's; or the setting was forgotten, and what is written as a subnet is one.
     """
-    given = rules_of(rules)
-    yield given
-    if rules.cidr:
-        return
-    if any(is_overlooked(acl.host) for acl in rules.acls):
-        yield replace(given, acls=[_of_kafka(acl) for acl in rules.acls])
-    if any(subnet(acl.host) is not None for acl in rules.acls):
-        yield replace(given, cidr=True)
+    found: list[Reading] = []
+    if not rules.cidr and any(is_overlooked(acl.host) for acl in rules.acls):
+        found.append(on_kafka)
+    if not rules.cidr and any(subnet(acl.host) is not None for acl in rules.acls):
+        found.append(with_subnets)
+    return found
+
+
+def as_given(rules: Ruleset) -> Ruleset:
+    """Return rules whose hosts are what they are given as."""
+    return rules
+
+
+def on_kafka(rules: Ruleset) -> Ruleset:
+    """Return rules in which no address is in a form that Kafka overlooks."""
+    return replace(rules, acls=tuple(map(_of_kafka, rules.acls)))
+
+
+def with_subnets(rules: Ruleset) -> Ruleset:
+    """Return rules in which hosts in CIDR notation are subnets."""
+    return replace(rules, cidr=True)
 
 
 def _of_kafka(acl: AclBinding) -> AclBinding:
@@ -175,12 +202,12 @@ def extent(acl: AclBinding) -> Extent:
     return (
         acl.principal == WILDCARD_PRINCIPAL,
         names,
-        _host_breadth(acl.host),
+        host_breadth(acl.host),
         said_by(acl).bit_count(),
     )
 
 
-def _host_breadth(host: str) -> int:
+def host_breadth(host: str) -> int:
     """Return how many bits of an address are free; more than in any subnet if it is any host."""
     if host == WILDCARD:
         return 129

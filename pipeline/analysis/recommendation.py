@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.choosing import Choosing
 from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.least_privilege import (
     NeededGrants,
     Principals,
     SessionUse,
     bound_to_hosts,
-    needed,
 )
-from aclbroker.pipeline.analysis.needless import without_needless
 from aclbroker.pipeline.analysis.prefixes import Candidate, PrefixOptions, candidates, consolidated
 from aclbroker.pipeline.analysis.safeguards import safeguards
 
@@ -46,15 +45,10 @@ class Draft:
         self._rules = rules or Ruleset()
         self._evidence = evidence
         self._options = options
-        grants = self._without_needless(needed(evidence.uses, rules))
-        self.grants: NeededGrants = bound_to_hosts(grants, evidence.hosts)
+        self._choosing = Choosing(evidence.uses, rules)
+        self.grants: NeededGrants = bound_to_hosts(self._choosing.needed(), evidence.hosts)
         found = candidates(self.grants, evidence.names, options) if options is not None else ()
         self.considered: Sequence[Candidate] = list(found)
-
-    def _without_needless(
-        self, grants: NeededGrants, beside: Collection[AclBinding] = ()
-    ) -> NeededGrants:
-        return without_needless(grants, self._evidence.uses, beside, cidr=self._rules.cidr)
 
     @property
     def affordable(self) -> list[Candidate]:
@@ -81,7 +75,7 @@ class Draft:
         closing = [acl for acl in guards if acl.permission is AclPermission.ALLOW]
         # Where hosts are named, who came from where is known of principals, not of each use.
         if (acceptable or closing) and not self._evidence.hosts:
-            grants = self._without_needless(grants, closing)
+            grants = self._choosing.fewest(grants, closing)
         together = self._rules.with_acls([*grants.bindings(), *guards])
         return without_idle(together, self._evidence.sessions)
 

@@ -69,7 +69,7 @@ def answered(
         by_cluster.histories,
         tables.positioned,
     )
-    results, unanswered = _results(inputs, options, progress)
+    results, unanswered, refused = _results(inputs, options, progress)
     report = AuditReport(
         results,
         datetime.now(UTC),
@@ -86,6 +86,7 @@ def answered(
         options.command,
         is_unread=bool(unread),
         sources=rules.sources,
+        refused=refused,
     )
     with progress.step("report") as step:
         outputs = [name for each in results for name in each.outputs if each.job != ingest.JOB.name]
@@ -129,8 +130,9 @@ def _tables(
 
 def _results(
     inputs: Inputs, options: AuditOptions, progress: Progress
-) -> tuple[list[JobResult], dict[str, str]]:
-    results, unanswered = [], {}
+) -> tuple[list[JobResult], dict[str, str], dict[str, dict[str, int]]]:
+    """Return the results, why other jobs have none, and what these have counted even so."""
+    results, unanswered, refused = [], {}, {}
     for job in _asked(options):
         missing = [f"--{name}" for name in job.needs if not getattr(options, name)]
         if missing:
@@ -146,7 +148,9 @@ def _results(
             if options.job != ALL:
                 raise
             unanswered[job.name] = str(error)
-    return results, unanswered
+            if error.alarms:
+                refused[job.name] = error.alarms
+    return results, unanswered, refused
 
 
 def _asked(options: AuditOptions) -> list[Job[Any]]:

@@ -29,8 +29,9 @@ def add_jobs(parser: argparse.ArgumentParser) -> None:
         former = [job.former_name] if job.former_name else []
         _add_job(jobs, shared, job.name, job.does, job.arguments, former)
     # Several jobs have the same option, which is given once for all of them.
-    every = dict.fromkeys(option for job in JOBS.values() for option in job.arguments)
-    _add_job(jobs, shared, ALL, "run every job that the given files allow, with one report", every)
+    every = {option.name: option for job in JOBS.values() for option in job.arguments}
+    does = "run every job that the given files allow, with one report"
+    _add_job(jobs, shared, ALL, does, every.values())
 
 
 def _add_job(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from aclbroker.pipeline.interface.alarms import ALARMS
 from aclbroker.pipeline.interface.job import zero_or_more
-from aclbroker.pipeline.interface.result import JobResult
 
 
 class Bound(NamedTuple):
@@ -59,15 +58,15 @@ def _jobs(names: Sequence[str]) -> str:
     return f"the jobs {', '.join(others)} and {last} look" if others else f"the job {last} looks"
 
 
-def judged(given: Iterable[Bound], results: Iterable[JobResult]) -> Verdict:
-    """Hold the alarms of all results against the bounds, each by itself.
+def judged(given: Iterable[Bound], counted: Mapping[str, Mapping[str, int]]) -> Verdict:
+    """Hold the alarms of all jobs against the bounds, each by itself.
 
-    An alarm that no result has was looked for by nobody, which is not the same as 0.
+    ``counted`` has the alarms of each job. One that no job has was looked for by nobody, which is
+    not the same as 0.
     """
     exceeded, not_counted = [], []
-    found = list(results)
     for alarm, most in given:
-        counts = {each.job: each.alarms[alarm] for each in found if alarm in each.alarms}
+        counts = {job: alarms[alarm] for job, alarms in counted.items() if alarm in alarms}
         if not counts:
             not_counted.append(f"--fail-on {alarm}: no job that ran has counted it")
         exceeded += [

@@ -119,7 +119,7 @@ def _run(options: AuditOptions, read: ReadRules) -> int:
 
 
 def _verdict(options: AuditOptions, report: AuditReport) -> int:
-    found = judged(options.fail_on, report.results)
+    found = judged(options.fail_on, report.alarms)
     for sentence in (*found.exceeded, *found.not_counted):
         _tell(f"aclbroker audit {options.job}: {sentence}\n")
     if report.is_unread:

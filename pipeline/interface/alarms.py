@@ -27,7 +27,7 @@ ALARMS: Final[Mapping[str, Alarm]] = {
     "unused": Alarm("ACLs that can go", ("unused",)),
     "drift": Alarm(
         "events that the log decides otherwise than the rules in force",
-        ("unused", "what-if", "diff"),
+        ("unused", "recommend", "what-if", "diff"),
     ),
     "decided-otherwise": Alarm(
         "events that were decided otherwise than the ACLs of their time decide", ("point-in-time",)

@@ -91,6 +91,27 @@ def positive(text: str) -> float:
     return number
 
 
+def percent(text: str) -> float:
+    """Return the number from 0 to 100 that a text says; the error is one that argparse shows."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 100:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
+    return number
+
+
+MAX_DRIFT: Final = Option(
+    "max-drift",
+    "max_drift",
+    "leave out a cluster if more of 100 events were decided otherwise than its ACLs decide "
+    "(default: 1)",
+    percent,
+    "PERCENT",
+)
+"""The option of jobs that propose nothing of a cluster whose log says otherwise than its ACLs."""
+
 TOP: Final = Option(
     "top", "top", "how many rows the tables of the report have (default: 20)", whole, "N"
 )

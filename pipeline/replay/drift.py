@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.hosts import subnet
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.replay.replay import replayed
 from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
@@ -87,6 +89,44 @@ def _summed_up(causes: Iterable[_Cause]) -> Iterator[str]:
         yield first.text + (more if others else "")
 
 
+def above(drifts: Mapping[str, Drift], events: Mapping[str, int], most: float) -> dict[str, Drift]:
+    """Return those of the clusters of which more than ``most`` of 100 events drift, in order."""
+    return {
+        cluster: drift
+        for cluster, drift in sorted(drifts.items())
+        # A whole number of events is compared, so that no rounding decides.
+        if drift.events * 100 > most * events[cluster]
+    }
+
+
+def by_subnets(usage: Usage, rules: Mapping[str, Ruleset]) -> dict[str, int]:
+    """Return `Drift.by_subnets` of clusters with hosts in CIDR notation that are no subnets.
+
+    Their usage is decided again.
+    """
+    given = {
+        cluster: ruleset
+        for cluster, ruleset in rules.items()
+        if not ruleset.cidr and any(subnet(acl.host) for acl in ruleset.acls)
+    }
+    if not given:
+        return {}
+    as_subnets = {cluster: replace(ruleset, cidr=True) for cluster, ruleset in given.items()}
+    decided = replayed(usage.part(given), {"given": given, "subnets": as_subnets})
+    drift = {
+        name: F.when(F.col(f"{name}_allowed"), F.col("events") - F.col("allowed_events"))
+        .otherwise(F.col("allowed_events"))
+        .alias(name)
+        for name in ("given", "subnets")
+    }
+    counted = (
+        decided.select("cluster", *drift.values())
+        .groupBy("cluster")
+        .agg(*(F.sum(name).alias(name) for name in drift))
+    )
+    return {row["cluster"]: row["given"] - row["subnets"] for row in counted.collect()}
+
+
 def too_much_drift(
     drifts: Mapping[str, Drift],
     events: Mapping[str, int],
@@ -100,12 +140,7 @@ def too_much_drift(
     ``rules`` are. The likeliest reasons are named, the one first that explains most events. The
     usage is read again if there is such a cluster.
     """
-    drifting = {
-        cluster: drift
-        for cluster, drift in sorted(drifts.items())
-        # A whole number of events is compared, so that no rounding decides.
-        if drift.events * 100 > most * events[cluster]
-    }
+    drifting = above(drifts, events, most)
     if not drifting:
         return {}
     evidence = _evidence(usage.part(drifting, allowed=True).rows)

@@ -82,11 +82,11 @@ class AuditReport:
     """All that one run has to say.
 
     ``quarantined`` counts the lines that are no events, by reason. ``unanswered`` says by job why
-    there is no result. ``warnings`` concern all answers. ``inputs`` are the places that were read,
-    with what they are, and ``sources`` those of them that have rules. ``output`` is where the
-    tables lie, ``command`` how the run was started. ``stored`` are the tables among the outputs of
-    the results, by name. ``is_unread``: of one of the files no line was an event, as ``warnings``
-    say.
+    there is no result, and ``refused`` has the alarms that such a job has counted even so.
+    ``warnings`` concern all answers. ``inputs`` are the places that were read, with what they are,
+    and ``sources`` those of them that have rules. ``output`` is where the tables lie, ``command``
+    how the run was started. ``stored`` are the tables among the outputs of the results, by name.
+    ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
     """
 
     results: Sequence[JobResult]
@@ -102,6 +102,12 @@ class AuditReport:
     stored: Mapping[str, WrittenTable] = field(default_factory=dict)
     sources: Sequence[Source] = ()
     is_unread: bool = False
+    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @property
+    def alarms(self) -> dict[str, Mapping[str, int]]:
+        """The alarms of each job, also of those that have no result."""
+        return {each.job: each.alarms for each in self.results} | dict(self.refused)
 
     def compact(self, table: Table) -> Table:
         """Return a table without the column of the cluster, if there is but one to name."""

@@ -129,13 +129,13 @@ def risks(report: AuditReport, acls: Sequence[RiskyAcl]) -> list[Risk]:
 
 
 def _alarms(report: AuditReport) -> Iterator[Risk]:
-    for result in report.results:
-        for name, count in result.alarms.items():
+    for job, alarms in report.alarms.items():
+        for name, count in alarms.items():
             alarm = ALARMS.get(name)
             what = name.replace("-", " ")
             level: Level = "high" if name in _OPENING else "check"
             level = level if count else "none"
-            yield Risk(level, count, what, alarm.counts if alarm else "", result.job)
+            yield Risk(level, count, what, alarm.counts if alarm else "", job)
 
 
 def _removed_denies(report: AuditReport) -> Iterator[Risk]:

@@ -32,6 +32,7 @@ def _summary(report: AuditReport) -> dict[str, Any]:
         "warnings": list(report.warnings),
         "results": [_result(each, report) for each in report.results],
         "unanswered": dict(report.unanswered),
+        "refused": {job: dict(alarms) for job, alarms in report.refused.items()},
     }
 
 

@@ -16,7 +16,10 @@ was asked and denied becomes allowed by them. What else they open is listed, and
 names are of it is their price.
 
 Whether a principal may write to *any* topic (KIP-679) is no question about one resource: it follows
-from the ACLs for what was written, and a warning says where it does not.
+from the ACLs for what was written. Where it does not, the narrowest current ALLOW is kept for it.
+
+The ACLs may be a Kafka's, or hosts in CIDR notation may be subnets though nobody said so: nothing
+opens in these cases, either.
 
 Tasks do this for some principals each (`pipeline.jobs.recommend.part`). The driver has the ACLs
 packed, and the policy and the commands are written one principal after the other.
@@ -29,7 +32,7 @@ from typing import Final
 
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import Job, Option, zero_or_more
+from aclbroker.pipeline.interface.job import MAX_DRIFT, Job, Option, zero_or_more
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -42,6 +45,8 @@ class RecommendOptions:
     - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
       `pipeline.analysis.prefixes.PrefixOptions`
     - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
+    - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
+      rules decide; one with more is left out
     - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below what is sensible.
@@ -54,6 +59,7 @@ class RecommendOptions:
     any_prefix: bool = False
     hosts: bool = False
     most_hosts: int = 3
+    max_drift: float = 1.0
     top: int = 20
 
     def __post_init__(self) -> None:
@@ -72,16 +78,14 @@ class RecommendOptions:
 def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
     """Return what is recommended, and write the ACLs and the prefixes that were considered.
 
-    Raises InputError if the log has no allowed event.
+    A cluster without allowed events in the log, or with more drift than the options allow, is left
+    out. Raises InputError if all are.
     """
     from aclbroker.pipeline.jobs.recommend.find import find
     from aclbroker.pipeline.jobs.recommend.summary import summary
 
     options = options or RecommendOptions()
-    most_hosts = options.most_hosts if options.hosts else None
-    prefixes = options.of_prefixes()
-    found = find(inputs, prefixes, most_hosts, options.top)
-    return summary(inputs, found, prefixes=prefixes, top=options.top)
+    return summary(inputs, find(inputs, options), prefixes=options.of_prefixes(), top=options.top)
 
 
 JOB: Final = Job(
@@ -103,6 +107,7 @@ JOB: Final = Job(
             zero_or_more,
             "N",
         ),
+        MAX_DRIFT,
     ),
     needs=("acls",),
 )

@@ -57,7 +57,7 @@ def pieces_of(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | 
     ``prefixes``: which PREFIXED ACLs there may be; None for none. ``most_hosts``: name the hosts of
     principals that came from no more; None names no hosts.
     """
-    usage = _about_single_resources(inputs)
+    usage = _without_unknown_super_users(inputs)
     known = Known(
         Rules(inputs.current),
         prefixes,
@@ -141,6 +141,7 @@ def _names(inputs: Inputs, usage: Usage) -> dict[str, dict[ResourceType, set[str
         usage.by("cluster", "resource_type", "resource_name")
         .where(F.col("resource_type").isin([each.name for each in PREFIXABLE]))
         .where("resource_name is not null")
+        .where(~((F.col("resource_type") == "TOPIC") & (F.col("resource_name") == ANY_RESOURCE)))
         .groupBy("cluster", "resource_type")
         .agg(F.collect_set("resource_name").alias("names"))
     )
@@ -169,9 +170,7 @@ def _hosts(usage: Usage, most: int) -> dict[str, dict[str, set[str]]]:
     }
 
 
-def _about_single_resources(inputs: Inputs) -> Usage:
-    """The usage without questions about any topic, and without super users that are not known."""
-    is_any = (F.col("resource_type") == "TOPIC") & F.col("resource_name").eqNullSafe(ANY_RESOURCE)
+def _without_unknown_super_users(inputs: Inputs) -> Usage:
     is_known = F.col("cluster").isin(list(inputs.current))
     is_super_user = F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value)
-    return Usage(inputs.usage.rows.where(~is_any & (is_known | ~is_super_user)))
+    return Usage(inputs.usage.rows.where(is_known | ~is_super_user))

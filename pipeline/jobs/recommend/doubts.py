@@ -8,7 +8,8 @@ from typing import NamedTuple
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclBinding, AclPermission
 from aclbroker.pipeline.acls.ruleset import Change
 from aclbroker.pipeline.interface.inputs import Inputs, Window
-from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
+from aclbroker.pipeline.interface.left_out import left_out_lines
+from aclbroker.pipeline.interface.wording import clusters_in_short
 from aclbroker.pipeline.jobs.recommend.find import Recommendation
 from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
@@ -64,22 +65,20 @@ def warnings(
     inputs: Inputs, found: Recommendation, principals: Sequence[PrincipalAcls]
 ) -> list[str]:
     """Return all that is doubtful; where nothing is, nothing."""
-    counts, known = found.proof.counts, inputs.current
-    drift = [each for name, each in counts.items() if name in known]
+    counts = found.proof.counts
+    told = {name: rules for name, rules in inputs.current.items() if name in counts}
+    drift = [Drift(), *(counts[name].drift for name in told)]
+    left_out = (f"{each[0].upper()}{each[1:]}" for each in left_out_lines(found.left_out))
     return [
+        *left_out,
         *about_flips(counts),
-        *about_any_topic([principal for _, principal in found.any_topic_lost]),
         *about_silent(principals, inputs.window),
         *drift_warnings(
-            Drift(
-                sum(each.denied_since for each in drift),
-                sum(each.allowed_since for each in drift),
-                sum(each.mixed_events for each in drift),
-            ),
+            Drift(*map(sum, zip(*drift, strict=True))),
             inputs.usage,
-            known,
+            told,
         ),
-        *about_clusters(counts, known),
+        *about_clusters(counts, [name for name in inputs.current if name not in found.left_out]),
     ]
 
 
@@ -90,15 +89,6 @@ def about_flips(counts: Mapping[str, ReplayCounts]) -> Iterator[str]:
         yield (
             f"{counted(flips, 'question')} would be decided otherwise than now, and no ACL can be "
             "recommended that mends it: see recommend/flips"
-        )
-
-
-def about_any_topic(principals: Sequence[str]) -> Iterator[str]:
-    """Warn of principals that could do something on any topic, and could on none."""
-    if principals:
-        yield (
-            "these principals were allowed something on any topic, as idempotent producers ask "
-            f"for, and would be on none, because they used none: {in_short(principals)}"
         )
 
 
@@ -129,7 +119,4 @@ def about_clusters(counts: Mapping[str, ReplayCounts], known: Collection[str]) -
         )
     missing = sorted(set(known) - set(counts))
     if missing:
-        yield (
-            f"no recommendation for {clusters_in_short(missing)}: the log has no event there that "
-            "is about a single resource"
-        )
+        yield (f"no recommendation for {clusters_in_short(missing)}: the log has no event there")

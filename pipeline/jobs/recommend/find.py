@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
-from aclbroker.broker.acl.bindings import (
-    WILDCARD_PRINCIPAL,
-    AclOperation,
-)
 from aclbroker.pipeline.acls.acl_table import acl_values
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
-from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import (
     RIGHTS_IN_PARTS,
     OpenedInShort,
     rights_in_parts,
     rights_written,
 )
-from aclbroker.pipeline.jobs.recommend import pieces
-from aclbroker.pipeline.jobs.recommend.asked import SESSION, Gathered, pieces_of
+from aclbroker.pipeline.jobs.recommend import RecommendOptions, pieces
+from aclbroker.pipeline.jobs.recommend.asked import Gathered, pieces_of
 from aclbroker.pipeline.jobs.recommend.changing import CHANGE_COLUMNS, changes_of
 from aclbroker.pipeline.jobs.recommend.part import rights_of_silent
 from aclbroker.pipeline.jobs.recommend.pieces import unpacked_pieces
 from aclbroker.pipeline.jobs.recommend.prefix_rows import ConsideredPrefix, best_first
 from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
-from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts, flips_type, session_of
+from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts, flips_type
+from aclbroker.pipeline.replay.drift import Drift, above, by_subnets, too_much_drift
 from aclbroker.pipeline.spark.frames import frame_of
 
 if TYPE_CHECKING:
@@ -47,15 +43,6 @@ CHANGES: Final = "recommend/changes"
 
 OPENED: Final = "recommend/opened"
 """The table of all rights that are opened or closed."""
-
-
-class AnyTopicSession(NamedTuple):
-    """A session that asked for an operation on any topic, and whether ACLs allowed it once."""
-
-    cluster: str
-    principals: Principals
-    operation: str
-    was_allowed: bool
 
 
 class RecommendationProof(NamedTuple):
@@ -72,8 +59,8 @@ class Recommendation:
     ``unmet``: what was used, and no ACL can be recommended for. ``considered``: the prefixes that
     could have been recommended. ``sessions``: the principals of every session of the log.
     ``opened``: what the rules open and close, of the clusters whose current rules are known.
-    ``of_any_topic``: the sessions that asked for something on any topic. ``any_topic_lost``:
-    clusters and principals that could do something on any topic, and could on none.
+    ``left_out``: the clusters of which nothing is recommended, and why. ``drift``: how many events
+    were decided otherwise than the current rules decide, of these clusters, too.
     """
 
     unmet: Mapping[str, Sequence[Unmet]]
@@ -82,45 +69,49 @@ class Recommendation:
     rules: Mapping[str, RecommendedAcls]
     proof: RecommendationProof
     opened: Mapping[str, OpenedInShort]
-    of_any_topic: Sequence[AnyTopicSession]
-    any_topic_lost: Sequence[tuple[str, str]]
+    left_out: Mapping[str, str]
+    drift: int
 
     def principals_of(self, cluster: str) -> set[str]:
         """Return all principals that the log of a cluster has anything of."""
-        sessions = [
-            *self.sessions[cluster],
-            *(each.principals for each in self.of_any_topic if each.cluster == cluster),
-        ]
-        return {principal for session in sessions for principal in session}
+        return {principal for session in self.sessions[cluster] for principal in session}
 
 
-def find(
-    inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | None, most_closed: int
-) -> Recommendation:
-    """Return what is recommended. Raises InputError if the log has no allowed event.
+def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
+    """Return what is recommended; the options are those of the job.
 
-    ``prefixes``: which PREFIXED ACLs there may be; None for none. ``most_hosts``: name the hosts of
-    principals that came from no more; None names no hosts. ``most_closed``: how many of the rights
-    that are closed are returned; a table has all.
+    Clusters whose log has no allowed events, or too much drift, are left out. Raises InputError if
+    that is all of them.
     """
-    _refuse_without_allowed(inputs)
-    gathered = pieces_of(inputs, prefixes, most_hosts)
-    found = gathered.pieces.persist()
+    if not inputs.window.allowed:
+        raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
+    most_hosts = options.most_hosts if options.hosts else None
+    gathered = pieces_of(inputs, options.of_prefixes(), most_hosts)
+    found = kept = gathered.pieces.persist()
     try:
         in_tables = F.col("kind").isin([pieces.RIGHTS, pieces.FLIPS])
-        parts = put_together(found.where(~in_tables).toArrow())
+        every_part = put_together(found.where(~in_tables).toArrow())
+        counts = {cluster: each.counted for cluster, each in every_part.items()}
+        drifts = {name: each.drift for name, each in counts.items() if name in inputs.current}
+        drift = sum(each.events for each in drifts.values())
+        left_out = _left_out(inputs, counts, drifts, options.max_drift)
+        parts = {name: each for name, each in every_part.items() if name not in left_out}
+        if not parts:
+            raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
+        if left_out:
+            found = found.where(F.col("cluster").isin(list(parts)))
+            gathered = gathered._replace(pieces=found)
         rules = {
             cluster: RecommendedAcls(inputs.current.get(cluster), each.allows, each.denies)
             for cluster, each in parts.items()
         }
         sessions = {cluster: each.sessions for cluster, each in parts.items()}
-        opened = _rights(inputs, gathered, rules, sessions, most_closed)
+        opened = _rights(inputs, gathered, rules, sessions, options.top)
         _write_changes(inputs, gathered, rules)
-        counts = {cluster: each.counted for cluster, each in parts.items()}
+        counts = {cluster: counts[cluster] for cluster in parts}
         proof = RecommendationProof(counts, _flips(inputs, found, counts))
     finally:
-        found.unpersist()
-    of_any = _of_any_topic(inputs)
+        kept.unpersist()
     return Recommendation(
         {cluster: each.unmet for cluster, each in parts.items()},
         best_first(one for each in parts.values() for one in each.considered),
@@ -128,9 +119,42 @@ def find(
         rules,
         proof,
         opened,
-        of_any,
-        any_topic_lost(of_any, rules),
+        left_out,
+        drift,
     )
+
+
+_LOG_ALLOWED: Final = (
+    "the recommendation would be to take every right away. Brokers record denials alone by "
+    "default. Set the level of Kafka's kafka.authorizer.logger to DEBUG, or "
+    "aclbroker.audit.level=all here, and try again when the log covers all regular work"
+)
+
+
+def _left_out(
+    inputs: Inputs,
+    counts: Mapping[str, ReplayCounts],
+    drifts: Mapping[str, Drift],
+    max_drift: float,
+) -> dict[str, str]:
+    """Return the clusters whose log does not tell what is needed, and why."""
+    silent = {
+        cluster: f"its log has no allowed event: {_LOG_ALLOWED}"
+        for cluster, each in counts.items()
+        if cluster in inputs.current and not each.recorded_events
+    }
+    events = {cluster: each.events for cluster, each in counts.items()}
+    told = {cluster: each for cluster, each in drifts.items() if cluster not in silent}
+    drifting = above(told, events, max_drift)
+    fewer = by_subnets(inputs.usage, {cluster: inputs.current[cluster] for cluster in drifting})
+    drifting = {
+        cluster: each._replace(by_subnets=fewer.get(cluster, 0))
+        for cluster, each in drifting.items()
+    }
+    return {
+        **silent,
+        **too_much_drift(drifting, events, max_drift, inputs.usage, inputs.current),
+    }
 
 
 def _write_changes(
@@ -183,61 +207,3 @@ def _flips(
         return None
     flips = found.where(F.col("kind") == pieces.FLIPS)
     return inputs.output.table(FLIPS, flips.mapInArrow(unpacked_pieces, flips_type()))
-
-
-def _refuse_without_allowed(inputs: Inputs) -> None:
-    if not inputs.window.allowed:
-        raise InputError(
-            "the log has no allowed event: the recommendation would be to take every right away. "
-            "Brokers record denials alone by default. Set the level of Kafka's "
-            "kafka.authorizer.logger to DEBUG, or aclbroker.audit.level=all here, and try again "
-            "when the log covers all regular work"
-        )
-
-
-def _of_any_topic(inputs: Inputs) -> list[AnyTopicSession]:
-    is_by_acl = F.col("allowed") & ~F.col("rule").eqNullSafe(RuleKind.SUPER_USER.value)
-    asked = (
-        inputs.usage.part(resource_type="TOPIC", resource_name=ANY_RESOURCE)
-        .by(*SESSION, "operation", "allowed", "rule")
-        .groupBy(*SESSION, "operation")
-        .agg(F.max(is_by_acl).alias("was_allowed"))
-    )
-    return [
-        AnyTopicSession(row["cluster"], session_of(row), row["operation"], row["was_allowed"])
-        for row in asked.toArrow().to_pylist()
-    ]
-
-
-def any_topic_lost(
-    asked: Iterable[AnyTopicSession], rules: Mapping[str, RecommendedAcls]
-) -> list[tuple[str, str]]:
-    """Return the clusters and principals that could do something on any topic, and could on none.
-
-    ``rules`` are those that are recommended; nothing is said of other clusters.
-    """
-    allowing = {
-        (cluster, principal, operation)
-        for cluster, each in rules.items()
-        for principal, granted in each.tally.on_topics
-        for operation in _named_by(granted)
-    }
-    return sorted(
-        {
-            (each.cluster, each.principals[0])
-            for each in asked
-            if each.was_allowed
-            and each.cluster in rules
-            and rules[each.cluster].super_users.isdisjoint(each.principals)
-            and not any(
-                (each.cluster, who, each.operation) in allowing
-                for who in (*each.principals, WILDCARD_PRINCIPAL)
-            )
-        }
-    )
-
-
-def _named_by(operation: AclOperation) -> tuple[str, ...]:
-    if operation is AclOperation.ALL:
-        return tuple(each.name for each in AclOperation)
-    return (operation.name,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from aclbroker.broker.acl.bindings import (
     WILDCARD_PRINCIPAL,
@@ -55,7 +56,13 @@ class ClusterRules:
         self.ruleset = ruleset
         self.denies = denies_of(ruleset)
         self.allows = Grouped(acl for acl in ruleset.acls if acl.permission is AclPermission.ALLOW)
-        self.cut = HostCut({*hosts, *(acl.host for acl in ruleset.acls)}, ruleset.cidr)
+        self._hosts = {*hosts, *(acl.host for acl in ruleset.acls)}
+        self.cut = HostCut(self._hosts, ruleset.cidr)
+
+    @cached_property
+    def cut_by_subnets(self) -> HostCut:
+        """The hosts cut as if those in CIDR notation were subnets, where they are not."""
+        return HostCut(self._hosts, cidr=True)
 
     @property
     def is_whole(self) -> bool:

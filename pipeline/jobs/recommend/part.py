@@ -15,11 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE
 from aclbroker.broker.acl.bindings import (
     AclBinding,
     AclOperation,
@@ -29,8 +30,14 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.pipeline.acls.by_principal import packed_acls
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
-from aclbroker.pipeline.analysis.opened import AskedQuestion, ChangedRights, changed_rights
+from aclbroker.pipeline.analysis.opened import (
+    AskedQuestion,
+    ChangedRights,
+    RightsTexts,
+    changed_rights,
+)
 from aclbroker.pipeline.analysis.prefixes import Candidate
+from aclbroker.pipeline.analysis.proof import other_readings, with_subnets
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.interface.opened_rights import RIGHTS_IN_PARTS
 from aclbroker.pipeline.jobs.recommend import pieces
@@ -212,27 +219,36 @@ class _Part:
         flips: pa.Table,
         opened: list[ChangedRights],
     ) -> Iterator[Piece]:
-        """Yield what changes for the part's principals, and for everybody without ACLs."""
-        changed = changed_rights(
-            cluster.of(before, self._principals),
-            cluster.of(after, self._principals),
-            self._sessions,
-            _asked(flips),
-            cluster.cut,
-        )
+        """Yield what changes for the part's principals, and for everybody without ACLs.
 
-        def rows() -> Iterator[Sequence[Any]]:
-            for each in changed:
+        What hosts are is taken as given; what would open if they were read otherwise is told, too.
+        """
+        old, new = (cluster.of(each, self._principals) for each in (before, after))
+        asked = _asked(flips)
+
+        def rows() -> Iterator[RightsTexts]:
+            for each in changed_rights(old, new, self._sessions, asked, cluster.cut):
                 if each.is_opened:
                     opened.append(each)
                 yield each.texts()
+            told = {each.texts() for each in opened}
+            for read in other_readings(before):
+                cut = cluster.cut_by_subnets if read is with_subnets else cluster.cut
+                found = changed_rights(read(old), read(new), self._sessions, asked, cut)
+                more = [each.texts() for each in found if each.is_opened]
+                yield from (each for each in more if not any(each.is_within(one) for one in told))
+                told.update(more)
 
         for some in in_batches(RIGHTS_IN_PARTS, rows()):
             yield self._piece(pieces.RIGHTS, some)
 
 
 def _asked(flips: pa.Table) -> list[AskedQuestion]:
-    named = flips.filter(pc.is_valid(flips["resource_name"]))
+    # What was asked of any topic is no request of a region.
+    is_one = pc.and_(
+        pc.is_valid(flips["resource_name"]), pc.not_equal(flips["resource_name"], ANY_RESOURCE)
+    )
+    named = flips.filter(pc.fill_null(is_one, False))
     return [
         AskedQuestion(
             session_of(row),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -75,26 +75,22 @@ class Tally(NamedTuple):
     """What is counted of ACLs in one go.
 
     ``by_type``: how many there are of each resource type. ``prefixed``: how many are PREFIXED
-    ALLOWs. ``on_topics``: the principals and operations of ALLOWs of topics.
+    ALLOWs.
     """
 
     by_type: Mapping[ResourceType, int]
     prefixed: int
-    on_topics: Set[tuple[str, AclOperation]]
 
 
 def tallied(acls: Iterable[AclBinding]) -> Tally:
     """Count ACLs."""
     by_type: Counter[ResourceType] = Counter()
     prefixed = 0
-    on_topics: set[tuple[str, AclOperation]] = set()
     for acl in acls:
         by_type[acl.resource_type] += 1
         if acl.permission is AclPermission.ALLOW:
             prefixed += acl.pattern_type is PatternType.PREFIXED
-            if acl.resource_type is ResourceType.TOPIC:
-                on_topics.add((acl.principal, acl.operation))
-    return Tally(by_type, prefixed, on_topics)
+    return Tally(by_type, prefixed)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.pipeline.analysis.least_privilege import Principals, SessionUse
 from aclbroker.pipeline.replay.deciding import ShippedSets, decide
+from aclbroker.pipeline.replay.drift import Drift
 from aclbroker.pipeline.replay.questions import QUESTION, asked_type
 from aclbroker.pipeline.usage.grouping import encoded, numbered, values
 
@@ -35,7 +36,8 @@ class ReplayCounts(NamedTuple):
     ``lost`` is allowed now and would not be, ``gained`` the other way round. ``exempt_events`` were
     of super users and broker users. ``denied_since`` were recorded as allowed, and are denied now,
     ``allowed_since`` the other way round; ``mixed_events`` are those of them, or all where the
-    rules are not known, that are of questions that the log answers both ways.
+    rules are not known, that are of questions that the log answers both ways. ``recorded_events``
+    were recorded as allowed.
     """
 
     questions: int
@@ -50,11 +52,17 @@ class ReplayCounts(NamedTuple):
     denied_since: int
     allowed_since: int
     mixed_events: int
+    recorded_events: int
 
     @property
     def flips(self) -> int:
         """How many questions would be decided otherwise."""
         return self.lost_questions + self.gained_questions
+
+    @property
+    def drift(self) -> Drift:
+        """How many events were recorded otherwise than they are decided now."""
+        return Drift(self.denied_since, self.allowed_since, self.mixed_events)
 
 
 CURRENT: Final = "current"
@@ -139,6 +147,7 @@ def counts_of(replayed: pa.Table) -> pa.RecordBatch:
         denied_since.sum(),
         allowed_since.sum(),
         np.where(is_known, denied_since + allowed_since, events)[is_mixed].sum(),
+        recorded.sum(),
     )
     columns = [pa.array([int(each)], pa.int64()) for each in found]
     return pa.RecordBatch.from_arrays(columns, ReplayCounts._fields)

@@ -62,11 +62,15 @@ class _RecommendSummary:
             warnings=warnings(self.inputs, self.found, principals),
             outputs=tables.write(),
             alarms=self._alarms(),
+            left_out=dict(self.found.left_out),
         )
 
     def _alarms(self) -> dict[str, int]:
         is_known = len(self.found.opened) == len(self.found.rules)
-        return {"opened": self.rights_opened} if self.rights_opened or is_known else {}
+        found = {"opened": self.rights_opened} if self.rights_opened or is_known else {}
+        if self.found.opened or self.found.left_out:
+            found["drift"] = self.found.drift
+        return found
 
     def _sentence(self) -> str:
         counts = self.found.proof.counts.values()
@@ -79,8 +83,13 @@ class _RecommendSummary:
             f"{self.inputs.window.first_day} to {self.inputs.window.last_day}: a replay of "
             f"{sum(each.questions for each in counts):,} questions "
             f"({sum(each.events for each in counts):,} events) decides {outcome} as now. "
-            f"{self._opened()}"
+            f"{self._opened()}{self._left_out()}"
         )
+
+    def _left_out(self) -> str:
+        left_out = len(self.found.left_out)
+        given = left_out + len(self.found.rules)
+        return f" Of {given:,} clusters, {left_out:,} are left out." if left_out else ""
 
     def _opened(self) -> str:
         """Say what the recommended sets open, of those clusters where that is known."""
@@ -122,6 +131,9 @@ class _RecommendSummary:
             ),
             Figure("allowed events that would be denied", sum(each.lost_events for each in counts)),
             Figure("denied events that would be allowed", sum(e.gained_events for e in counts)),
+            Figure(
+                "events decided otherwise than logged", self.found.drift, "under the ACLs of now"
+            ),
             Figure(
                 "events of super users",
                 sum(each.exempt_events for each in counts),

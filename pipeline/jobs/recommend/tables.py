@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Grouped
 from aclbroker.pipeline.interface.inputs import Inputs
+from aclbroker.pipeline.interface.left_out import left_out_table
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_tables
 from aclbroker.pipeline.interface.result import Cell, Table
 from aclbroker.pipeline.jobs.recommend.doubts import PrincipalAcls
@@ -83,10 +85,15 @@ class RecommendTables:
     def write(self) -> dict[str, str]:
         """Write all files, and return them with what each holds."""
         found, output, spark = self._found, self._inputs.output, self._inputs.spark
+        wanted: dict[str, AclsByPrincipal] = {
+            cluster: rules.by_principal for cluster, rules in found.rules.items()
+        }
+        # What is left out stays as it is, and no file of an earlier run stands for it.
+        wanted |= {cluster: Grouped(self._now(cluster)) for cluster in found.left_out}
         outputs = output.acls(
             ACLS,
-            {cluster: rules.by_principal for cluster, rules in found.rules.items()},
-            current={cluster: self._now(cluster) for cluster in found.rules},
+            dict(sorted(wanted.items())),
+            current={cluster: self._now(cluster) for cluster in wanted},
         )
         output.table(_CLUSTERS, frame_of(spark, _CLUSTER_COLUMNS, self._of_clusters()))
         outputs[_CLUSTERS] = "every cluster, with its ACLs and the rights opened and closed"
@@ -122,6 +129,8 @@ class RecommendTables:
         if len(self._found.rules) > 1:
             yield self._clusters()
         yield from rights_tables(self._found.opened, self._top, OPENED)
+        if self._found.left_out:
+            yield left_out_table(self._found.left_out)
         yield self._silent()
         yield self._changing()
         if self._prefixes:

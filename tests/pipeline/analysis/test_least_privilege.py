@@ -15,13 +15,13 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
+from aclbroker.pipeline.analysis.choosing import needed
 from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.least_privilege import (
     NeededGrants,
     SessionUse,
     bound_to_hosts,
     minimized,
-    needed,
 )
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
 from aclbroker.pipeline.analysis.safeguards import safeguards

@@ -17,6 +17,13 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.redundancy import redundancies
 from aclbroker.pipeline.analysis.use import acl_uses
 from tests import model
+from tests.pipeline.analysis.recommended_universe import (
+    READ_AS,
+    USED_AS,
+    WRITE,
+    allowed_by_model,
+    on_any_topic,
+)
 from tests.pipeline.analysis.recommending import draft
 from tests.pipeline.analysis.test_use import asked, with_wider, without
 from tests.pipeline.random_acls import few_hosts, random_acls
@@ -94,11 +101,11 @@ def test_unused_opens_nothing_loses_nothing_used_and_leaves_no_allow_that_could_
         assert allowed(left, case.log) == set(case.used)
         gone += len(going)
         if not default:
-            needs_each(case, left)
+            needs_each_here(case, left)
     assert gone > 10
 
 
-def needs_each(case: Case, left: Ruleset) -> None:
+def needs_each_here(case: Case, left: Ruleset) -> None:
     """Each ALLOW is needed for something that was used, here or on a Kafka."""
     for acl in left.acls:
         if acl.permission is AclPermission.ALLOW:
@@ -155,22 +162,49 @@ def test_recommend_opens_nothing_loses_nothing_used_and_recommends_no_allow_in_v
     default: bool, cidr: bool
 ) -> None:
     random = Random(f"recommend {default} {cidr}")
-    sizes = 0
+    sizes = of_any_used = 0
     for _ in range(8):
         drawn = random_case(random, default=default, cidr=cidr)
-        found = draft(drawn.rules, drawn.used)
+        # Of writing alone it is asked whether one may on any topic.
+        writing = random_acls(random, 3, few_hosts(random))
+        rules = drawn.rules.with_acls(
+            [*drawn.rules.acls, *(acl._replace(operation=WRITE) for acl in writing)]
+        )
+        drawn = drawn._replace(rules=rules)
+        sessions = list(dict.fromkeys(each.principals for each in drawn.requests))
+        of_any = on_any_topic(sessions, {each.host for each in drawn.requests})
+        can = sorted(allowed_by_model(rules, of_any))
+        used = [*drawn.used, *random.sample(can, min(len(can), 3))]
+        of_any_used += len(used) - len(drawn.used)
+        found = draft(rules, used)
         # Of a resource called * no ACL can be made where that would open others.
         unmet = {each.name for each in found.grants.unmet}
         assert unmet <= {"*"}
-        log = [each for each in drawn.used if each.name not in unmet]
+        log = [each for each in used if each.name not in unmet]
         proposed = found.rules(())
-        universe = Universe(
-            {*drawn.rules.acls, *proposed.acls}, companies({*drawn.rules.acls, *proposed.acls})
-        )
-        case = Case(drawn.rules, universe.requests, log)
-        assert case.allowed(proposed) <= case.allowed(case.rules)
-        assert allowed(proposed, log) == set(log)
+        acls = {*rules.acls, *proposed.acls}
+        universe = Universe(acls, companies(acls))
+        requests = [*universe.requests, *on_any_topic(universe.sessions, universe.hosts)]
+        for read in READ_AS:
+            before, after = (allowed_by_model(read(each), requests) for each in (rules, proposed))
+            assert after <= before, read
+        for read in USED_AS:
+            kept = allowed_by_model(read(proposed), log)
+            assert kept >= allowed_by_model(read(rules), log), read
+        assert allowed_by_model(proposed, log) == set(log)
         sizes += len(proposed.acls)
         if not default:
-            needs_each(case, proposed)
+            needs_each(rules, log, proposed)
     assert sizes > 10
+    assert of_any_used > 5
+
+
+def needs_each(rules: Ruleset, log: list[Asking], proposed: Ruleset) -> None:
+    """Each ALLOW is needed for something that was used, here or on a Kafka."""
+    for acl in proposed.acls:
+        if acl.permission is AclPermission.ALLOW:
+            fewer = without(proposed, [acl])
+            assert any(
+                not allowed_by_model(read(rules), log) <= allowed_by_model(read(fewer), log)
+                for read in USED_AS
+            ), acl

@@ -1,21 +1,41 @@
 """What is recommended opens nothing, loses nothing that was used, and is the smallest such set."""
 
 from collections.abc import Collection
+from itertools import product
+from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.bindings import AclOperation
-from aclbroker.broker.reasoning.lint.removal import Removal
+from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.idle import without_idle
-from aclbroker.pipeline.analysis.opened import opened, rules_of
+from aclbroker.pipeline.analysis.opened import opened
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import why_not
+from tests.acl.examples import DESCRIBE, READ, TOPIC, WRITE
+from tests.pipeline.analysis.recommended_universe import (
+    any_topic,
+    as_given,
+    fewest_allows,
+    loses,
+    near,
+    on_any_topic,
+    on_used_names,
+    opens,
+)
 from tests.pipeline.analysis.recommending import changes_of, draft, proposal, without_one
 from tests.pipeline.analysis.test_least_privilege import acls, rulesets
-from tests.pipeline.universe import Asking, Universe, allowed, asked, companies, is_of_any
+from tests.pipeline.universe import (
+    Asking,
+    Universe,
+    allowed,
+    asked,
+    is_of_any,
+    on_kafka,
+    with_subnets,
+)
 
 ALLOW_ALL = "allow ALL topic * literal User:*"
 
@@ -24,26 +44,19 @@ def ruleset(*texts: str, **settings) -> Ruleset:
     return Ruleset(ordered(acls(*texts)), **settings)
 
 
-def near(rules: Ruleset, log: Collection[Asking], *others: Ruleset) -> list[Asking]:
-    """Every request near a case, each once."""
-    acls = {acl for each in (rules, *others) for acl in each.acls}
-    supers = [(each,) for each in sorted(rules.super_users)]
-    sessions = [*supers, *companies(acls), *(each.principals for each in log)]
-    found = Universe(acls, sessions, {each.host for each in log}).requests
-    return list(dict.fromkeys([*log, *found]))
-
-
 def is_the_least(rules: Ruleset, log: Collection[Asking], proposed: Ruleset) -> bool:
     """Hold a proposal to every request near it."""
     requests = near(rules, log, proposed)
-    now, then = allowed(rules, requests), allowed(proposed, requests)
-    assert then - now == set()
-    assert set(log) - then == set()
+    assert opens(rules, proposed, requests) == set()
+    assert set(log) <= allowed(proposed, log)
+    assert loses(rules, proposed, log) == set()
+    then = allowed(proposed, requests)
     for fewer in without_one(proposed):
         # Where what has no ACL is open to everyone, one also closes it to all others.
-        assert set(log) - allowed(fewer, log) or allowed(fewer, requests) - then
-    assert [each for each in Removal(rules_of(proposed)).findings if each.fix is not None] == []
-    assert opened(rules, proposed, {each.principals for each in log}).opened == ()
+        assert loses(rules, fewer, log) or allowed(fewer, requests) - then
+    assert without_idle(proposed, {each.principals for each in log}) == proposed
+    for read in (as_given, on_kafka, with_subnets):
+        assert opened(read(rules), read(proposed), {each.principals for each in log}).opened == ()
     return True
 
 
@@ -140,6 +153,127 @@ CASES = {
         ),
         [asked("User:a", "READ", "topic ax")],
         ["allow READ topic ax literal User:a", "deny DESCRIBE topic a prefixed User:*"],
+    ),
+    "of groups the one that suffices for all sessions is chosen": (
+        ruleset(*(f"allow READ topic t literal Group:{name}" for name in "ABCD")),
+        [
+            asked("User:u0 Group:C Group:B Group:D", "READ", "topic t"),
+            asked("User:u1 Group:D Group:A", "READ", "topic t"),
+        ],
+        ["allow READ topic t literal Group:D"],
+    ),
+    "of members' own rights and their group's the group's one suffices": (
+        ruleset(*(f"allow READ topic t literal {who}" for who in ("User:a", "User:b", "Group:g"))),
+        [
+            asked("User:a Group:g", "READ", "topic t"),
+            asked("User:b Group:g", "READ", "topic t"),
+        ],
+        ["allow READ topic t literal Group:g"],
+    ),
+    "a denial from what may be a subnet stays": (
+        ruleset("allow READ topic t literal User:a", "deny READ topic t literal User:a 10.0.0.0/8"),
+        [asked("User:a", "READ", "topic t", "192.0.2.1")],
+        ["allow READ topic t literal User:a", "deny READ topic t literal User:a 10.0.0.0/8"],
+    ),
+    "a denial from an address that a Kafka overlooks stays": (
+        ruleset(
+            "allow READ topic t literal User:a",
+            "deny READ topic t literal User:a 2001:DB8::1",
+            "deny READ topic u literal User:a 2001:DB8::1",
+        ),
+        [asked("User:a", "READ", "topic t", "192.0.2.1")],
+        ["allow READ topic t literal User:a", "deny READ topic t literal User:a 2001:DB8::1"],
+    ),
+    "of one address in two forms that is granted which a Kafka knows": (
+        ruleset(
+            "allow READ topic t literal User:a ::1",
+            "allow READ topic t literal User:a 0:0:0:0:0:0:0:1",
+        ),
+        [asked("User:a", "READ", "topic t", "::1")],
+        ["allow READ topic t literal User:a 0:0:0:0:0:0:0:1"],
+    ),
+    "what was used on any topic follows from what was written": (
+        ruleset("allow WRITE topic app. prefixed User:a", "allow ALL topic * literal User:a"),
+        [any_topic("User:a"), asked("User:a", "WRITE", "topic app.x")],
+        ["allow WRITE topic app.x literal User:a"],
+    ),
+    "for any topic the narrowest ALLOW of now is kept where nothing was written": (
+        ruleset(
+            "allow WRITE topic app. prefixed User:a",
+            "allow ALL topic * literal User:a",
+            "allow READ topic x literal User:a",
+        ),
+        [any_topic("User:a"), asked("User:a", "READ", "topic x")],
+        ["allow WRITE topic app. prefixed User:a", "allow READ topic x literal User:a"],
+    ),
+    "of what is kept for any topic only the one operation is, for who asked": (
+        ruleset("allow ALL topic app. prefixed User:*"),
+        [any_topic("User:a")],
+        ["allow WRITE topic app. prefixed User:a"],
+    ),
+    "what was written from another host does not suffice for any topic": (
+        ruleset(
+            "allow WRITE topic t literal User:a 10.0.0.2", "allow WRITE topic app. prefixed User:a"
+        ),
+        [any_topic("User:a", "10.0.0.1"), asked("User:a", "WRITE", "topic t", "10.0.0.2")],
+        ["allow WRITE topic t literal User:a 10.0.0.2", "allow WRITE topic app. prefixed User:a"],
+    ),
+    "what a denial that stays takes back does not suffice for any topic": (
+        ruleset(
+            "allow WRITE topic app.x literal User:a",
+            "allow WRITE topic y literal User:a",
+            "deny WRITE topic y literal User:a 10.0.0.1",
+        ),
+        [any_topic("User:a", "10.0.0.1"), asked("User:a", "WRITE", "topic y", "10.0.0.2")],
+        [
+            "allow WRITE topic app.x literal User:a",
+            "allow WRITE topic y literal User:a",
+            "deny WRITE topic y literal User:a 10.0.0.1",
+        ],
+    ),
+    "what is kept for any topic takes the place of what lies in it": (
+        ruleset(
+            "allow WRITE topic app. prefixed User:a",
+            "deny WRITE topic app.x literal User:a 10.0.0.1",
+        ),
+        [any_topic("User:a", "10.0.0.1"), asked("User:a", "WRITE", "topic app.x", "10.0.0.2")],
+        [
+            "allow WRITE topic app. prefixed User:a",
+            "deny WRITE topic app.x literal User:a 10.0.0.1",
+        ],
+    ),
+    "of two that may write the one is chosen who also may on any topic": (
+        ruleset(
+            "allow WRITE topic t literal User:a 10.0.0.2",
+            "allow WRITE topic t literal Group:g",
+        ),
+        [
+            any_topic("User:a Group:g", "10.0.0.1"),
+            asked("User:a Group:g", "WRITE", "topic t", "10.0.0.2"),
+        ],
+        ["allow WRITE topic t literal Group:g"],
+    ),
+    "for any topic is kept what allows it on a Kafka, too": (
+        ruleset(
+            "allow WRITE topic a literal User:a ::1",
+            "allow WRITE topic bb prefixed User:a 0:0:0:0:0:0:0:1",
+        ),
+        [any_topic("User:a", "::1")],
+        ["allow WRITE topic bb prefixed User:a 0:0:0:0:0:0:0:1"],
+    ),
+    "where names without ACLs are open, so is any topic": (
+        ruleset("allow WRITE topic t literal User:b", allow_everyone_if_no_acl_found=True),
+        [any_topic("User:a"), asked("User:b", "WRITE", "topic t")],
+        ["allow WRITE topic t literal User:b"],
+    ),
+    "where the topic gets an ACL that any topic is judged by, who asked gets one, too": (
+        ruleset("allow WRITE topic t literal User:b", allow_everyone_if_no_acl_found=True),
+        [any_topic("User:a"), asked("User:b", "WRITE", "topic hardcode")],
+        [
+            "allow WRITE topic t literal User:b",
+            "allow WRITE topic hardcode literal User:a",
+            "allow WRITE topic hardcode literal User:b",
+        ],
     ),
     "a group called * gets no ACL of every group": (
         ruleset("allow READ group * literal User:a"),
@@ -313,9 +447,10 @@ def cases(draw):
     """Rules, and what was used of what they allow."""
     rules = draw(rulesets)
     sessions = [("User:alice",), ("User:bob",), ("User:carol", "Group:staff")]
+    universe = Universe(rules.acls, sessions)
     requests = [
         each
-        for each in Universe(rules.acls, sessions).named
+        for each in universe.requests
         if each.principals in sessions and each.operation <= AclOperation.DESCRIBE
     ]
     used = sorted(allowed(rules, requests))
@@ -331,6 +466,58 @@ def test_of_any_case(case):
     names = {each.name for each in found.grants.unmet}
     assert names <= {"*"}
     assert is_the_least(rules, [each for each in log if each.name not in names], found.rules(()))
+
+
+def few_used(random: Random) -> tuple[Ruleset, list[Asking]]:
+    """Few ACLs of users and groups on two topics, and what some sessions used of them."""
+    principals = ["User:a", "User:b", *(f"Group:{name}" for name in "fgh")]
+    rules = Ruleset(
+        ordered(
+            AclBinding(
+                TOPIC,
+                random.choice(("t", "t", "tu", "*")),
+                random.choice((PatternType.LITERAL, PatternType.LITERAL, PatternType.PREFIXED)),
+                random.choice((*principals, "User:*")),
+                random.choice(("*", "*", "10.0.0.1", "10.0.0.0/24", "0:0:0:0:0:0:0:1", "::1")),
+                random.choice((READ, READ, WRITE, WRITE, DESCRIBE, AclOperation.ALL)),
+                random.choice((*(AclPermission.ALLOW,) * 5, AclPermission.DENY)),
+            )
+            for _ in range(random.randint(2, 7))
+        ),
+        cidr=random.random() < 0.5,
+    )
+    sessions = [
+        (user, *random.sample(principals[2:], random.randint(0, 2)))
+        for user in ("User:a", "User:b", "User:c", "User:d")
+    ]
+    hosts = ["10.0.0.1", "10.0.0.2", "::1", "203.0.113.77"]
+    requests = [
+        *on_any_topic(sessions, hosts),
+        *(
+            Asking(session, host, operation, TOPIC, name)
+            for session, host, operation, name in product(
+                sessions, hosts, (READ, WRITE, DESCRIBE), ("t", "tu")
+            )
+        ),
+    ]
+    used = sorted(allowed(rules, requests))
+    return rules, random.sample(used, min(len(used), random.randint(1, 6)))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_no_smaller_set_suffices(seed: int) -> None:
+    """All sets within what is allowed now are tried, the smaller ones first."""
+    random = Random(seed)
+    sizes = 0
+    for _ in range(10):
+        rules, log = few_used(random)
+        proposed = proposal(rules, log)
+        assert is_the_least(rules, log, proposed)
+        allows = [acl for acl in proposed.acls if acl.permission is AclPermission.ALLOW]
+        wide = set(allows).difference(on_used_names(rules, log))
+        assert (len(wide), len(allows)) == fewest_allows(rules, log), (rules, log)
+        sizes += len(allows)
+    assert sizes > 10
 
 
 @settings(max_examples=60, deadline=None)

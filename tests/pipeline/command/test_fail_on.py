@@ -1,6 +1,7 @@
 """Numbers that a CI run fails on."""
 
 import argparse
+from datetime import UTC, datetime
 
 import pytest
 
@@ -8,11 +9,11 @@ from aclbroker.pipeline.command.fail_on import Bound, bounds, impossible, judged
 from aclbroker.pipeline.interface.alarms import ALARMS
 from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs import JOBS
+from aclbroker.pipeline.report.content import AuditReport
 
 
-def result(job: str, **alarms: int) -> JobResult:
-    named = {name.replace("_", "-"): count for name, count in alarms.items()}
-    return JobResult(job, "title", "summary", alarms=named)
+def counted(**alarms: int) -> dict[str, int]:
+    return {name.replace("_", "-"): count for name, count in alarms.items()}
 
 
 def test_several_numbers_are_read_with_the_most_that_is_accepted_of_each():
@@ -54,7 +55,7 @@ def test_what_no_job_that_runs_can_count_is_refused_before_it_runs():
 
 
 def test_a_run_fails_on_more_than_is_accepted_in_any_result():
-    results = [result("what-if", newly_denied=5, drift=7), result("diff", newly_denied=0)]
+    results = {"what-if": counted(newly_denied=5, drift=7), "diff": counted(newly_denied=0)}
     assert judged([Bound("newly-denied", 5), Bound("drift", 7)], results) == ([], [])
     found = judged([Bound("newly-denied", 4), Bound("drift")], results)
     assert found.exceeded == [
@@ -65,7 +66,19 @@ def test_a_run_fails_on_more_than_is_accepted_in_any_result():
     ]
 
 
+def test_a_job_that_refused_has_counted_what_it_refused_for():
+    report = AuditReport(
+        [JobResult("matrix", "title", "summary")],
+        datetime(2026, 1, 1, tzinfo=UTC),
+        unanswered={"recommend": "too much drift"},
+        refused={"recommend": counted(drift=7)},
+    )
+    assert judged([Bound("drift", 7)], report.alarms) == ([], [])
+    (exceeded,) = judged([Bound("drift")], report.alarms).exceeded
+    assert exceeded.startswith("failed on drift: recommend counts 7 events that the log decides")
+
+
 def test_what_nobody_counted_is_not_taken_for_nothing():
-    found = judged([Bound("opened", 9)], [result("unused", unused=3)])
+    found = judged([Bound("opened", 9)], {"unused": counted(unused=3)})
     assert found.exceeded == []
     assert found.not_counted == ["--fail-on opened: no job that ran has counted it"]

@@ -2,26 +2,19 @@
 
 from datetime import date
 
-import pytest
-
 from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import AclPermission
-from aclbroker.pipeline.acls.by_principal import packed_acls
 from aclbroker.pipeline.acls.ruleset import Ruleset, changes, ordered
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.jobs.recommend.doubts import (
     PrincipalAcls,
-    about_any_topic,
     about_clusters,
     about_flips,
     about_silent,
     principals_of,
 )
-from aclbroker.pipeline.jobs.recommend.find import AnyTopicSession, any_topic_lost
-from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls
 from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts
 from tests.pipeline.analysis.test_least_privilege import acls
 
@@ -86,8 +79,7 @@ def test_clusters_of_which_something_is_missing_are_told_together():
     assert unknown.startswith("the ACLs of clusters c00, c01, c02, c03, c04 and 35 more are not")
     assert "(80 events are of questions that it answers both ways)" in unknown
     assert missing == (
-        "no recommendation for clusters k0, k1, k2, k3, k4 and 4 more: the log has no event there "
-        "that is about a single resource"
+        "no recommendation for clusters k0, k1, k2, k3, k4 and 4 more: the log has no event there"
     )
     assert not list(about_clusters({"c": NOTHING}, ["c"]))
 
@@ -97,29 +89,3 @@ def test_flips_are_added_up_over_clusters():
     (warning,) = about_flips(counts)
     assert warning.startswith("2 questions would be decided otherwise")
     assert not list(about_flips({"a": NOTHING}))
-
-
-@pytest.mark.parametrize(
-    ("session", "is_lost"),
-    [
-        (AnyTopicSession("c", ("User:gone",), "READ", True), True),
-        (AnyTopicSession("c", ("User:gone",), "READ", False), False),
-        (AnyTopicSession("c", ("User:gone", "User:still"), "READ", True), False),
-        (AnyTopicSession("c", ("User:still",), "WRITE", True), True),
-        (AnyTopicSession("c", ("User:root",), "READ", True), False),
-        # Nothing is recommended there, so nothing is lost.
-        (AnyTopicSession("elsewhere", ("User:gone",), "READ", True), False),
-    ],
-)
-def test_a_right_on_any_topic_is_lost_where_no_recommended_allow_gives_it(
-    session: AnyTopicSession, is_lost: bool
-):
-    allows = [acl for acl in RECOMMENDED.acls if acl.permission is AclPermission.ALLOW]
-    packed = {acl.principal: packed_acls([acl]) for acl in allows}
-    rules = RecommendedAcls(NOW, packed, range(len(RECOMMENDED.acls) - len(allows)))
-    assert ordered(rules.acls) == RECOMMENDED.acls
-    lost = any_topic_lost([session], {"c": rules})
-    assert lost == ([(session.cluster, session.principals[0])] if is_lost else [])
-    if is_lost:
-        (warning,) = about_any_topic([each for _, each in lost] * 40)
-        assert warning.endswith("and 35 more")

@@ -39,7 +39,8 @@ from aclbroker.pipeline.replay.hosts import Hosts
 from aclbroker.pipeline.replay.questions import asked_type
 from aclbroker.pipeline.usage.packing import unpacked
 from tests.acl.examples import ALL, DESCRIBE, GROUP, READ, TOPIC, WRITE
-from tests.pipeline.universe import Asking, Universe, allowed
+from tests.pipeline.analysis.recommended_universe import on_any_topic
+from tests.pipeline.universe import Asking, Universe, allowed, is_of_any
 from tests.pipeline.use import figures_of, inputs_of, used
 
 if TYPE_CHECKING:
@@ -75,8 +76,12 @@ def random_rules(random: Random, *, default: bool, cidr: bool) -> Ruleset:
 
 
 def random_log(random: Random, rules: Ruleset) -> list[Asking]:
-    requests = [each for each in Universe(rules.acls, SESSIONS).named if is_likely(each)]
-    return random.sample(requests, min(len(requests), 60))
+    universe = Universe(rules.acls, SESSIONS)
+    requests = [each for each in universe.named if is_likely(each)]
+    of_any = on_any_topic(SESSIONS, universe.hosts)
+    # Of its own, so that all else is what it is without.
+    others = Random(len(requests)).sample(of_any, 8)
+    return [*random.sample(requests, min(len(requests), 60)), *others]
 
 
 def is_likely(request: Asking) -> bool:
@@ -155,7 +160,8 @@ def _together(rows: Iterable[dict[str, Any]]) -> dict[str, set[str]]:
 def names_of(log: Iterable[Asking]) -> dict[ResourceType, set[str]]:
     found: dict[ResourceType, set[str]] = {}
     for each in log:
-        found.setdefault(each.resource_type, set()).add(each.name)
+        if not is_of_any(*each[2:]):
+            found.setdefault(each.resource_type, set()).add(each.name)
     return found
 
 
