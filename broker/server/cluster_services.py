@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config.store_url import topics_of
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.server.doors import Door
@@ -48,6 +49,7 @@ def services_of_clusters(
             catalog=cluster.catalog,
             settings={},
             credentials=cluster.credentials,
+            reserved_topics=topics_of([cluster.settings.store]),
         )
         for cluster, audit in clusters
     }
