@@ -95,6 +95,8 @@ class RuleKind(Enum):
     MATCHING_ACL = "MatchingAcl"
     DEFAULT_ALLOW = "DefaultAllow"
     DEFAULT_DENY = "DefaultDeny"
+    RESERVED_TOPIC = "ReservedTopic"
+    """Of ours alone: the topic keeps the broker's own ACLs, and nobody may reach it."""
 
 
 class Rule(NamedTuple):

@@ -32,6 +32,9 @@ def why_denied(
 
     The work is bounded, whatever ACLs there are: see `broker.acl.near_misses`.
     """
+    if kind is RuleKind.RESERVED_TOPIC:
+        # No ACL would change it.
+        return WhyDenied()
     resource_type, name = resource
     nearest = None
     if kind is RuleKind.DEFAULT_DENY:

@@ -33,7 +33,12 @@ from aclbroker.broker.config.properties import (
 )
 from aclbroker.broker.config.providers import resolved
 from aclbroker.broker.config.reader import Reader, Report, unprefixed
-from aclbroker.broker.config.store_url import CONFLUENT_AUTHORIZER, ZOOKEEPER, store_url
+from aclbroker.broker.config.store_url import (
+    CONFLUENT_AUTHORIZER,
+    ZOOKEEPER,
+    store_url,
+    topics_of,
+)
 
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
@@ -81,6 +86,8 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     if rules is not None and fields["workers"] > 1:
         reader.refuse("aclbroker.workers", "several providers are in one process", "1")
     stores = [fields["store"], *(each.store for each in (rules.providers if rules else ()))]
+    fields["reserved_topics"] = topics_of([*stores, *(each.store for each in clusters)])
+    _check_catalog(reader, fields["reserved_topics"])
     warn_without_effect(
         settings.values(),
         *_listener_names(reader),
@@ -115,6 +122,14 @@ def _settings(path: str | None, overrides: Mapping[str, str], report: Report) ->
     if report.problems:
         raise ConfigError(tuple(report.problems), tuple(report.warnings))
     return settings
+
+
+def _check_catalog(reader: Reader, reserved: frozenset[str]) -> None:
+    """Refuse a topic that clients are to see and that keeps ACLs, which none may see."""
+    name = "aclbroker.catalog.topics"
+    for topic in sorted(reserved.intersection(reader.value(name))):
+        why = f"topic {topic!r} keeps the ACLs of a store, and no client may see it"
+        reader.refuse(name, why, "other topics than those of stores")
 
 
 def _fields(reader: Reader) -> dict[str, Any]:

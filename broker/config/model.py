@@ -89,6 +89,7 @@ class Config:
     `delegation_token_secret_key` None is no delegation tokens. `log_format` None is console on a
     terminal, else json. `metadata_listeners` are those of the HTTP API for centralised ACLs; the
     name of each is its URL. `clusters` are those besides the server's own.
+    `reserved_topics` are the topics in which ACLs are kept, those of further clusters included.
     `connections_max_idle_ms` -1 is never. `properties` are the settings as text, from which an
     authorizer, the built-in one too, takes its own. `warnings` and `notes` are lines to log once
     at start.
@@ -119,6 +120,7 @@ class Config:
     socket_listen_backlog_size: int
     workers: int
     store: str
+    reserved_topics: frozenset[str]
     gate_profile: str
     auto_create_topics_enable: bool
     catalog_topics: Mapping[str, int]

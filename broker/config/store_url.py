@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 ZOOKEEPER: Final = "zookeeper://"
+_KAFKA: Final = "kafka://"
 ZOOKEEPER_AUTHORIZERS: Final = (
     "kafka.security.authorizer.AclAuthorizer",
     "kafka.security.auth.SimpleAclAuthorizer",
@@ -35,6 +36,11 @@ def store_url(properties: Mapping[str, str]) -> str:
     if name == CONFLUENT_AUTHORIZER and not url:
         url = properties.get("aclbroker.provider.confluent.store", "").strip()
     return url or DEFAULT_STORE
+
+
+def topics_of(urls: Iterable[str]) -> frozenset[str]:
+    """Return the topics that the URLs of stores name."""
+    return frozenset(each.rpartition("/")[2] for each in urls if each.startswith(_KAFKA))
 
 
 def zookeeper_url(properties: Mapping[str, str]) -> str:

@@ -287,9 +287,18 @@ class Nodes:
 
 @dataclass(frozen=True)
 class Along:
-    """Fields for everybody who sees their entry or, at the top, who may send the request."""
+    """Fields for everybody who sees their entry or, at the top, who may send the request.
+
+    ``topics`` tells of an entry whether the field names a topic, which may be a reserved one.
+    """
 
     paths: tuple[str, ...]
+    topics: Callable[[Any], bool] | None = None
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """Where the entries are."""
+        return tuple(place(path) for path in self.paths)
 
     @property
     def fields(self) -> list[str]:
@@ -361,9 +370,9 @@ def nodes(*paths: str) -> Nodes:
     return Nodes(paths)
 
 
-def along(*paths: str) -> Along:
+def along(*paths: str, topics: Callable[[Any], bool] | None = None) -> Along:
     """Declare fields that are shown with the entry that they belong to."""
-    return Along(paths)
+    return Along(paths, topics)
 
 
 def refused(array: str, key: str, **fill: Any) -> Refusal:

@@ -26,6 +26,13 @@ Where Kafka 4.3 and its documentation differ, `aclbroker.gate.profile` chooses: 
 A key that is not listed is refused, and so is a request to which no line of its key applies. Nobody
 has a right on a resource whose name is null.
 
+A topic in which ACLs are kept is reserved ([topic-store.md](topic-store.md)). Nobody has a right on
+it, super users included, with or without an authorizer, and a right on the cluster does not let a
+request pass that names it. Such an entry is refused with 29, and others of the request pass. Where
+the answer has no place for the code of an entry the request is refused with 29:
+ADD_PARTITIONS_TO_TXN from version 4 on, ALTER_REPLICA_LOG_DIRS, DESCRIBE_LOG_DIRS, DESCRIBE_QUORUM,
+LIST_PARTITION_REASSIGNMENTS, WRITE_TXN_MARKERS.
+
 | Protocol (API key) | Operation | Resource | Refuses | Code | Note | In Kafka |
 |---|---|---|---|---|---|---|
 """
@@ -36,7 +43,7 @@ _SHOWN = """
 
 What is left out of an answer, and which of its fields tell about the cluster. In an answer that
 this broker makes from its own data, only the reply to a request for everything, such as all topics,
-has something to leave out.
+has something to leave out. A reserved topic is left out of every answer.
 
 | Protocol (API key) | Answer |
 |---|---|

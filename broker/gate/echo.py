@@ -59,6 +59,11 @@ class Echo:
                 values["error_message"] = denial.message
         return struct(**values, **self.fill)
 
+    def has_codes(self, owner: Any) -> bool:
+        """Tell whether a refused entry has its code; ``owner`` as in `refuse`."""
+        struct, code_field, _ = _entry_class(owner, self.answer)
+        return bool(code_field) if self.inner is None else self.inner.has_codes(struct)
+
     def key_of(self, entry: Any) -> tuple[Any, ...]:
         """Return the values that identify an entry of the request."""
         return tuple(getattr(entry, name) if name else entry for _, name in self.keys)

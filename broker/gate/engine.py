@@ -24,6 +24,7 @@ from aclbroker.broker.gate.need import (
     Target,
     Whole,
 )
+from aclbroker.broker.gate.reserved import reserved_in
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.showing import show
 from aclbroker.broker.gate.topics_known import Topics
@@ -106,12 +107,16 @@ def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     row = rights.row
     if row.early is not None and (why := row.early(request, rights.context, topics)) is not None:
         return refuse(request, rights, why)
+    verdict: Verdict
     if row.own is not None:
-        verdict: Verdict = row.own(request, rights, topics)
-        return verdict
-    if row.exempt:
-        return Verdict(request, None, unchanged)
-    return check_needs(request, rights, topics)
+        verdict = row.own(request, rights, topics)
+    elif row.exempt:
+        verdict = Verdict(request, None, unchanged)
+    else:
+        verdict = check_needs(request, rights, topics)
+    if rights.reserved and verdict.request is not None:
+        return _without_reserved(verdict, rights, topics)
+    return verdict
 
 
 def check_needs(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
@@ -196,6 +201,37 @@ def _check_parts(
     return verdict._replace(complete=hide)
 
 
+def _without_reserved(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
+    """Refuse what still names a reserved topic, which a right on the cluster may have let pass."""
+    request, key = verdict.request, rights.row.key
+    found = reserved_in(request, rights, topics)
+    if not found:
+        return verdict
+    needs = [each for each in rights.applying() if each.when is None or each.when(request)]
+    need = min(needs, key=lambda each: ResourceType.TOPIC not in each.types)
+    counts: Counter[str | None] = Counter(each.name for each in in_turns(found))
+    rights.unreserved(need, ResourceType.TOPIC, counts)
+    form = form_of(key, rights.context.api_version)
+    echo = form.echo
+    is_told = echo is not None and echo.has_codes(APIS[key].response)
+    if echo is None or not is_told or not all(each.is_of(echo.asked) for each in in_turns(found)):
+        # The answer has no place for the code of such an entry.
+        code, name = ErrorCode.TOPIC_AUTHORIZATION_FAILED, found[0].name
+        return refuse(request, rights, denial(code, need.operation, ResourceType.TOPIC, name))
+    denials = {
+        each.position: _entry_denial(
+            need.operation, echo, each.entry, ResourceType.TOPIC, each.name
+        )
+        for each in in_turns(found)
+    }
+    rest = part(form, request, rights, denials)
+    if rest.request is None:
+        return refused(verdict.complete(rest.response))
+    return verdict._replace(
+        request=rest.request, complete=lambda response: verdict.complete(rest.complete(response))
+    )
+
+
 def single_entries(
     form: Form, request: Any, rights: RequestRights
 ) -> tuple[Any, dict[int, Denial]]:
@@ -254,7 +290,7 @@ def entry_denials(
         if isinstance(target, int):
             denials[position] = Denial(target, ErrorCode(target).name)
         elif target not in allowed:
-            denials[position] = _entry_denial(need, echo, asked[position], *target)
+            denials[position] = _entry_denial(need.operation, echo, asked[position], *target)
     if denials and need.others is not None:
         others = Denial(need.others, "Not attempted, since other parts of the request are refused.")
         return {position: denials.get(position, others) for position in in_turns(range(len(asked)))}
@@ -262,12 +298,12 @@ def entry_denials(
 
 
 def _entry_denial(
-    need: Each, echo: Echo, entry: Any, resource_type: ResourceType, name: str | None
+    operation: AclOperation, echo: Echo, entry: Any, resource_type: ResourceType, name: str | None
 ) -> Denial:
     # The message must not tell the name of a topic that the client gave by its id.
     is_told = resource_type is ResourceType.CLUSTER or name in echo.key_of(entry)
     shown = name if is_told else BY_ID
-    return denial(REFUSAL[resource_type], need.operation, resource_type, shown)
+    return denial(REFUSAL[resource_type], operation, resource_type, shown)
 
 
 def _allowed(

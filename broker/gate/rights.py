@@ -16,6 +16,8 @@ from aclbroker.broker.acl.authorizer import (
     Decision,
     Position,
     RequestContext,
+    Rule,
+    RuleKind,
 )
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.acl.operations import bit_field, supported_operations
@@ -28,6 +30,7 @@ _Part = tuple[Position | None, int, int]
 """The position of the ACLs that decided, and of which decisions: from the first up to the last."""
 
 _NONE: Final[frozenset[str | None]] = frozenset()
+_RESERVED: Final = Decision(False, Rule(RuleKind.RESERVED_TOPIC))
 
 
 class Observer(Protocol):
@@ -68,12 +71,13 @@ class RequestRights:
     Without an ``authorizer`` everything is allowed, except on a resource whose name is null.
     ``asked`` is the request as it came, refused parts included, ``creatable`` has the missing
     topics that it may create, and ``is_whole`` tells whether the handler's answer is left as it is;
-    all three are there once it was checked.
+    all three are there once it was checked. Nobody has a right on topics that are ``reserved``,
+    whatever the authorizer says.
     """
 
     __slots__ = (
         *("_authorizer", "_held", "_named", "_observer"),
-        *("asked", "context", "creatable", "is_whole", "profile", "row"),
+        *("asked", "context", "creatable", "is_whole", "profile", "reserved", "row"),
     )
 
     def __init__(
@@ -83,10 +87,12 @@ class RequestRights:
         authorizer: Authorizer | None,
         observer: Observer,
         profile: Profile,
+        reserved: Collection[str] = (),
     ) -> None:
         self.row = row
         self.context = context
         self.profile = profile
+        self.reserved = reserved
         self._authorizer = authorizer
         self._observer = observer
         self._held: dict[Broader, bool] | None = None
@@ -107,6 +113,8 @@ class RequestRights:
         """
         if None in counts:
             counts = {name: count for name, count in in_turns(counts.items()) if name is not None}
+        if self.reserved:
+            counts = self.unreserved(need, resource_type, counts)
         if self._authorizer is None or not counts:
             return set(counts)
         context = self.context
@@ -130,6 +138,27 @@ class RequestRights:
                     record(some, log_if_denied=loud, acls=position)
                     pause()
         return allowed
+
+    def unreserved(
+        self,
+        need: Need | Broader,
+        resource_type: ResourceType,
+        counts: Mapping[str | None, int],
+    ) -> Mapping[str | None, int]:
+        """Return the resources that are no reserved topics; these are recorded as denied."""
+        if resource_type is not ResourceType.TOPIC:
+            return counts
+        barred = [(name, counts[name], _RESERVED) for name in self.reserved if name in counts]
+        if not barred:
+            return counts
+        loud = need.log_if_denied
+        if False in self._observer.wanted(log_if_denied=loud):
+            self._observer.record(
+                self.context, need.operation, resource_type, barred, log_if_denied=loud
+            )
+        return {
+            name: count for name, count in in_turns(counts.items()) if name not in self.reserved
+        }
 
     def _decisions(
         self, operation: AclOperation, resource_type: ResourceType, names: Sequence[str | None]
@@ -200,6 +229,9 @@ class RequestRights:
             resources if isinstance(resources, (dict, Mapping)) else dict.fromkeys(resources, 1)
         )
         if need is None or not counts or (need.unless is not None and self.is_moot(need)):
+            if self.reserved:
+                declared = self.declared(name)
+                counts = self.unreserved(declared, declared.types[0], counts)
             return set(counts) - {None}
         return self.ask(need, need.types[0], counts)
 
@@ -233,6 +265,8 @@ class RequestRights:
         """
         if resource_type not in self.row.operations_of:
             raise KeyError(f"{self.row.key.name} shows no operations of {resource_type.name}")
+        if resource_type is ResourceType.TOPIC and name in self.reserved:
+            return 0
         if self._authorizer is None:
             return bit_field(supported_operations(resource_type))
         return self._authorizer.authorized_operations(self.context, resource_type, name)

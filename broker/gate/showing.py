@@ -16,6 +16,7 @@ from typing import Any, Final
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
 from aclbroker.broker.gate.disclosure import (
     AllOrRefused,
+    Along,
     Blanked,
     Echoed,
     Line,
@@ -66,8 +67,8 @@ def show(request: Any, response: Any, rights: RequestRights, topics: TopicNames)
                 _set_operations(line, response, view)
             case Tokens():
                 _show_tokens(line, response, view)
-            case _:  # Nodes and Along hide nothing.
-                pass
+            case Along():
+                _show_along(line, response, view)
     return response
 
 
@@ -108,6 +109,8 @@ def _show_echoed(line: Echoed, roots: Sequence[Any], requests: Sequence[Any], vi
         _keep(roots, place, right, line.refusal, view)
     elif line.all_to is not Whoever.ASKS:
         _keep(roots, place, lambda _entry: False, None, view)
+    elif line.resource is ResourceType.TOPIC and view.rights.reserved:
+        _hide_reserved(roots, place, view)
     if line.inside is not None:
         by_id = _requests_by_id(line, requests)
         for entry in in_turns(entries_in(roots, place)):
@@ -156,6 +159,24 @@ def _right(
     names = (view.name_of(entry, place) for entry in in_turns(entries))
     seen = view.allowed(operation, resource_type, names, logs=logs)
     return lambda entry: view.name_of(entry, place) in seen
+
+
+def _hide_reserved(
+    roots: Sequence[Any], place: Place, view: View, is_topic: Visible = lambda _entry: True
+) -> None:
+    """Take out topics that are reserved, where no right on a topic is needed."""
+    reserved = view.rights.reserved
+
+    def visible(entry: Any) -> bool:
+        return not is_topic(entry) or view.name_of(entry, place) not in reserved
+
+    _keep(roots, place, visible, None, view)
+
+
+def _show_along(line: Along, response: Any, view: View) -> None:
+    if line.topics is not None and view.rights.reserved:
+        for place in line.places:
+            _hide_reserved([response], place, view, line.topics)
 
 
 def _show_listed(line: Listed, response: Any, view: View) -> None:

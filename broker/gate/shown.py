@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.gate.conditions import TOPIC_CONFIG
 from aclbroker.broker.gate.disclosure import (
     Line,
     Tokens,
@@ -81,6 +82,11 @@ def is_asked_by_id(request: Any) -> Callable[[Any], bool]:
     """of a topic that was given by its id"""
     asked = {topic.topic_id for topic in request.topics if topic.name is None}
     return lambda entry: entry.topic_id in asked
+
+
+def has_topics_config(entry: Any) -> bool:
+    """of a topic's configuration"""
+    return bool(entry.resource_type == TOPIC_CONFIG)
 
 
 # fmt: off
@@ -210,7 +216,8 @@ _LINES: Final[dict[int, tuple[Line, ...]]] = {
         GROUP_OPERATIONS),
     # DESCRIBE_CONFIGS on the Cluster lists all resources, topics and groups included
     # (KafkaApis.handleListConfigResources).
-    ApiKey.LIST_CONFIG_RESOURCES: (along("config_resources.resource_name"),),
+    ApiKey.LIST_CONFIG_RESOURCES: (
+        along("config_resources.resource_name", topics=has_topics_config),),
     # If the cursor's topic is hidden, so is the cursor, and the list ends. A gateway must then ask
     # for the topics behind it itself.
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: (

@@ -56,7 +56,7 @@ class View(NamedTuple):
         needs = [need for need in applying if need.when is None or need.when(self.request)]
         need = min(needs, key=lambda need: not isinstance(need, Keep), default=None)
         if need is None or not counts or self.rights.is_moot(need):
-            return set(counts)
+            return set(self.rights.unreserved(applying[0], resource_type, counts))
         if not isinstance(need, Keep):
             need = dataclasses.replace(need, log_if_denied=logs)
         return self.rights.ask(need, resource_type, counts)

@@ -54,8 +54,9 @@ class Services:
     ``credentials`` is None when there is no store for them. ``cluster`` has the data of a cluster
     in memory, None where there is none, and ``peers`` maps the name of a listener to all nodes of
     the cluster. ``handlers`` answer each API key; one that is not there is not answered. ``faults``
-    come before all else, if there are some to be asked for. ``waits`` is what clients are told
-    while the ACLs are not there: then nothing is answered but ApiVersions.
+    come before all else, if there are some to be asked for. ``reserved_topics`` are those in which
+    ACLs are kept: no client sees or reaches them. ``waits`` is what clients are told while the ACLs
+    are not there: then nothing is answered but ApiVersions.
     """
 
     cluster_id: str
@@ -73,6 +74,7 @@ class Services:
     peers: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)
     faults: Faults | None = None
     rights_class: type[RequestRights] = RequestRights
+    reserved_topics: frozenset[str] = frozenset()
     waits: str = ""
     short_answers: frozenset[int] = field(init=False)
     """The keys whose answers to short requests wait for nothing and are never long."""
@@ -90,7 +92,9 @@ class Services:
 
     def rights(self, row: Row, context: RequestContext) -> RequestRights:
         """Return the rights of the session that sent a request; the audit records each decision."""
-        return self.rights_class(row, context, self.authorizer, self.audit, self.profile)
+        return self.rights_class(
+            row, context, self.authorizer, self.audit, self.profile, self.reserved_topics
+        )
 
     def node(self, rights: RequestRights) -> Node:
         """Return this node as it is advertised on the listener of the session."""

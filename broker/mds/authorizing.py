@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import Any, Final
 
 from aclbroker.broker.acl.authorizer import Session
+from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.mds.asking import AuthorizeRequest
 from aclbroker.broker.mds.calls import Caller, require_describe
 from aclbroker.broker.mds.clusters import Clusters
@@ -38,10 +39,18 @@ async def decided(
     def work(_services: Any, _session: Session, _frame: bytes) -> list[str]:
         answers = []
         for action in in_turns(asked.actions):
-            authorizer = services[action.cluster_id].authorizer
-            is_allowed = authorizer is None or all(
-                authorizer.authorize(
-                    context, action.operation, action.resource_type, [action.resource_name]
+            of_cluster = services[action.cluster_id]
+            authorizer = of_cluster.authorizer
+            is_reserved = (
+                action.resource_type is ResourceType.TOPIC
+                and action.resource_name in of_cluster.reserved_topics
+            )
+            is_allowed = not is_reserved and (
+                authorizer is None
+                or all(
+                    authorizer.authorize(
+                        context, action.operation, action.resource_type, [action.resource_name]
+                    )
                 )
             )
             answers.append(_ALLOWED if is_allowed else _DENIED)

@@ -10,6 +10,7 @@ from weakref import WeakSet
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config.model import ClusterSettings
+from aclbroker.broker.config.store_url import topics_of
 from aclbroker.broker.credentials import Credentials
 from aclbroker.broker.handlers.services import Node, Services
 from aclbroker.broker.observability.audit import Audit
@@ -78,6 +79,7 @@ class ServedClusters:
                 catalog=cluster.catalog,
                 settings={},
                 credentials=cluster.credentials,
+                reserved_topics=topics_of([cluster.settings.store]),
             ),
         )
 

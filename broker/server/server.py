@@ -281,6 +281,7 @@ class Server:
             handlers=_handlers(loaded.cluster),
             cluster=loaded.cluster,
             rights_class=self._rights_class,
+            reserved_topics=self._config.reserved_topics,
             faults=self._faults,
             waits=WAITS if self._waits else "",
         )

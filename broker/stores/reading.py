@@ -14,10 +14,9 @@ from typing import NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores import changes, inspection, origins, schema
 from aclbroker.broker.stores.advice import explained
-from aclbroker.broker.stores.origins import OriginRow
 from aclbroker.broker.stores.schema import InvalidRow
 from aclbroker.broker.stores.seal import Seal
-from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.store import Origin, StoreError
 from aclbroker.broker.stores.times import written_time
 
 
@@ -39,20 +38,22 @@ class PastChange(NamedTuple):
 
     binding: AclBinding
     removed: bool
-    origin: OriginRow | None
+    origin: Origin | None
     """None where it is not known who made it."""
 
 
 class History(NamedTuple):
-    """All changes of ACLs that a file has, and what they leave out."""
+    """All changes of ACLs that a store has, and what they leave out."""
 
     changes: list[PastChange]
     horizon: int
     """Up to this position only ACLs are told that were there later on."""
 
-    horizon_ms: int
+    left_out: str
+    """What is not told of before the horizon, as a sentence; "" if all is told."""
+
     position: int
-    """That of the last change of the store, of whatever kind."""
+    """Up to which all is told: that of the last change of the store, of whatever kind, or later."""
 
     cluster_id: str
 
@@ -109,10 +110,12 @@ def read_history(path: Path) -> History:
                 raise InvalidRow(f"row {change.id} of the table acl_change, which was not written")
             known = origin if origin is not None and origin.first <= change.id else None
             position = change.id if known is None else known.position
-            told.append(PastChange(position, change.binding, change.removed, known))
+            who = None if known is None else known.origin
+            told.append(PastChange(position, change.binding, change.removed, who))
             total += change.checksum
         changes.check_totals(sealed, len(told), total)
-        return History(told, sealed.horizon, sealed.horizon_ms, sealed.last_change, cluster_id)
+        left_out = _left_out(sealed)
+        return History(told, sealed.horizon, left_out, sealed.last_change, cluster_id)
 
 
 @contextmanager
@@ -145,6 +148,15 @@ def _position_at(connection: sqlite3.Connection, sealed: Seal, path: Path, time_
     query = "SELECT max(position) FROM origin WHERE time_ms <= ?"
     [found] = connection.execute(query, (time_ms,)).fetchone()
     return max(found or 0, sealed.horizon)
+
+
+def _left_out(sealed: Seal) -> str:
+    if not sealed.horizon:
+        return ""
+    return (
+        f"the history begins at position {sealed.horizon}, {written_time(sealed.horizon_ms)}; of "
+        "before that only those grants are told that were not revoked by then"
+    )
 
 
 def _too_old(path: Path, sealed: Seal, asked: str) -> str:

@@ -54,7 +54,8 @@ def _add_sets(group: Any) -> None:
         action="append",
         default=[],
         help="the store of a broker, or a backup of it, with the history of its ACLs, for the job "
-        "point-in-time; a broker may be using it",
+        "point-in-time; a broker may be using it; also kafka://HOST:PORT/TOPIC, a store that is a "
+        "topic",
     )
     group.add_argument(
         "--topics",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -30,14 +31,16 @@ from aclbroker.pipeline.report.content import Source
 Describe = Callable[[str, str | None], Policy]
 """Returns the ACLs of one of `_PLACES`, with a client's properties file or without."""
 
-ReadHistory = Callable[[str], AclHistory]
-"""Returns the history of the ACLs of a store, by its URL. Raises InputError."""
+ReadHistory = Callable[[str, str | None], AclHistory]
+"""Returns the history of the ACLs of a store, by its URL, with a client's properties file or
+without. Raises InputError."""
 
 _STORE: Final = "sqlite:///"
 _PLACES: Final = ("kafka://", "kraft:///", _STORE)
 """What is no file: a broker to ask, a controller's metadata log, a store."""
 _CURRENT, _PROPOSED, _OTHER, _EARLIER = "--acls", "--proposed", "--other", "--earlier"
 _HISTORY: Final = "--history"
+_TOPIC: Final = re.compile(r"kafka://[^/]+/[^/]+")
 
 
 class RuleFiles(NamedTuple):
@@ -154,16 +157,22 @@ def read_rules(
     read = cache(partial(_acl_set, command_config=options.command_config, describe=describe))
     sets = {option: [read(each) for each in values] for option, values in given.items()}
     topics = [(each, _names(each.value)) for each in options.topics]
-    histories = [(each, _history(each.value, read_history)) for each in options.history]
+    client = options.command_config
+    histories = [(each, _history(each.value, client, read_history)) for each in options.history]
     return RuleFiles(sets, settings, topics, proposed, histories)
 
 
-def _history(url: str, read_history: ReadHistory | None) -> AclHistory:
-    if not url.startswith(_STORE):
-        raise InputError(f"--history {url}: only stores keep a history; name {_STORE}FILE")
+def _history(url: str, command_config: str | None, read_history: ReadHistory | None) -> AclHistory:
+    is_topic = _TOPIC.fullmatch(url) is not None
+    if not is_topic and not url.startswith(_STORE):
+        raise InputError(
+            f"--history {url}: only stores keep a history; name {_STORE}FILE or "
+            "kafka://HOST:PORT/TOPIC"
+        )
     if read_history is None:
         raise InputError(f"--history {url}: only the command aclbroker reads stores")
-    return read_history(url)
+    # What is for a cluster, or for a log that is a topic, is not for a file.
+    return read_history(url, command_config if is_topic else None)
 
 
 def _names(path: str) -> frozenset[str]:

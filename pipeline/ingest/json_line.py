@@ -30,7 +30,10 @@ TIME: Final = r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$"
 OPERATIONS: Final = frozenset(operation.name for operation in ASKED)
 RESOURCE_TYPES: Final = frozenset(each.name for each in RESOURCES)
 LEVELS: Final = frozenset(["info", "debug", "trace"])
-RULES: Final = frozenset(kind.value for kind in RuleKind)
+RESERVED: Final = RuleKind.RESERVED_TOPIC.value
+"""The rule of lines that are passed over: whatever ACLs there are, it denies."""
+
+RULES: Final = frozenset(kind.value for kind in RuleKind) - {RESERVED}
 ALLOWING: Final = frozenset([RuleKind.SUPER_USER.value, RuleKind.DEFAULT_ALLOW.value])
 """The rules that only allow; DefaultDeny only denies."""
 
@@ -93,7 +96,7 @@ CHANGE: Final = "change"
 def parse(line: bytes) -> Said | JsonReason | None:
     r"""Return what a line, without its ``\n``, says, or the reason to quarantine it.
 
-    None if it records a change.
+    None if it records a change, or a decision that no ACL can change.
     """
     keys: list[list[str]] = []
     try:
@@ -116,6 +119,8 @@ def parse(line: bytes) -> Said | JsonReason | None:
     count, last = _roll_up(found, timestamp)
     if last is None:
         return JsonReason.ROLL_UP
+    if found["rule"] == RESERVED:
+        return None
     return Said(timestamp, _record(found), count, last)
 
 
@@ -230,11 +235,11 @@ def _wrong_rule(found: dict[str, Any]) -> JsonReason | None:
     allowed, rule = found.get("allowed"), found.get("rule")
     if not isinstance(allowed, bool):
         return JsonReason.ALLOWED
-    if not isinstance(rule, str) or rule not in RULES:
+    if not isinstance(rule, str) or rule not in (*RULES, RESERVED):
         return JsonReason.RULE
     if not all(is_position(found.get(key)) for key in POSITIONS):
         return JsonReason.ACLS
-    denies = rule == RuleKind.DEFAULT_DENY.value
+    denies = rule in (RuleKind.DEFAULT_DENY.value, RESERVED)
     if (rule in ALLOWING and not allowed) or (denies and allowed):
         return JsonReason.CONTRADICTION
     return None

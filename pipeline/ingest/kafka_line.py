@@ -114,6 +114,9 @@ MATCHING_ACL: Final = RuleKind.MATCHING_ACL.value
 REMOVED_ACL: Final = f"{MATCHING_ACL}(acl=null)"
 """Our own broker's, in the form of Kafka 4.3, if the ACL was removed meanwhile."""
 
+RESERVED: Final = RuleKind.RESERVED_TOPIC.value
+"""Our own broker's, of decisions that no ACL can change."""
+
 APIS: Final = frozenset(
     """
     AddOffsetsToTxn AddPartitionsToTxn AddRaftVoter AllocateProducerIds AlterClientQuotas
@@ -157,7 +160,8 @@ def parse(
 ) -> tuple[datetime, Record] | KafkaReason | None:
     r"""Return what a line, without its ``\n`` or ``\r\n``, says, or the reason to quarantine it.
 
-    None if it records no decision, but the first part of one (`PROBED`).
+    None if it records no decision, but the first part of one (`PROBED`), or one that no ACL can
+    change (`RESERVED`).
 
     ``cluster`` is what the record shall name, since the line does not. ``zone``: that of the
     broker's clock, which the log does not name either. Of an hour that occurs twice when clocks are
@@ -187,7 +191,7 @@ def second_of(text: str, zone: tzinfo) -> datetime | None:
 def parse_rest(rest: bytes, cluster: str) -> Record | KafkaReason | None:
     """Return what a line says behind its time, or the reason to quarantine it.
 
-    None if it records no decision.
+    None if it records no decision that counts.
     """
     if not _HEAD.match(rest):
         return KafkaReason.HEAD
@@ -219,7 +223,7 @@ def _together(
         return KafkaReason.CONTRADICTION
     probes = (request.api, request.reference_count, resource.resource_type) == (PROBING, 0, "TOPIC")
     is_any = probes and resource.resource_name == PROBED
-    if is_any and not asker.allowed:
+    if rule.rule == RESERVED or (is_any and not asker.allowed):
         return None
     return Record(
         cluster=cluster,
@@ -374,6 +378,8 @@ def rule_of(part: bytes | None) -> RulePart | KafkaReason:
     rule = text[1:]
     if rule in SIMPLE_RULES:
         return _rule(rule, Dialect.ROUND, SIMPLE_RULES[rule])
+    if rule == RESERVED:
+        return _rule(rule, Dialect.ROUND, permits=False)
     if rule == REMOVED_ACL:
         return RulePart(MATCHING_ACL, Dialect.SQUARE.value, True, True, is_missing=False)
     for dialect, head, tails in _ACL_RULES:

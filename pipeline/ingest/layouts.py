@@ -36,7 +36,8 @@ _NO_SUCH_TIME: Final = "2000-00-00 00:00:00,000"
 # a name, which a client may choose: such lines cannot be read without the logger behind them.
 _MESSAGE_END: Final = re.compile(
     rb" with resourceRefCount = [0-9]{1,9}\Z"
-    rb"| based on rule (?:SuperUser|DefaultAllow|DefaultDeny|MatchingAcl\(acl=null\))\Z"
+    rb"| based on rule (?:SuperUser|DefaultAllow|DefaultDeny|ReservedTopic)\Z"
+    rb"| based on rule MatchingAcl\(acl=null\)\Z"
     rb"|, permissionType=(?:ALLOW\]|DENY\]|ALLOW\)|DENY\))\)\Z"
 )
 

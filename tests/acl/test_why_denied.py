@@ -31,6 +31,10 @@ def test_who_is_allowed_nothing_needs_an_acl_of_the_own_host():
     assert why() == WhyDenied([], AclChange((OWN,)))
 
 
+def test_nothing_would_allow_what_nobody_may():
+    assert why(allow(operation=WRITE), kind=RuleKind.RESERVED_TOPIC) == WhyDenied()
+
+
 def test_what_nearly_allows_is_told_with_what_it_lacks():
     near = allow(operation=WRITE)
     assert why(near).nearest == [(near, "it allows WRITE")]

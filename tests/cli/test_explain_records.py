@@ -20,6 +20,7 @@ ACLS = [
     allow("User:alice", name="secret.", pattern_type=PREFIXED),
 ]
 DENIED = {"allowed": False, "rule": "DefaultDeny", "acl": None, "level": "info"}
+RESERVED = {"rule": "ReservedTopic"}
 ASKED = {"operation": "READ", "host": "10.0.0.6", "api_name": "Fetch"}
 LINE = json_lines.record(**DENIED, **ASKED)
 EXPLAINED = [
@@ -208,6 +209,8 @@ def test_a_record_that_has_the_beginning_of_a_name_alone_is_told_so(ask):
         (("--line", json_lines.record(**DENIED, resource_name=None)), "named no resource"),
         (("--line", CONSOLE.replace("allowed=false ", "")), "--line: allowed: neither true"),
         (("--line", kafka_lines.line(**kafka_lines.PROBE)), "whether any topic is allowed"),
+        (("--line", json_lines.record(**DENIED | RESERVED)), "--line: the topic keeps the ACLs"),
+        (("--line", of_kafka(rule=" based on rule ReservedTopic")), "nobody may reach it"),
         (("--line", json_lines.record(host="laptop")), "'laptop' is no address"),
         (("--line", LINE, "--host", "10.0.0.1"), "nothing can be said besides"),
         (("User:a", "--line", LINE), "nothing can be said besides"),

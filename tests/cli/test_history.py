@@ -193,6 +193,7 @@ def test_options_that_do_not_go_together_are_refused(run, words, said):
     [
         ("acls.db", "names no store; write sqlite:///relative/path"),
         ("memory:", "has no file, and so no history"),
+        ("zookeeper://zk-1:2181/kafka", "keeps no history: ZooKeeper has the ACLs of now alone"),
         ("sqlite:///no/such.db", "there is no ACL store"),
     ],
 )
@@ -201,6 +202,13 @@ def test_a_store_that_has_no_history_is_an_error(run, url, said):
     assert status == 2
     assert said in err
     assert said in run("acls", "--store", url)[1]
+
+
+def test_a_file_needs_no_login(run, path):
+    words = ("--store", f"sqlite:///{path}", "--command-config", "client.properties")
+    said = "--command-config is for a store that is a topic"
+    assert said in run("history", *words)[2]
+    assert said in run("acls", *words)[1]
 
 
 @pytest.mark.parametrize(("word", "said"), [("topic", "the name of a TOPIC"), ("x:y", "'x' is")])

@@ -36,7 +36,7 @@ def told(path):
     return [
         (each.position, "-" if each.removed else "+", each.binding.resource_name, made)
         for each in read_history(path).changes
-        for made in [each.origin and each.origin.origin]
+        for made in [each.origin]
     ]
 
 

@@ -205,6 +205,12 @@ def _binding(fields: list[str]) -> AclBinding:
     return binding
 
 
+def transaction_id(headers: Iterable[tuple[str, bytes | None]]) -> str | None:
+    """Return the id of the transaction that the headers of a message tell, None for none."""
+    text = dict(headers).get(_TRANSACTION)
+    return None if text is None else text.decode(errors="replace").partition(" ")[0]
+
+
 def _transaction(headers: Mapping[str, bytes | None]) -> Transaction | None:
     text = headers.get(_TRANSACTION)
     if text is None:

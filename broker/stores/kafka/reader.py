@@ -30,13 +30,18 @@ _FREED_AT_ONCE: Final = 2048
 _FETCHED_BYTES: Final = 1 << 19
 _WAIT_MS: Final = 250
 _SHOWN: Final = 200
+_PATIENCE_S: Final = 30.0
 
 
 class Reader:
-    """A consumer of the whole topic, without a group: it reads all that is committed."""
+    """A consumer of the whole topic, without a group.
 
-    def __init__(self, place: Place) -> None:
+    It reads what is ``committed``, or also what is not yet, or never will be.
+    """
+
+    def __init__(self, place: Place, *, committed: bool = True) -> None:
         self._place = place
+        self._isolation = "read_committed" if committed else "read_uncommitted"
         self._partition = TopicPartition(place.topic, 0)
         self._consumer: Any = None
         self._assembly = Assembly()
@@ -59,7 +64,7 @@ class Reader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            isolation_level="read_committed",
+            isolation_level=self._isolation,
             max_partition_fetch_bytes=_FETCHED_BYTES,
         )
         try:
@@ -151,6 +156,19 @@ class Reader:
         highwater = None if self._consumer is None else self._consumer.highwater(self._partition)
         return max(self._position, highwater or 0)
 
+    async def messages(self) -> AsyncIterator[Any]:
+        """Yield each message up to the end that there is now, as it is. Raises `StoreError`."""
+        end = await self.end()
+        while self._position < end:
+            records, position = await self._fetched()
+            if not records and self.silent_s > _PATIENCE_S:
+                raise StoreUnavailable(f"{self._place} did not answer within {_PATIENCE_S:g} s")
+            for each in records:
+                if each.offset < end:
+                    yield each
+            self._position = position
+        self._position = end
+
     async def everything(self, *, refuses: bool = True) -> AsyncIterator[Whole]:
         """Yield what is committed now, from where it is to be read. Raises `StoreError`.
 
@@ -162,7 +180,7 @@ class Reader:
             async for each in self._poll():
                 yield each
         if refuses:
-            self._refuse()
+            self.refuse()
         yield Whole(self._position, [], {})
 
     async def follow(self) -> AsyncIterator[Whole]:
@@ -184,6 +202,23 @@ class Reader:
 
         If it ``refuses`` what is ``unreadable``, nothing behind that is read.
         """
+        records, position = await self._fetched()
+        if self._ended:
+            raise StoreError(self._ended)
+        try:
+            self._is_taking = True
+            async for whole in self._wholes(records, position, refuses=refuses):
+                yield whole
+        finally:
+            self._is_taking = False
+            if records:
+                self._heard = self._now()
+        self._assembly.free(_FREED_AT_ONCE)
+        # Others have their turn between two polls, however much there is to be read.
+        await asyncio.sleep(0)
+
+    async def _fetched(self) -> tuple[Sequence[Any], int]:
+        """Return some messages that came, and up to where the topic was read with them."""
         partition = self._partition
         try:
             found = await self._consumer.getmany(
@@ -193,28 +228,17 @@ class Reader:
             self._note_contact()
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
-        if self._ended:
-            raise StoreError(self._ended)
-        try:
-            self._is_taking = True
-            async for whole in self._wholes(found.get(partition, ()), position, refuses=refuses):
-                yield whole
-        finally:
-            self._is_taking = False
-            if found:
-                self._heard = self._now()
-        self._assembly.free(_FREED_AT_ONCE)
-        # Others have their turn between two polls, however much there is to be read.
-        await asyncio.sleep(0)
+        return found.get(partition, ()), position
 
     async def _wholes(
         self, records: Sequence[Any], position: int, *, refuses: bool
     ) -> AsyncIterator[Whole]:
         """Yield the transactions that are whole with some messages, up to a position."""
         for each in records:
-            whole = self._taken(each)
+            setting = self.setting_of(each)
+            whole = None if setting is None else self._assembly.take(each.offset, setting)
             if refuses:
-                self._refuse()
+                self.refuse()
             if whole is not None:
                 yield whole
         self._position = position
@@ -247,7 +271,11 @@ class Reader:
             self._unfinished = ids, self._consumer.highwater(self._partition) or position
         return whole
 
-    def _taken(self, record: Any) -> Whole | None:
+    def setting_of(self, record: Any) -> Setting | None:
+        """Return what a message says, None if it cannot be read, which is noted.
+
+        Raises `StoreError` for one of a newer version.
+        """
         key = record.key or b""
         if record.value is None:
             self._unreadable.pop(key, None)
@@ -260,9 +288,9 @@ class Reader:
                 self._unreadable[key] = f"offset {record.offset} cannot be read: {error}"
             return None
         self._unreadable.pop(key, None)
-        return self._assembly.take(record.offset, setting)
+        return setting
 
-    def _refuse(self) -> None:
+    def refuse(self) -> None:
         """Raise `StoreError` if something is ``unreadable``: it may stand for a denial."""
         for key, reason in self._unreadable.items():
             raise self._refused(key, reason)

@@ -61,10 +61,11 @@ class Topic(NamedTuple):
     """How long a message that removes a key is there at least; None if that may not be asked."""
 
 
-def prepare(place: Place, *, makes: bool = True) -> Topic:
+def prepare(place: Place, *, makes: bool = True, warns: bool = True) -> Topic:
     """Make the topic if it is not there, and check how it is kept; return what is known of it.
 
-    It may take seconds, and is to be called in a thread. Raises `StoreUnavailable`, and
+    It may take seconds, and is to be called in a thread. Who only reads need not be warned in the
+    log of what is wrong for those who write. Raises `StoreUnavailable`, and
     `StoreError` for a topic that cannot be used, or is not allowed to be; `StoreMissing` if there
     is none and it is not to be made.
     """
@@ -75,7 +76,7 @@ def prepare(place: Place, *, makes: bool = True) -> Topic:
                 raise StoreMissing(f"{place}: there is no such topic")
             if found is None:
                 found = _made(session, place.topic)
-            settings = _check(session, place, found)
+            settings = _check(session, place, found, warns=warns)
             kept = None if settings is None else settings.get("delete.retention.ms")
             return Topic(
                 name=place.topic,
@@ -152,7 +153,9 @@ def _has_leader(found: Any) -> bool:
     return all(each.leader_id >= 0 for each in found.partitions) and bool(found.partitions)
 
 
-def _check(session: Session, place: Place, found: Any) -> Mapping[str, str | None] | None:
+def _check(
+    session: Session, place: Place, found: Any, *, warns: bool
+) -> Mapping[str, str | None] | None:
     """Raise `StoreError` for a topic that would not keep changes, or not their order.
 
     Return its settings, None if they may not be asked for.
@@ -165,7 +168,8 @@ def _check(session: Session, place: Place, found: Any) -> Mapping[str, str | Non
         )
     settings = _settings(session, place.topic)
     if settings is None:
-        log.warning("topic for ACLs not checked: no right to describe it", topic=place.topic)
+        if warns:
+            log.warning("topic for ACLs not checked: no right to describe it", topic=place.topic)
         return None
     policy = settings.get("cleanup.policy")
     if policy != "compact":
@@ -175,7 +179,7 @@ def _check(session: Session, place: Place, found: Any) -> Mapping[str, str | Non
         )
     replicas = len(partitions[0].replica_nodes) if partitions else 1
     in_sync = int(settings.get("min.insync.replicas") or 1)
-    if replicas > 1 and in_sync < _IN_SYNC:
+    if warns and replicas > 1 and in_sync < _IN_SYNC:
         log.warning(
             "topic for ACLs may lose changes: min.insync.replicas is 1",
             topic=place.topic,

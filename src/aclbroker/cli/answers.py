@@ -23,15 +23,23 @@ Row = dict[str, Any]
 
 
 class Answer(NamedTuple):
-    """The same twice: rows that all have the same fields, and lines of text."""
+    """The same twice: rows that all have the same fields, and lines of text.
+
+    ``notes`` are said to standard error when all is written.
+    """
 
     rows: Sequence[Row]
     lines: Sequence[str]
+    notes: Sequence[str] = ()
 
 
 def write(answer: Answer, form: str) -> None:
     """Write an answer to standard output as text, json, yaml or csv."""
     _FORMS[form](answer)
+    if answer.notes:
+        sys.stdout.flush()
+    for note in answer.notes:
+        sys.stderr.write(f"{note}\n")
 
 
 def _text(answer: Answer) -> None:

@@ -40,11 +40,10 @@ def _described(url: str, command_config: str | None) -> Policy:
     return Policy(of_place(url))
 
 
-def _history(url: str) -> AclHistory:
-    from aclbroker.broker.stores import StoreError
-    from aclbroker.broker.stores.reading import PastChange, read_history
+def _history(url: str, command_config: str | None) -> AclHistory:
+    from aclbroker.broker.stores.reading import PastChange
     from aclbroker.cli.rules_source import SourceError
-    from aclbroker.cli.store_source import store_file
+    from aclbroker.cli.store_source import past_of
     from aclbroker.pipeline.acls.history import AclChange, Maker, history_of
     from aclbroker.pipeline.errors import InputError
 
@@ -56,8 +55,8 @@ def _history(url: str) -> AclHistory:
         return AclChange(position, acl, removed, made_by, origin.time_ms)
 
     try:
-        found = read_history(store_file(url))
-    except (SourceError, StoreError) as error:
+        found = past_of(url, command_config=command_config).history()
+    except SourceError as error:
         raise InputError(f"--history {url}: {error}") from error
     return history_of(
         map(change, found.changes),

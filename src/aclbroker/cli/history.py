@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
-from aclbroker.cli.rules_source import SourceError, principal
+from aclbroker.cli.rules_source import principal
 from aclbroker.cli.words import TYPES_HELP, name_of, type_of
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclFilter
-    from aclbroker.broker.stores.reading import History, PastChange
+    from aclbroker.broker.stores.reading import PastChange
     from aclbroker.cli.answers import Answer
 
 BROKER = "broker"
@@ -21,11 +20,20 @@ BROKER = "broker"
 def add_history(parser: argparse.ArgumentParser) -> None:
     """Add the options to the command."""
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--store", metavar="URL", help="the store, such as sqlite:///aclbroker.db")
+    source.add_argument(
+        "--store",
+        metavar="URL",
+        help="the store, such as sqlite:///aclbroker.db or kafka://HOST:PORT/TOPIC",
+    )
     source.add_argument(
         "--config",
         metavar="FILE",
         help="a broker's server.properties, whose store is read; the default settings without it",
+    )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="a Kafka client's properties, to log in with where the store is a topic",
     )
     parser.add_argument(
         "--resource",
@@ -46,17 +54,11 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 def told(options: argparse.Namespace) -> tuple[int, Answer]:
     """Return the changes that the options select. Raises SourceError, ValueError."""
-    from aclbroker.broker.stores import StoreError
-    from aclbroker.broker.stores.reading import read_history
     from aclbroker.cli.answers import Answer
-    from aclbroker.cli.store_source import store_file
+    from aclbroker.cli.store_source import past_of
 
     filters = [_filter(text) for text in options.resources]
-    try:
-        history = read_history(store_file(options.store, options.config))
-    except StoreError as error:
-        raise SourceError(str(error)) from error
-    _tell_of_horizon(history)
+    history = past_of(options.store, options.config, options.command_config).history()
     rows, lines = [], []
     for change in history.changes:
         acl = change.binding
@@ -69,7 +71,8 @@ def told(options: argparse.Namespace) -> tuple[int, Answer]:
             continue
         rows.append(row)
         lines.append(_line(change, row))
-    return 0, Answer(rows, lines or ["no changes"])
+    left_out = (f"aclbroker: {history.left_out}",) if history.left_out else ()
+    return 0, Answer(rows, lines or ["no changes"], left_out)
 
 
 def _filter(text: str) -> AclFilter:
@@ -79,17 +82,6 @@ def _filter(text: str) -> AclFilter:
     resource_type = type_of(kind)
     named = name_of(resource_type, name if colon and name else None)
     return AclFilter(resource_type, named, PatternType.MATCH)
-
-
-def _tell_of_horizon(history: History) -> None:
-    from aclbroker.broker.stores.times import written_time
-
-    if history.horizon:
-        sys.stderr.write(
-            f"aclbroker: the history begins at position {history.horizon}, "
-            f"{written_time(history.horizon_ms)}; of before that only those grants are told that "
-            "were not revoked by then\n"
-        )
 
 
 def _row(change: PastChange) -> dict[str, Any]:

@@ -141,6 +141,8 @@ def _recorded(line: bytes, *, loud: bool = False) -> Recorded | str:
         line = json.dumps(found).encode()
     if not line.startswith(b"{"):
         of_kafka = kafka_line.parse(line, cluster="")
+        if of_kafka is None and line.endswith(_RESERVED_TAIL):
+            return _OF_RESERVED
         if of_kafka is None:
             return "Kafka asked whether any topic is allowed, and looked at the ACLs after that"
         if isinstance(of_kafka, kafka_line.KafkaReason):
@@ -150,7 +152,8 @@ def _recorded(line: bytes, *, loud: bool = False) -> Recorded | str:
     else:
         of_json = json_line.parse(line)
         if of_json is None:
-            return json_line.JsonReason.EVENT.value
+            is_change = json.loads(line)["event"] == json_line.CHANGE
+            return json_line.JsonReason.EVENT.value if is_change else _OF_RESERVED
         if isinstance(of_json, json_line.JsonReason):
             return of_json.value
         keys, record = json.loads(line), of_json.record
@@ -185,6 +188,12 @@ def _of_record(
     listener = record.listener or ""
     return Recorded(request, others, listener, record.allowed, said, tuple(notes))
 
+
+_OF_RESERVED: Final = (
+    "the topic keeps the ACLs of the broker's store, and nobody may reach it, whatever ACLs there "
+    "are"
+)
+_RESERVED_TAIL: Final = f"{kafka_line.RULE} {kafka_line.RESERVED}{kafka_line.TAIL}".encode()
 
 _DECISIVE: Final = ("principal", "resource_name")
 """The texts of a record that may be shortened and that a decision depends on."""

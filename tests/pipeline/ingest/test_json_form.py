@@ -196,6 +196,7 @@ def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone(text: str) 
         at_position(10**19),
         record().replace('"acl":{', '"acls":{'),
         record(acl=None, rule="SuperUser").replace('"acl":null', '"acls":5'),
+        record(acl=None, allowed=False, rule="ReservedTopic"),
         ROLLED_UP.replace("23:59:59", "23:59:60"),
         ROLLED_UP.replace("-21T23", "-22T23"),
         ROLLED_UP.replace('"count":7', '"count":0'),

@@ -49,6 +49,13 @@ def test_a_change_is_neither_an_event_nor_quarantined() -> None:
     assert parse(record(event="change").encode()) is None
 
 
+def test_what_no_acl_could_have_allowed_is_passed_over() -> None:
+    denied = {"allowed": False, "rule": "ReservedTopic", "acl": None}
+    assert parse(record(**denied).encode()) is None
+    assert parse(record(**denied | {"allowed": True}).encode()) is JsonReason.CONTRADICTION
+    assert parse(record(**denied, count=2).encode()) is JsonReason.ROLL_UP
+
+
 @pytest.mark.parametrize("text", RECORDS)
 def test_texts_stay_as_they_were(text: str) -> None:
     found = parse(text.encode())

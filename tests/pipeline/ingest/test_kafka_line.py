@@ -166,6 +166,13 @@ def test_what_is_denied_in_that_question_was_not_denied() -> None:
     assert parse(late.encode(), "eu") is KafkaReason.TIME
 
 
+def test_what_no_acl_could_have_allowed_was_not_decided_by_acls() -> None:
+    reserved = " based on rule ReservedTopic"
+    assert parse(line(rule=reserved).encode(), "eu") is None
+    allowed = line(rule=reserved, verdict="is Allowed operation")
+    assert parse(allowed.encode(), "eu") is KafkaReason.CONTRADICTION
+
+
 @pytest.mark.parametrize("text", PROBES[4:])
 def test_a_topic_that_is_called_so_stays(text: str) -> None:
     assert read(text).resource_name in ("hardcode", "hardcoded")

@@ -63,7 +63,7 @@ from tools.generate_history import main as generate_history
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Read = Callable[[str], AclHistory]
+Read = Callable[[str, str | None], AclHistory]
 STORE = "sqlite:///made-up"
 CLUSTER = "cluster-1"
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -184,7 +184,7 @@ HISTORY = history_of(
 
 
 def planted(spark: SparkSession, log: Path, output: Path, *words: str) -> Answer:
-    return answer(spark, log, output, "--history", STORE, *words, read=lambda _: HISTORY)
+    return answer(spark, log, output, "--history", STORE, *words, read=lambda *_: HISTORY)
 
 
 def test_it_tells_who_had_granted_what_decided_and_since_when(
@@ -339,7 +339,7 @@ def test_a_history_of_another_cluster_is_refused_unless_it_is_said_to_be_this_on
     with pytest.raises(InputError, match=r"is of cluster cluster-1, of which the log holds noth"):
         planted(spark, log, tmp_path / "out")
     found = answer(
-        *(spark, log, tmp_path / "out", "--history", f"here={STORE}"), read=lambda _: HISTORY
+        *(spark, log, tmp_path / "out", "--history", f"here={STORE}"), read=lambda *_: HISTORY
     )
     assert found.events == {"as logged": 1}
 
@@ -348,6 +348,7 @@ def test_a_history_of_another_cluster_is_refused_unless_it_is_said_to_be_this_on
     ("history", "said"),
     [
         (["acls.yaml"], "only stores keep a history"),
+        (["kafka://127.0.0.1:9092"], "only stores keep a history"),
         (["sqlite:///no/such.db"], "there is no ACL store"),
         ([STORE, STORE], "another one is of cluster cluster-1"),
     ],
@@ -361,7 +362,7 @@ def test_a_history_that_cannot_be_used_is_refused(
     said: str,
 ) -> None:
     words = [word for each in history for word in ("--history", each)]
-    read: Read = _history if len(history) == 1 else lambda _: HISTORY
+    read: Read = _history if len(history) == 1 else lambda *_: HISTORY
     with pytest.raises(InputError, match=said):
         answer(spark, write([line(at(7), 5)]), tmp_path / "out", *words, read=read)
 
@@ -521,7 +522,7 @@ class Random(NamedTuple):
     words: list[str]
 
     def answer(self, spark: SparkSession, log: Path, output: Path) -> Answer:
-        return answer(spark, log, output, *self.words, read=lambda _: self.history)
+        return answer(spark, log, output, *self.words, read=lambda *_: self.history)
 
 
 def random_history(*, is_open: bool, has_spans: bool) -> Random:

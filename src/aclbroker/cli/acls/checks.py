@@ -25,7 +25,7 @@ _EXCLUDED: Final = (
 """Options, and what must not stand beside them."""
 
 _NOT_OF_STORE: Final = (
-    *("add", "remove", "force", "bootstrap-server", "bootstrap-controller", "command-config"),
+    *("add", "remove", "force", "bootstrap-server", "bootstrap-controller"),
     *("producer", "consumer", "idempotent", "operation"),
     *("allow-host", "allow-principal", "deny-host", "deny-principal"),
 )

@@ -58,7 +58,8 @@ OPTIONS: Final = (
     OptionSpec(
         "store",
         "URL",
-        "list the ACLs of the file of a store, such as sqlite:///aclbroker.db, and ask no cluster",
+        "list the ACLs of a store, such as sqlite:///aclbroker.db or kafka://HOST:PORT/TOPIC, "
+        "and ask no broker",
     ),
     OptionSpec("at", "POSITION|TIME", "with --store: the ACLs that there were then"),
     OptionSpec("help", "", "print this"),

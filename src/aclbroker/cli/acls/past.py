@@ -1,6 +1,6 @@
-"""`aclbroker acls --store URL [--at POSITION|TIME]`: the ACLs of a store's file, of now or before.
+"""`aclbroker acls --store URL [--at POSITION|TIME]`: the ACLs of a store, of now or before.
 
-It is read while a broker may use it; no cluster is asked.
+It is read while brokers may use it; none of them is asked.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from aclbroker.cli.rules_source import SourceError
 
 def stored(options: Options) -> PastSource:
     """Return where the options say that ACLs are read; raises ValueError."""
-    from aclbroker.broker.stores import StoreError
-    from aclbroker.broker.stores.reading import read_acls_at
     from aclbroker.broker.stores.times import written_time
-    from aclbroker.cli.store_source import moment, store_file
+    from aclbroker.cli.store_source import moment, past_of
 
     at = options.one("at")
     try:
         position, time_ms = (None, 2**62) if at is None else moment(at)
-        found = read_acls_at(store_file(options.one("store")), position=position, time_ms=time_ms)
-    except (SourceError, StoreError) as error:
+        past = past_of(options.one("store"), command_config=options.one("command-config"))
+        found = past.acls_at(position, time_ms)
+    except SourceError as error:
         raise ValueError(str(error)) from None
     asked = "" if time_ms is None or at is None else f", as at {written_time(time_ms)}"
     sys.stderr.write(f"aclbroker: position {found.position}{asked}\n")
