@@ -21,6 +21,7 @@ pytestmark = [pytest.mark.apart, pytest.mark.timeout(2 * PATIENCE)]
 
 CLUSTERS = [f"cluster-{number:02}-5KzTx0uQRmWvA" for number in range(40)]
 WITHOUT_EVENTS, WITHOUT_ALLOWED, WITHOUT_ACLS, WITHOUT_PROPOSED, ANY_TOPIC_ONLY = CLUSTERS[3:8]
+DRIFTING = {cluster for number, cluster in enumerate(CLUSTERS) if number % 2 and number > 8}
 
 IN_FORCE = """
   - topic: orders.eu
@@ -41,7 +42,7 @@ TRIED = """
 """
 
 
-def lines_of(number: int, cluster: str, day: str) -> Iterator[str]:
+def lines_of(cluster: str, day: str) -> Iterator[str]:
     if cluster == ANY_TOPIC_ONLY:
         yield event(cluster, day, 1, "alice", "WRITE", "(any)")
         return
@@ -50,7 +51,7 @@ def lines_of(number: int, cluster: str, day: str) -> Iterator[str]:
         yield event(cluster, day, 2, "alice", "WRITE", "pay.in")
     for _ in range(2):
         yield event(cluster, day, 3, "bob", "READ", "orders.eu", allowed=False)
-    if number % 2 and number > 8:
+    if cluster in DRIFTING:
         # Allowed by an ACL that is gone by now.
         yield event(cluster, day, 4, "carol", "WRITE", "gone")
 
@@ -71,9 +72,9 @@ def told(
     lines = [
         line
         for day in ("2026-01-01", "2026-01-02")
-        for number, cluster in enumerate(CLUSTERS)
+        for cluster in CLUSTERS
         if cluster != WITHOUT_EVENTS
-        for line in lines_of(number, cluster, day)
+        for line in lines_of(cluster, day)
     ]
     (directory / "audit.jsonl").write_text("".join(f"{line}\n" for line in lines))
     words = []
@@ -106,7 +107,7 @@ def test_forty_clusters_are_told_in_few_lines(
 ) -> None:
     place, process = told
     lines = [*process.stdout.splitlines(), *process.stderr.splitlines()]
-    assert len(lines) <= 140, process.stdout
+    assert len(lines) <= 150, process.stdout
     for result in json.loads((place / "summary.json").read_text())["results"]:
         assert len(result["warnings"]) <= 8, result["warnings"]
         for text in (result["summary"], *result["warnings"]):
@@ -135,10 +136,10 @@ def test_each_cluster_has_its_answers_in_the_tables_whatever_others_lack(
     flips = clusters_in(place / "what-if/flips.csv", direction="newly denied")
     assert flips >= ordinary
     assert WITHOUT_PROPOSED not in flips
-    assert clusters_in(place / "recommend/clusters.csv") == logged - {ANY_TOPIC_ONLY}
-    assert clusters_in(place / "recommend/changes.csv", change="kept") == (
-        ordinary | {WITHOUT_PROPOSED}
-    )
+    recommended = logged - DRIFTING - {WITHOUT_ALLOWED}
+    assert clusters_in(place / "recommend/clusters.csv") == recommended
+    kept = clusters_in(place / "recommend/changes.csv", change="kept")
+    assert kept == recommended - {WITHOUT_ACLS}
     assert f"The log holds nothing of cluster {WITHOUT_EVENTS}" in process.stdout
 
 
@@ -148,8 +149,9 @@ def test_what_a_recommendation_says_of_a_fleet_is_true(
     results = json.loads((told[0] / "summary.json").read_text())["results"]
     (found,) = (each for each in results if each["job"] == "recommend")
     warnings = "\n".join(found["warnings"])
-    assert f"no recommendation for cluster {ANY_TOPIC_ONLY}: the log has no event there" in warnings
+    assert set(found["left_out"]) == DRIFTING | {WITHOUT_ALLOWED}
+    assert "Of 39 clusters, 17 are left out." in found["summary"]
     assert f"the ACLs of cluster {WITHOUT_ACLS} are not given" in warnings
-    # dave in 37 clusters, and alice where she was denied nothing and asked for nothing.
-    assert "38 principals with ALLOWs asked for nothing" in warnings
-    assert "In the 37 clusters whose ACLs are given it opens nothing" in found["summary"]
+    # dave in each of them.
+    assert "21 principals with ALLOWs asked for nothing" in warnings
+    assert "In the 21 clusters whose ACLs are given it opens nothing" in found["summary"]

@@ -12,7 +12,7 @@ def test_it_has_all_that_the_report_has_in_the_documented_form():
     found = json.loads(summary_json(REPORT))
     assert list(found) == [
         "version", "written", "command", "window", "clusters", "inputs", "quarantined", "warnings",
-        "results", "unanswered",
+        "results", "unanswered", "refused",
     ]  # fmt: skip
     assert (found["version"], found["written"]) == (1, "2026-02-01T09:30:00Z")
     assert found["window"] == {
@@ -24,6 +24,7 @@ def test_it_has_all_that_the_report_has_in_the_documented_form():
     ]
     assert found["quarantined"] == {"cut off": 13, "unknown rule": 1}
     assert found["unanswered"] == {"diff": "needs --other"}
+    assert found["refused"] == {}
     what_if, matrix = found["results"]
     assert what_if["alarms"] == {"newly-denied": 5811, "newly-allowed": 0}
     assert what_if["figures"][0] == {
@@ -38,6 +39,11 @@ def test_it_has_all_that_the_report_has_in_the_documented_form():
         }
     ]  # fmt: skip
     assert (matrix["job"], matrix["alarms"]) == ("matrix", {})
+
+
+def test_what_a_job_without_a_result_has_counted_is_there():
+    found = json.loads(summary_json(replace(REPORT, refused={"recommend": {"drift": 7}})))
+    assert found["refused"] == {"recommend": {"drift": 7}}
 
 
 def test_what_json_does_not_know_is_null():
