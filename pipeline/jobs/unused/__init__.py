@@ -11,13 +11,11 @@ none becomes allowed that is denied now. What is closed, and was not used, is to
 
 from __future__ import annotations
 
-import argparse
-import math
 from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import TOP, Job, Option
+from aclbroker.pipeline.interface.job import MAX_DRIFT, TOP, Job, Option
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -51,17 +49,6 @@ def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     return summary(inputs, found, options.top)
 
 
-def _percent(text: str) -> float:
-    """Return the number from 0 to 100 that a text says; the error is one that argparse shows."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= 100:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number from 0 to 100")
-    return number
-
-
 JOB: Final = Job(
     "unused",
     "find the ACLs that can go, with the proof that nothing opens",
@@ -74,14 +61,7 @@ JOB: Final = Job(
             "do not count as use what only filtered an answer, as when a client lists all topics",
             flag=False,
         ),
-        Option(
-            "max-drift",
-            "max_drift",
-            "leave out a cluster if more of 100 events were decided otherwise than its ACLs decide "
-            "(default: 1)",
-            _percent,
-            "PERCENT",
-        ),
+        MAX_DRIFT,
         TOP,
     ),
     needs=("acls",),

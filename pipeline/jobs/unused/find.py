@@ -97,7 +97,8 @@ def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
     left_out = _left_out(log, max_drift, usage, given)
     current = {cluster: rules for cluster, rules in given.items() if cluster not in left_out}
     if not current:
-        raise InputError("; ".join(left_out_lines(left_out)))
+        drift = sum(each.drift.events for each in log.values())
+        raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
     usage = usage.part(current)
     uses = {
         cluster: acl_uses(rules, log[cluster].asked, young=_young(inputs, cluster))
@@ -113,8 +114,8 @@ def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
     if not filtering:
         rest = inputs.usage.part(current, quiet=True)
         filtering_changes = replayed(rest, current, removal.remaining).flipped
-    drift = Drift(*map(sum, zip(*(log[cluster].drift for cluster in current), strict=True)))
-    warnings = drift_warnings(drift, usage, current)
+    drifts = (log[cluster].drift for cluster in current)
+    warnings = drift_warnings(Drift(*map(sum, zip(*drifts, strict=True))), usage, current)
     outputs = _write(inputs, given, uses, removal)
     return UnusedAcls(log, uses, left_out, removal, filtering_changes, warnings, outputs)
 

@@ -12,7 +12,7 @@ from aclbroker.pipeline.analysis.proof import is_overlooked
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, UseKind
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.left_out import left_out_lines
+from aclbroker.pipeline.interface.left_out import left_out_lines, left_out_table
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.interface.wording import clusters_in_short
@@ -67,7 +67,7 @@ class _UnusedSummary:
             [
                 *self._tables(going),
                 *rights_tables(self._found.removal.changed, self._top, OPENED),
-                *self._left_out_table(),
+                *([left_out_table(left_out)] if left_out else []),
             ],
             [self._chart()],
             self._warnings(),
@@ -169,13 +169,6 @@ class _UnusedSummary:
         cluster = ("Cluster",) if self._several else ()
         columns = (*cluster, "ACL", "Use", "Why", "Events", "Last day")
         return Table(title, columns, rows, len(uses), note, ACLS)
-
-    def _left_out_table(self) -> list[Table]:
-        rows = sorted(self._found.left_out.items())
-        note = "Nothing is proposed of them, and their files have their ACLs as they are."
-        return (
-            [Table("Clusters left out", ("Cluster", "Why"), rows, len(rows), note)] if rows else []
-        )
 
     def _chart(self) -> Chart:
         labels = [each.value for each in UseKind]

@@ -9,8 +9,7 @@ from aclbroker.pipeline.analysis.least_privilege import SessionUse
 from aclbroker.pipeline.analysis.opened import Opened, name_of_session
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
-from tests.pipeline.analysis.recommended_universe import is_of_any_topic
-from tests.pipeline.universe import Asking
+from tests.pipeline.universe import Asking, is_of_any
 
 
 def proposal(
@@ -26,7 +25,7 @@ def draft(
     """What is recommended for a log, before prefixes are chosen."""
     names: dict[ResourceType, set[str]] = {}
     for each in log:
-        if not is_of_any_topic(each):
+        if not is_of_any(*each[2:]):
             names.setdefault(each.resource_type, set()).add(each.name)
     uses = [SessionUse(*each[:4], (each.name,)) for each in log]
     sessions = {each.principals for each in log}

@@ -19,7 +19,6 @@ from tests.pipeline.analysis.recommended_universe import (
     any_topic,
     as_given,
     fewest_allows,
-    is_of_any_topic,
     loses,
     near,
     on_any_topic,
@@ -532,6 +531,5 @@ def test_the_rights_that_prefixes_open_are_all_told(case):
     sessions = {each.principals for each in log}
     told = opened(rules, proposed, sessions)
     for each in requests:
-        is_alike = len(each.principals) == 1 or each.principals in sessions
-        if is_alike and not is_of_any_topic(each):
+        if len(each.principals) == 1 or each.principals in sessions:
             assert changes_of(told, each) == [each in then] * ((each in now) != (each in then))

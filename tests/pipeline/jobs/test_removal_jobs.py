@@ -274,6 +274,7 @@ def test_a_log_that_the_rules_do_not_explain_is_refused_with_the_likeliest_cause
     inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": OF_SUBNETS})
     with pytest.raises(InputError) as refused:
         unused.run(inputs)
+    assert refused.value.alarms == {"drift": 64}
     text = str(refused.value)
     assert "cluster c1 is left out: of 64 events in its log, 64 were decided otherwise" in text
     assert "--max-drift allows 1 of 100. Likeliest cause: in cluster c1, 6 ACLs name" in text
