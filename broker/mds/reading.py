@@ -15,13 +15,18 @@ from aclbroker.broker.mds.errors import ApiError, bad_request, listed, shown
 _MOST_BYTES: Final = 32_767
 """The longest text of Kafka's protocol before its flexible versions."""
 
+_DIGITS: Final = 100
+"""More than any number here has; Python would read thousands, and take its time for it."""
+
 Enumerated = TypeVar("Enumerated", bound=IntEnum)
 
 
 def parsed(body: bytes) -> Any:
     """Return what a body says; raises `ApiError`."""
     try:
-        return json.loads(body, object_pairs_hook=_object, parse_constant=_no_number)
+        return json.loads(
+            body, object_pairs_hook=_object, parse_constant=_no_number, parse_int=_integer
+        )
     except (ValueError, RecursionError) as error:
         reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise bad_request(f"The body is no JSON: {reason}") from None
@@ -138,6 +143,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         raise ValueError("a field is there twice")
     return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number has more than {_DIGITS} digits")
+    return int(text)
 
 
 def _no_number(text: str) -> NoReturn:

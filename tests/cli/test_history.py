@@ -165,6 +165,7 @@ def test_the_acls_of_then_are_selected_as_those_of_a_cluster(run, path):
         (["--at", "2001-01-01"], "does not reach back to 2001-01-01T00:00:00.000Z: it begins at"),
         (["--at", "yesterday"], "'yesterday' is no position, such as 48213, and no time, such as"),
         (["--at", "-1"], "is no position"),
+        (["--at", "9" * 5_000], "9...' is no position"),
         (["--at", "99999-01-01"], "is no position"),
     ],
 )

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from aclbroker.broker.stores.reading import History, PastAcls
 
 _KAFKA: Final = "kafka://"
+_DIGITS: Final = 19
+"""The longest position has so many."""
+
+_SHOWN: Final = 64
 
 
 class Past(Protocol):
@@ -122,12 +126,13 @@ def moment(text: str) -> tuple[int | None, int | None]:
     """Return a position, or a time in milliseconds since the epoch; raises SourceError."""
     from aclbroker.broker.stores.times import read_time
 
-    if text.isascii() and text.isdigit():
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS:
         return int(text), None
     try:
         return None, read_time(text)
     except (ValueError, OverflowError):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
         raise SourceError(
-            f"--at {text!r} is no position, such as 48213, and no time, such as 2026-01-31T14:02 "
+            f"--at {shown!r} is no position, such as 48213, and no time, such as 2026-01-31T14:02 "
             "(in UTC) or 2026-01-31T15:02:30+01:00"
         ) from None
