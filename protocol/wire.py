@@ -40,7 +40,7 @@ _REPEATED: Final = frozenset((int(ApiKey.METADATA), int(ApiKey.FIND_COORDINATOR)
 REMEMBERED_BYTES: Final = 512
 """Up to this size requests of some keys are decoded once, and their messages must not change."""
 
-_REMEMBERED: Final = 1024
+_REMEMBERED: Final = 256
 """Of how many requests the messages are remembered."""
 
 _TLS_HANDSHAKE: Final = 0x1603
