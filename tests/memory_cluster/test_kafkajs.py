@@ -46,7 +46,7 @@ def test_its_admin_client_does_all_that_it_can_with_topics_and_groups(broker: Ac
         "createdAgain": False,
         "partitions": 3,
         "isListed": True,
-        "retention": "5000",
+        "retention": "3600000",
         "offsets": ["0", "10"],
         "offsetsByTime": ["0", "10"],
         "lowAfterDeletion": "4",

@@ -64,7 +64,7 @@ async function committed(client) {
 
 async function topics(client) {
   const seen = { brokers: (await client.describeCluster()).brokers.length }
-  const configEntries = [{ name: 'retention.ms', value: '60000' }]
+  const configEntries = [{ name: 'retention.ms', value: '7200000' }]
   const wanted = [{ topic, numPartitions: 2, configEntries }]
   seen.created = await client.createTopics({ topics: wanted })
   seen.createdAgain = await client.createTopics({ topics: wanted })
@@ -74,7 +74,7 @@ async function topics(client) {
   seen.isListed = (await client.listTopics()).includes(topic)
 
   const resource = { type: ConfigResourceTypes.TOPIC, name: topic }
-  const shorter = [{ name: 'retention.ms', value: '5000' }]
+  const shorter = [{ name: 'retention.ms', value: '3600000' }]
   await client.alterConfigs({ resources: [{ ...resource, configEntries: shorter }] })
   const { resources } = await client.describeConfigs({
     resources: [{ ...resource, configNames: ['retention.ms'] }],
