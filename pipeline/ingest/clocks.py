@@ -16,39 +16,40 @@ from aclbroker.pipeline.ingest.memory import Flags, Lines, Places
 DAY: Final = 86_400_000_000
 """In microseconds."""
 
+HOUR: Final = 3_600_000_000
 MINUTE: Final = 60_000_000
 _EPOCH: Final = date(1970, 1, 1).toordinal()
-_MINUTE_LENGTH: Final = len("2026-11-21T07:48:")
+_HOUR_LENGTH: Final = len("2026-11-21T07:")
 _WIDTH: Final = 16
 _NO_CHECK: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How times are written: what stands before the date, behind it, and the form of the seconds.
+    """How times are written: what stands before the date, behind it, and the form of the rest.
 
-    In ``seconds``, which are all behind the minutes and their colon and have up to 16 bytes, ``s``
-    and ``u`` stand for the digits of seconds and their fractions, anything else for itself.
+    In ``rest``, which is all behind the hour and its colon and has up to 16 bytes, ``m``, ``s`` and
+    ``u`` stand for the digits of minutes, seconds and their fractions, anything else for itself.
     """
 
     before: bytes
     behind: bytes
-    seconds: bytes
+    rest: bytes
 
     @property
-    def minute_size(self) -> int:
-        """How many bytes there are up to the seconds."""
-        return len(self.before) + _MINUTE_LENGTH
+    def hour_size(self) -> int:
+        """How many bytes there are up to the minutes."""
+        return len(self.before) + _HOUR_LENGTH
 
     @property
     def size(self) -> int:
         """How many bytes a time has."""
-        return self.minute_size + len(self.seconds)
+        return self.hour_size + len(self.rest)
 
     @property
-    def minute_form(self) -> re.Pattern[bytes]:
-        """What texts match that end before the seconds: the date, the hour and the minute."""
-        day, clock = rb"(20[0-9]{2}-[0-9]{2}-[0-9]{2})", rb"([01][0-9]|2[0-3]):([0-5][0-9]):"
+    def hour_form(self) -> re.Pattern[bytes]:
+        """What texts match that end before the minutes: the date and the hour."""
+        day, clock = rb"(20[0-9]{2}-[0-9]{2}-[0-9]{2})", rb"([01][0-9]|2[0-3]):"
         return re.compile(re.escape(self.before) + day + re.escape(self.behind) + clock)
 
     def read(self, lines: Lines, places: Places) -> tuple[NDArray[np.int64], Flags]:
@@ -56,19 +57,19 @@ class Clock:
 
         Of what is no time any number comes. Years are those from 2000 to 2099.
         """
-        form = self.minute_form
+        form = self.hour_form
 
-        def minute(text: bytes) -> int | None:
+        def hour(text: bytes) -> int | None:
             match = form.fullmatch(text)
-            found = match and minute_of(match)
+            found = match and hour_of(match)
             return found and found[0]
 
-        minutes, good = of_runs(lines.windows(places, self.minute_size), minute)
-        micros, are_seconds = self.seconds_of(lines, places + self.minute_size)
-        return minutes + micros, good & are_seconds
+        hours, good = of_runs(lines.windows(places, self.hour_size), hour)
+        micros, are_right = self.rest_of(lines, places + self.hour_size)
+        return hours + micros, good & are_right
 
-    def seconds_of(self, lines: Lines, places: Places) -> tuple[NDArray[np.int64], Flags]:
-        """Return the seconds at some places, in microseconds, and which of them are seconds."""
+    def rest_of(self, lines: Lines, places: Places) -> tuple[NDArray[np.int64], Flags]:
+        """Return the ``rest`` at some places, in microseconds, and which of them have its form."""
         base, most, weights = self._weights()
         digits = lines.bytes_at(places, _WIDTH) - base
         wrong = (digits > most).view(np.uint64)
@@ -76,26 +77,26 @@ class Clock:
 
     def _weights(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.float64]]:
         """Return what to take off each byte, what may be left of it, and how much that counts."""
-        text = self.seconds.decode("ascii")
-        units = {"s": 1_000_000, "u": 10 ** (6 - text.count("u"))}
+        text = self.rest.decode("ascii")
+        units = {"m": MINUTE, "s": 1_000_000, "u": 10 ** (6 - text.count("u"))}
         base = np.zeros(_WIDTH, np.uint8)
         most = np.full(_WIDTH, _NO_CHECK, np.uint8)
         weights = np.zeros(_WIDTH, np.float64)
         for at, each in enumerate(text):
             behind = text[at + 1 :].count(each)
             base[at] = ord("0") if each in units else ord(each)
-            most[at] = 0 if each not in units else 5 if each == "s" and behind else 9
+            most[at] = 0 if each not in units else 5 if each != "u" and behind else 9
             weights[at] = units[each] * 10**behind if each in units else 0
         return base, most, weights
 
 
-def minute_of(match: re.Match[bytes]) -> tuple[int] | None:
-    """Return the time of what matches the `Clock.minute_form`, None if there is no such day."""
+def hour_of(match: re.Match[bytes]) -> tuple[int] | None:
+    """Return the time of what matches the `Clock.hour_form`, None if there is no such day."""
     try:
         day = date.fromisoformat(match[1].decode("ascii")).toordinal()
     except ValueError:
         return None
-    return ((day - _EPOCH) * DAY + (int(match[2]) * 60 + int(match[3])) * MINUTE,)
+    return ((day - _EPOCH) * DAY + int(match[2]) * HOUR,)
 
 
 def of_runs(

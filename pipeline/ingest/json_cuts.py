@@ -19,7 +19,7 @@ from aclbroker.pipeline.ingest.slices import Rows
 
 CUT: Final = b',"'
 ACLS_KEY: Final = b',"acls":'
-CLOCK: Final = Clock(b'{"timestamp":"', b"T", b'ss.uuuuuuZ"')
+CLOCK: Final = Clock(b'{"timestamp":"', b"T", b'mm:ss.uuuuuuZ"')
 
 # The cuts before these keys, and how many there are in a line.
 _AT_LEVEL, _AT_PRINCIPAL, _AT_HOST, _AT_OPERATION, _AT_NAME = 0, 5, 6, 7, 10
@@ -40,8 +40,8 @@ class At(IntEnum):
     Those from `PATTERN` on are empty without an ACL, and `ACLS` is without a position.
     """
 
-    MINUTE = 0
-    SECONDS = 1
+    HOUR = 0
+    MINUTES = 1
     ORIGIN = 2
     PRINCIPAL = 3
     HOST = 4
@@ -110,7 +110,7 @@ def bounds(lines: Lines, cuts: Cuts, rows: Rows) -> tuple[list[Codes], Tail]:
         for places, number in zip(inner, _IN_ACL, strict=True):
             places[which] = cuts.at(number + is_named, rows[which])
     found = [
-        *(starts, starts + np.int32(CLOCK.minute_size)),
+        *(starts, starts + np.int32(CLOCK.hour_size)),
         *(cuts.at(number, rows) for number in _BEFORE_ACL),
         *(acls, acl, *inner, end),
     ]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
 from aclbroker.pipeline.ingest import json_line
-from aclbroker.pipeline.ingest.clocks import minute_of
+from aclbroker.pipeline.ingest.clocks import hour_of
 from aclbroker.pipeline.ingest.cuts import Cuts
 from aclbroker.pipeline.ingest.json_cuts import ACLS_KEY, CLOCK, CUT, At, Tail, bounds, formed
 from aclbroker.pipeline.ingest.json_tail import Tails, more_of, taken_roll_up
@@ -94,7 +94,7 @@ _PERMISSION: Final = _compiled(
 class _Found(NamedTuple):
     """The parts of lines that have the form, by line."""
 
-    minute: Codes
+    hour: Codes
     origin: Codes
     asked: Codes
     request: Codes
@@ -121,7 +121,7 @@ class JsonForm:
     """Reads the lines of the form; what it saw before makes it faster."""
 
     def __init__(self) -> None:
-        self._minute = Words(CLOCK.minute_form, ("micros",), minute_of)
+        self._hour = Words(CLOCK.hour_form, ("micros",), hour_of)
         self._origin = Words(_ORIGIN, ("quiet", "cluster", "listener"), _origin)
         self._asked = Words(_ASKED, ("operation", "resource_type"), _texts)
         self._request = Words(_REQUEST, ("reference_count", "api"), _request)
@@ -144,13 +144,13 @@ class JsonForm:
         if not len(rows):
             return None, lines
         found, is_good = self._found(memory, cuts, rows)
-        seconds, are_seconds = CLOCK.seconds_of(memory, memory.starts[rows] + CLOCK.minute_size)
-        good = np.flatnonzero(is_good & are_seconds)
+        micros, are_right = CLOCK.rest_of(memory, memory.starts[rows] + CLOCK.hour_size)
+        good = np.flatnonzero(is_good & are_right)
         if len(good) < len(rows):
-            found, seconds, rows = found.of(good), seconds[good], rows[good]
+            found, micros, rows = found.of(good), micros[good], rows[good]
         if not len(rows):
             return None, lines
-        time = self._minute.numbers("micros", found.minute) + seconds
+        time = self._hour.numbers("micros", found.hour) + micros
         parsed, is_read = self._parsed(memory, found, time)
         if parsed is None or (is_read.all() and len(rows) == len(lines)):
             return parsed, lines[:0] if parsed else lines
@@ -162,12 +162,12 @@ class JsonForm:
         """Return the parts of some lines, and in which of them all that must be there are right."""
         places, tail = bounds(lines, cuts, rows)
 
-        at = Sliced(lines, places, (At.SECONDS, At.CORRELATION, At.ACLS)).at
+        at = Sliced(lines, places, (At.MINUTES, At.CORRELATION, At.ACLS)).at
         principal, host, name = at(At.PRINCIPAL), at(At.HOST), at(At.NAME)
         client = at(At.CLIENT)
         has_client = client.each(_is_quoted(client.texts, _CLIENT))
         found = _Found(
-            at(At.MINUTE).words(self._minute),
+            at(At.HOUR).words(self._hour),
             at(At.ORIGIN).words(self._origin),
             at(At.ASKED).words(self._asked),
             at(At.REQUEST).words(self._request),

@@ -21,7 +21,7 @@ from aclbroker.pipeline.ingest.parsed import microseconds_of
 from aclbroker.pipeline.ingest.record import MOST_REFERENCES
 
 _COUNT: Final = b',"count":'
-_LAST_CLOCK: Final = Clock(b',"last_timestamp":"', b"T", b'ss.uuuuuuZ"}')
+_LAST_CLOCK: Final = Clock(b',"last_timestamp":"', b"T", b'mm:ss.uuuuuuZ"}')
 
 
 class RollUp(NamedTuple):

@@ -18,7 +18,7 @@ from aclbroker.pipeline.ingest.memory import Codes, Lines
 from aclbroker.pipeline.ingest.slices import Rows
 
 CUT: Final = b" ="
-CLOCK: Final = Clock(b"[", b" ", b"ss,uuu] ")
+CLOCK: Final = Clock(b"[", b" ", b"mm:ss,uuu] ")
 
 _OF_ACL: Final = f"{kafka_line.RULE} {kafka_line.MATCHING_ACL}(acl=StandardAcl[resourceType="
 _MOST_OF_SIMPLE: Final = 72
@@ -33,8 +33,8 @@ _END_OF_ACL: Final = len(f", permissionType=ALLOW]){kafka_line.TAIL}")
 class At(IntEnum):
     """The slices of lines by their numbers. `INNER` and `PERMISSION` are empty without an ACL."""
 
-    MINUTE = 0
-    SECONDS = 1
+    HOUR = 0
+    MINUTES = 1
     LEVEL = 2
     ASKER = 3
     OPERATION = 4
@@ -69,7 +69,7 @@ def bounds(lines: Lines, cuts: Cuts, rows: Rows) -> list[Codes]:
     head = np.minimum(head, ends)
     end = np.maximum(ends - np.int32(_END_OF_ACL), head)
     return [
-        *(starts, starts + np.int32(CLOCK.minute_size), starts + np.int32(CLOCK.size)),
+        *(starts, starts + np.int32(CLOCK.hour_size), starts + np.int32(CLOCK.size)),
         *(cuts.at(number, rows) for number in range(_CUTS)),
         *(head, end, ends),
     ]

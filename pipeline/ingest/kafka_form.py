@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
-from aclbroker.pipeline.ingest.clocks import minute_of
+from aclbroker.pipeline.ingest.clocks import HOUR, MINUTE, hour_of
 from aclbroker.pipeline.ingest.cuts import Cuts, count_pairs
 from aclbroker.pipeline.ingest.kafka_cuts import CLOCK, CUT, At, bounds, formed
 from aclbroker.pipeline.ingest.kafka_line import Dialect
@@ -85,7 +85,7 @@ _HOST_FORM: Final = f"^{_BEGIN.decode()}{kafka_line.HOST_FORM}{_HOST.decode()}$"
 class _Found(NamedTuple):
     """The parts of lines that have the form, by line."""
 
-    minute: Codes
+    hour: Codes
     level: Codes
     operation: Codes
     request: Codes
@@ -107,7 +107,7 @@ class KafkaForm:
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
-        self._minute = Words(CLOCK.minute_form, ("micros",), minute_of)
+        self._hour = Words(CLOCK.hour_form, ("micros",), hour_of)
         self._level = Words(_LEVEL, ("quiet",), lambda match: (match[1] == b"TRACE",))
         self._operation = Words(_OPERATION, ("operation",), _operation)
         self._request = Words(_REQUEST, ("api", "is_probing"), _request)
@@ -131,26 +131,26 @@ class KafkaForm:
         if not len(rows):
             return None
         found, good = self._found(memory, cuts, rows)
-        seconds, are_seconds = CLOCK.seconds_of(memory, memory.starts[rows] + CLOCK.minute_size)
-        kept = np.flatnonzero(good & are_seconds)
+        micros, are_right = CLOCK.rest_of(memory, memory.starts[rows] + CLOCK.hour_size)
+        kept = np.flatnonzero(good & are_right)
         kept = kept[_have_one_rule(lines, memory, rows[kept])]
         if not len(kept):
             return None
         if len(kept) < len(rows):
-            found, seconds, rows = found.of(kept), seconds[kept], rows[kept]
+            found, micros, rows = found.of(kept), micros[kept], rows[kept]
         columns = self._columns(found)
         arrays = [
             columns.get(field.name, pa.nulls(len(rows), _encoded_type(field.type)))
             for field in RECORD_SCHEMA
         ]
         records = pa.Table.from_arrays(arrays, RECORD_SCHEMA.names)
-        return Formed(rows, records, self._minutes(found.minute, zone) + seconds)
+        return Formed(rows, records, self._in_utc(found.hour, micros, zone))
 
     def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
         """Return the parts of some lines, and which of them have all parts as they must be."""
-        at = Sliced(lines, bounds(lines, cuts, rows), (At.SECONDS, At.INNER)).at
+        at = Sliced(lines, bounds(lines, cuts, rows), (At.MINUTES, At.INNER)).at
         found = _Found(
-            at(At.MINUTE).words(self._minute),
+            at(At.HOUR).words(self._hour),
             at(At.LEVEL).words(self._level),
             at(At.OPERATION).words(self._operation),
             at(At.REQUEST).words(self._request),
@@ -176,13 +176,20 @@ class KafkaForm:
         good &= ~(is_probe & decided.flags("is_zero", found.decided))
         return found, good
 
-    def _minutes(self, codes: Codes, zone: tzinfo) -> NDArray[np.int64]:
-        """Return the minutes of lines in UTC, in microseconds."""
-        micros = self._minute.values("micros")
-        in_utc = np.zeros(len(micros), np.int64)
+    def _in_utc(self, codes: Codes, micros: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+        """Return the times of lines in UTC, in microseconds; ``micros``: those since the hour."""
+        hours = self._hour.values("micros")
+        in_utc = np.zeros(len(hours), np.int64)
+        changing = []
         for number in np.unique(codes).tolist():
-            in_utc[number] = _in_utc(micros[number], zone)
-        found: NDArray[np.int64] = in_utc[codes]
+            in_utc[number] = first = _in_utc(hours[number], zone)
+            if _in_utc(hours[number] + HOUR - MINUTE, zone) - first != HOUR - MINUTE:
+                changing.append(number)
+        found: NDArray[np.int64] = in_utc[codes] + micros
+        # The zone's clock is put forward or back within the hour.
+        for row in np.flatnonzero(np.isin(codes, changing)).tolist() if changing else ():
+            since, rest = divmod(int(micros[row]), MINUTE)
+            found[row] = _in_utc(hours[codes[row]] + since * MINUTE, zone) + rest
         return found
 
     def _columns(self, found: _Found) -> dict[str, pa.Array]:

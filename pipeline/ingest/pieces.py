@@ -17,11 +17,11 @@ from aclbroker.pipeline.ingest.memory import REACH
 from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
 Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
 
-_AT_ONCE: Final = 8 << 20
+_AT_ONCE: Final = 16 << 20
 _BLOCK: Final = 1 << 20
 _LONGEST_LINE: Final = 256 << 20
-_LAST: Final = 1 << 16
 _BEHIND: Final = REACH + 2
 """How much room there is behind a text: for a line feed, and for the bytes that `Lines` has."""
 _MARK: Final = b"\xef\xbb\xbf"
@@ -102,33 +102,32 @@ class _Reader:
 
 
 def _arrays(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
-    for text, size in _whole_lines(reader, end):
+    for text, size, ends in _whole_lines(reader, end):
         # As Spark's own reader does.
         has_mark = is_begin and text[:size][: len(_MARK)].tobytes() == _MARK
         first = len(_MARK) if has_mark else 0
         is_begin = False
         if first < size:
-            yield _split(text[first:], size - first)
+            yield _split(text, first, size, ends)
 
 
-def _whole_lines(reader: _Reader, end: int | None) -> Iterator[tuple[Bytes, int]]:
+def _whole_lines(reader: _Reader, end: int | None) -> Iterator[tuple[Bytes, int, Places]]:
     """Yield the bytes up to ``end``, or all, and those of the line that it lies in, in parts.
 
-    Each with how many it are, since there is `_BEHIND` more room behind them.
+    Each with how many it are, since there is `_BEHIND` more room behind them, and the places behind
+    its line feeds.
     """
     rest: Bytes = np.empty(0, np.uint8)
     while end is None or reader.position < end:
         room = _AT_ONCE if end is None else min(_AT_ONCE, end - reader.position)
         text = _with_room(rest, room)
-        found = reader.fill(memoryview(text.data)[len(rest) : len(rest) + room])
-        if not found:
+        size, ends = _filled(reader, text, len(rest), len(rest) + room)
+        if size == len(rest):
             break
-        size = len(rest) + found
-        cut = _behind_last_line(text[len(rest) : size])
-        if cut:
-            cut += len(rest)
+        if len(ends):
+            cut = int(ends[-1])
             rest = text[cut:size].copy()
-            yield text, cut
+            yield text, cut, ends
         else:
             rest = text[:size]
             _check_length(size)
@@ -138,7 +137,20 @@ def _whole_lines(reader: _Reader, end: int | None) -> Iterator[tuple[Bytes, int]
         _check_length(size)
         text = _with_room(rest, len(more))
         text[len(rest) : size] = more
-        yield text, size
+        is_ended = text[size - 1] == _LINE_FEED
+        yield text, size, np.full(int(is_ended), size)
+
+
+def _filled(reader: _Reader, text: Bytes, start: int, end: int) -> tuple[int, Places]:
+    """Read into some bytes of a text, and return up to where, and the places behind line feeds."""
+    found: list[Places] = [np.zeros(0, np.int64)]
+    place = memoryview(text.data)
+    # Line feeds are looked for while what was read is in the processor's cache.
+    while start < end and (size := reader.fill(place[start : min(start + _BLOCK, end)])):
+        are_feeds = text[start : start + size] == _LINE_FEED
+        found.append(np.flatnonzero(are_feeds) + (start + 1))
+        start += size
+    return start, np.concatenate(found)
 
 
 def _with_room(rest: Bytes, room: int) -> Bytes:
@@ -146,15 +158,6 @@ def _with_room(rest: Bytes, room: int) -> Bytes:
     text = np.empty(len(rest) + room + _BEHIND, np.uint8)
     text[: len(rest)] = rest
     return text
-
-
-def _behind_last_line(text: Bytes) -> int:
-    """Return the place behind the last line feed, 0 if there is none."""
-    for width in (_LAST, len(text)):
-        found = text[-width:].tobytes().rfind(b"\n") + 1
-        if found:
-            return max(len(text) - width, 0) + found
-    return 0
 
 
 def _rest_of_line(reader: _Reader) -> bytes:
@@ -177,20 +180,17 @@ def _check_length(size: int) -> None:
         raise LineTooLongError(f"a line of the log has more than {_LONGEST_LINE:,} bytes")
 
 
-def _split(text: Bytes, size: int) -> pa.Array:
-    """Return the lines of so many bytes, with the bytes behind that `Lines` has."""
+def _split(text: Bytes, first: int, size: int, ends: Places) -> pa.Array:
+    """Return the lines of the bytes up to ``size``, with the bytes behind that `Lines` has.
+
+    ``ends``: the places behind the line feeds; the last line may have none.
+    """
     if text[size - 1] != _LINE_FEED:
         text[size] = _LINE_FEED
         size += 1
+        ends = np.append(ends, size)
     text[size : size + REACH + 1] = 0
-    codes = text[:size]
-    # Not all at once: the arrays for a part of the text fit into the processor's cache.
-    found = [
-        np.flatnonzero(codes[first : first + _BLOCK] == _LINE_FEED) + (first + 1)
-        for first in range(0, len(codes), _BLOCK)
-    ]
-    ends = [np.zeros(1, np.int64), *found, np.full(1, size + REACH + 1)]
-    offsets = np.concatenate(ends).astype(np.int32)
+    offsets = np.concatenate([[first], ends, [size + REACH + 1]]).astype(np.int32)
     buffers: list[Any] = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     ended = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
     return pc.binary_slice(ended, 0, -1)[:-1]

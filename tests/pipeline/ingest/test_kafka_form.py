@@ -74,6 +74,14 @@ def test_times_of_a_zone_are_those_of_the_broker() -> None:
             assert has_form(line(head=f"[{clock}] INFO").encode(), ZoneInfo(zone))
 
 
+@pytest.mark.parametrize("day", ["2026-04-05", "2026-10-04"])
+def test_a_clock_is_put_forward_or_back_within_an_hour(day: str) -> None:
+    zone = ZoneInfo("Australia/Lord_Howe")  # by half an hour
+    times = [f"{day} {hour:02}:{minute:02}:59,999" for hour in range(4) for minute in range(60)]
+    lines = [line(head=f"[{time}] INFO").encode() for time in times]
+    assert check(KafkaForm("eu"), lines, zone) == list(range(len(lines)))
+
+
 @pytest.mark.parametrize("text", [*RECORDS, *NOT_RECORDS])
 def test_other_lines_mean_what_they_mean_alone(text: str) -> None:
     read = has_form(text.encode())
