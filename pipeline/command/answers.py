@@ -51,7 +51,7 @@ def answered(
     output = Output(spark, options.output)
     with progress.step("log") as step:
         tables = _tables(spark, options, rules, progress)
-        found = content(tables.usage, tables.quarantine)
+        found = content(tables.usage, tables.quarantine, tables.summary and tables.summary())
         unread = told(tables.unread() if found.quarantined else ())
         if tables.is_new:
             step.lines = found.window.events + found.window.quarantined

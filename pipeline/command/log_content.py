@@ -5,36 +5,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from aclbroker.broker.acl.authorizer import RuleKind
-from aclbroker.pipeline import schemas
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.unread import FORMS
 from aclbroker.pipeline.interface.inputs import Window
-from aclbroker.pipeline.usage.counting import counted
-from aclbroker.pipeline.usage.grouping import encoded
-from aclbroker.pipeline.usage.table import Tables, Usage
+from aclbroker.pipeline.usage.summary import NEEDED, summed, summed_type
+from aclbroker.pipeline.usage.table import Usage
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
-
-_MOST_NAMED: Final = 1000
-_KEYS: Final = ("cluster", "day", "allowed", "super_user")
-_NEEDED: Final = ("cluster", "day", "allowed", "rule", "principal", "other_principals", "events")
 
 
 class Content(NamedTuple):
     """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
 
-    ``super_users`` has the events of each cluster's principals whom the log calls super users, of a
-    thousand from each task at most. Of a session with several principals the log does not say which
-    one is, and none of them is counted.
+    ``super_users`` has the events of each cluster's principals whom the log calls super users, so
+    far as `usage.summary` names them.
     """
 
     window: Window
@@ -51,16 +41,27 @@ class Content(NamedTuple):
         return found
 
 
-def content(usage: Usage, quarantine: DataFrame) -> Content:
+class _Row(NamedTuple):
+    """Events; ``super_user`` if they are of one whom the log calls so."""
+
+    cluster: str
+    day: date
+    allowed: bool
+    super_user: str | None
+    events: int
+
+
+def content(usage: Usage, quarantine: DataFrame, summary: pa.Table | None = None) -> Content:
     """Count the tables `pipeline.schemas.usage` and ``quarantine``.
 
-    Raises InputError if there are no events.
+    ``summary``: what `usage.summary` has of both, if that is known. Raises InputError if there are
+    no events.
     """
-    from aclbroker.pipeline.frames import functions as F
-
-    rows = usage.map(_counted, _type(), _NEEDED).collect()
-    reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
-    quarantined = {row.reason: row.lines for row in sorted(reasons, key=lambda row: -row.lines)}
+    if summary is None:
+        rows, lines = _counted(usage, quarantine)
+    else:
+        rows, lines = _of_summary(summary)
+    quarantined = dict(sorted(lines.items(), key=lambda each: -each[1]))
     if not rows:
         raise InputError("the input holds no events in these days" + _none(quarantined))
     clusters: Counter[str] = Counter()
@@ -86,44 +87,27 @@ def content(usage: Usage, quarantine: DataFrame) -> Content:
     return Content(window, dict(sorted(clusters.items())), quarantined, super_users)
 
 
+def _counted(usage: Usage, quarantine: DataFrame) -> tuple[list[_Row], dict[str, int]]:
+    """Return what `content` counts, and the lines in quarantine by reason."""
+    from aclbroker.pipeline.frames import functions as F
+
+    rows = usage.map(summed, summed_type(), NEEDED).select(*_Row._fields).collect()
+    reasons = quarantine.groupBy("reason").agg(F.count("*").alias("lines")).collect()
+    return [_Row(*row) for row in rows], {row["reason"]: row["lines"] for row in reasons}
+
+
+def _of_summary(summary: pa.Table) -> tuple[list[_Row], dict[str, int]]:
+    are_events = pc.is_null(summary["reason"])
+    found = summary.filter(are_events).select(_Row._fields).to_pylist()
+    lines: Counter[str] = Counter()
+    for row in summary.filter(pc.invert(are_events)).to_pylist():
+        lines[row["reason"]] += row["events"]
+    return [_Row(**row) for row in found], lines
+
+
 def _none(quarantined: Mapping[str, int]) -> str:
     """Say which lines are no events, and what can be read."""
     if not quarantined:
         return ""
     reason, lines = next(iter(quarantined.items()))
     return f", and {sum(quarantined.values()):,} lines that are none ({lines:,}: {reason}); {FORMS}"
-
-
-def _type() -> StructType:
-    from aclbroker.pipeline.frames.types import StringType, StructField, StructType
-
-    usage = schemas.usage()
-    named = [usage[name] for name in ("cluster", "day", "allowed", "events")]
-    return StructType([*named[:3], StructField("super_user", StringType()), named[3]])
-
-
-def _counted(tables: Tables) -> Tables:
-    for found in counted(map(_with_super_user, tables), _KEYS, {"events": "sum"}):
-        yield _few_named(found)
-
-
-def _few_named(found: pa.Table) -> pa.Table:
-    """Name no more super users than `_MOST_NAMED`: a forged log may hold any number of them."""
-    users = found["super_user"].combine_chunks()
-    busiest = pc.if_else(users.is_valid(), found["events"].combine_chunks(), -1)
-    is_named = np.zeros(len(users), bool)
-    is_named[pc.sort_indices(busiest, [("", "descending")])[:_MOST_NAMED]] = True
-    named = pc.if_else(pa.array(is_named), users.indices, None)
-    column = pa.DictionaryArray.from_arrays(named, users.dictionary)
-    return found.set_column(found.column_names.index("super_user"), "super_user", column)
-
-
-def _with_super_user(table: pa.Table) -> pa.Table:
-    table = encoded(table.select(_NEEDED))
-    columns = ("rule", "principal", "other_principals", "allowed")
-    rule, principal, others, allowed = (table[name].combine_chunks() for name in columns)
-    is_rule = pc.equal(rule.dictionary, RuleKind.SUPER_USER.value).take(rule.indices)
-    is_super_user = pc.and_(pc.fill_null(is_rule, False), pc.and_(allowed, others.is_null()))
-    named = pc.if_else(is_super_user, principal.indices, None)
-    users = pa.DictionaryArray.from_arrays(named, principal.dictionary)
-    return table.append_column("super_user", users)

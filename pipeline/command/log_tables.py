@@ -20,9 +20,11 @@ from aclbroker.pipeline.ingest.tables import BatchProgress, follow, ingest
 from aclbroker.pipeline.ingest.topic import is_topic
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
 from aclbroker.pipeline.jobs import ingest as ingest_job
+from aclbroker.pipeline.usage.summary import of_part
 from aclbroker.pipeline.usage.table import Usage, of_days
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 UNNAMED_CLUSTER: Final = "kafka"
@@ -36,7 +38,8 @@ class LogTables(NamedTuple):
 
     ``is_new`` tells that log files are read for them. ``unread`` returns those files that are in
     quarantine as a whole. ``positioned`` returns the same events as rows of
-    `pipeline.ingest.positioned`, for which the log is read once more.
+    `pipeline.ingest.positioned`, for which the log is read once more. ``summary`` returns what
+    `usage.summary` has of the usage and the lines in quarantine; None if nobody has summed it up.
     """
 
     usage: Usage
@@ -44,6 +47,7 @@ class LogTables(NamedTuple):
     is_new: bool
     unread: Callable[[], Sequence[UnreadFile]] = tuple
     positioned: Callable[[Mark], Usage] | None = None
+    summary: Callable[[], pa.Table] | None = None
 
 
 def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
@@ -75,7 +79,8 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     counted.kept.persist()
     unread = partial(unread_files, counted.quarantine, counted.read)
     again = partial(positioned, rows, how)
-    return of_options(LogTables(counted.usage, counted.quarantine, True, unread, again), options)
+    found = LogTables(counted.usage, counted.quarantine, True, unread, again, counted.summary)
+    return of_options(found, options)
 
 
 def gather(
@@ -121,12 +126,14 @@ def of_options(tables: LogTables, options: AuditOptions) -> LogTables:
     Quarantined lines are kept whichever cluster they name, since they cannot be trusted.
     """
     counted, quarantine, again = tables.usage, tables.quarantine, tables.positioned
+    summary = tables.summary
     clusters = None if options.cluster is None else [options.cluster]
     days = options.since, options.until
     return tables._replace(
         usage=counted.part(clusters, *days),
         quarantine=of_days(quarantine, *days),
         positioned=again and (lambda mark: again(mark).part(clusters, *days)),
+        summary=summary and (lambda: of_part(summary(), clusters, *days)),
     )
 
 

@@ -26,7 +26,8 @@ from aclbroker.pipeline.ingest.sources import worker_lines
 from aclbroker.pipeline.ingest.usage import usage_rows
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
-from aclbroker.pipeline.usage.packing import packed
+from aclbroker.pipeline.usage.packing import packed, unpacked
+from aclbroker.pipeline.usage.summary import Summary
 from aclbroker.pipeline.usage.table import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
@@ -98,6 +99,11 @@ class Counted(NamedTuple):
     kept: DataFrame
     read: DataFrame
 
+    def summary(self) -> pa.Table:
+        """Return what `usage.summary` has of all that was read."""
+        found = self.kept.where(F.col("summary").isNotNull()).select("summary").toArrow()
+        return pa.concat_tables([Summary().table(), *unpacked(found["summary"])])
+
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
     """Return the events of `lines`, and the lines that are none."""
@@ -132,12 +138,15 @@ def _either(schema: StructType) -> StructType:
 
 
 def _packed() -> StructType:
-    """A column for packed usage, and those of quarantined lines beside `_QUARANTINE`."""
+    """Columns for packed usage and summaries, and those of quarantined lines."""
     from aclbroker.pipeline.frames.types import BinaryType, StructField, StructType
 
     quarantine = schemas.quarantine()
     return StructType(
-        [quarantine["cluster"], quarantine["day"], StructField("packed", BinaryType())]
+        [
+            *(quarantine["cluster"], quarantine["day"]),
+            *(StructField(name, BinaryType()) for name in ("packed", "summary")),
+        ]
     )
 
 
@@ -172,14 +181,22 @@ def _event_batches(reading: Reading, batches: Batches) -> Batches:
 
 def _usage_batches(reading: Reading, batches: Batches) -> Batches:
     schema = schemas.arrow(_either(_packed()))
-    counting = Counting(KEYS, COUNTS)
+    counting, summary = Counting(KEYS, COUNTS), Summary()
     read: set[str] = set()
     for source_file, parsed in _parsed(reading, batches):
         yield from _quarantined(parsed.rejected, reading, schema)
+        summary.add_lines((each.day, each.reason) for each in parsed.rejected)
         if len(parsed.timestamp):
             read.add(source_file)
-            yield from _packed_batches(counting.add(usage_rows(parsed)), schema)
-    yield from _packed_batches(counting.rest(), schema)
+            found = counting.add(usage_rows(parsed))
+            if found is not None:
+                summary.add(found)
+                yield from _batches(_packed_column("packed", found), schema)
+    found = counting.rest()
+    if found is not None:
+        summary.add(found)
+        yield from _batches(_packed_column("packed", found), schema)
+    yield from _batches(_packed_column("summary", summary.table()), schema)
     if read:
         yield from _batches(pa.table({"source_file": pa.array(sorted(read))}), schema)
 
@@ -189,9 +206,8 @@ def _positioned_batches(reading: Reading, mark: Mark, batches: Batches) -> Batch
     yield from packed_rows(map(positioned_rows, parsed), mark)
 
 
-def _packed_batches(found: pa.Table | None, schema: pa.Schema) -> Batches:
-    if found is not None:
-        yield from _batches(pa.table({"packed": pa.array([packed(found)], pa.binary())}), schema)
+def _packed_column(name: str, table: pa.Table) -> pa.Table:
+    return pa.table({name: pa.array([packed(table)], pa.binary())})
 
 
 def _quarantined(rejected: Sequence[Rejected], reading: Reading, schema: pa.Schema) -> Batches:

@@ -1,6 +1,8 @@
 """What a log holds is counted, whichever way its rows come."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +13,11 @@ toolchain.require_spark()
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.command.log_content import content
+from aclbroker.pipeline.command.log_tables import load
+from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.usage.table import Usage
+from tests.pipeline.json_lines import record
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -77,3 +82,36 @@ def test_a_thousand_super_users_are_named_and_all_are_counted(spark: "SparkSessi
 def test_a_log_without_events_is_refused(spark: "SparkSession"):
     with pytest.raises(InputError, match="no events in these days, and 2 lines that are none"):
         content(usage_of(spark), quarantine_of(spark, "x", "x"))
+
+
+TIMES = ("2026-01-01T09:00:00.000000Z", "2026-01-03T10:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("since", "until"), [(None, None), (date(2026, 1, 2), None), (None, date(2026, 1, 2))]
+)
+@pytest.mark.parametrize("cluster", [None, "two"])
+def test_what_workers_sum_up_is_what_the_tables_hold(
+    spark: "SparkSession",
+    tmp_path: Path,
+    since: date | None,
+    until: date | None,
+    cluster: str | None,
+):
+    allowed = {"allowed": True, "rule": "SuperUser", "acl": None}
+    for number, time in enumerate(TIMES):
+        lines = [
+            *(record(timestamp=time, cluster_id=name, **allowed) for name in ("one", "two", "two")),
+            record(timestamp=time, principal="User:b", **allowed),
+            record(timestamp=time, allowed=False, rule="DefaultDeny", acl=None),
+            # In quarantine, of a day and of none.
+            *(record(timestamp=time, operation="FLY"), "no record", "no record"),
+        ]
+        (tmp_path / f"{number}.log").write_text("".join(f"{each}\n" for each in lines))
+    options = AuditOptions("matrix", (str(tmp_path / "*.log"),), str(tmp_path / "out"))
+    options = replace(options, since=since, until=until, cluster=cluster)
+    found = load(spark, options, None)
+    assert found.summary is not None
+    assert content(found.usage, found.quarantine, found.summary()) == content(
+        found.usage, found.quarantine
+    )
