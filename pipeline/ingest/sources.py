@@ -59,13 +59,13 @@ def head(spark: SparkSession, paths: Sequence[str], *, may_be_empty: bool = Fals
         return _checked(found, paths, may_be_empty)
     with read_errors_told():
         patterns = _patterns(spark, paths)
-        text = _text(spark, patterns)
-        paths_of_files = [path_of(url) for url in text.inputFiles()]
+        paths_of_files = [path_of(url) for url in _urls(spark, patterns)]
         are_local = all(is_local(spark, each) for each in patterns)
         if are_local and not any(each.endswith(OPAQUE) for each in paths_of_files):
             heads = (_head(each) for each in sorted(paths_of_files))
             found = next((each for each in heads if each.strip()), b"")
         else:
+            text = _text(spark, patterns)
             rows = text.where(F.length(F.trim("line")) > 0).select("line").take(_LINES_OF_HEAD)
             found = "".join(f"{row['line']}\n" for row in rows).encode()
     return _checked(found, paths, may_be_empty)
@@ -101,11 +101,11 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         patterns = _patterns(spark, paths)
         local = [each for each in patterns if is_local(spark, each)]
         others = [each for each in patterns if each not in local]
-        # If one does not exist, this raises an error that says so.
-        text = _text(spark, patterns)
+        # If one does not exist, these raise an error that says so.
         if not local:
-            return text
-        files = _files((_text(spark, local) if others else text).inputFiles())
+            return _text(spark, patterns)
+        urls = _urls(spark, patterns)
+        files = _files(_urls(spark, local) if others else urls)
     return _of_files(spark, files, others)
 
 
@@ -120,7 +120,7 @@ def local_files(spark: SparkSession, path: str) -> list[str] | None:
         pattern = as_pattern(spark, path)
         if not is_local(spark, pattern):
             return None
-        return sorted({path_of(url) for url in _text(spark, [pattern]).inputFiles()})
+        return sorted({path_of(url) for url in _urls(spark, [pattern])})
 
 
 def _found(session: LocalSession, paths: Sequence[str]) -> list[str]:
@@ -210,6 +210,11 @@ def _patterns(spark: SparkSession, paths: Sequence[str]) -> list[str]:
     if not paths:
         raise IngestError(_NO_INPUT)
     return [as_pattern(spark, path) for path in paths]
+
+
+def _urls(spark: SparkSession, patterns: list[str]) -> list[str]:
+    found: list[str] = spark.read.options(**_TEXT).text(patterns).inputFiles()
+    return found
 
 
 def _text(spark: SparkSession, patterns: list[str]) -> DataFrame:

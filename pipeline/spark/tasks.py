@@ -13,13 +13,17 @@ if TYPE_CHECKING:
 
 
 def task_size(spark: SparkSession, sizes: Sequence[int]) -> int:
-    """Return how many bytes a task should read of files of these sizes, as Spark reckons it."""
+    """Return how many bytes a task should read of files of these sizes.
+
+    No more than Spark's own tasks do, and so many that all cores have equally much to do.
+    """
     if isinstance(spark, LocalSession):
         return max(sum(sizes), 1)
     opening = _opening(spark)
     total = sum(size + opening for size in sizes)
     share: int = max(opening, total // spark.sparkContext.defaultParallelism + 1)
-    return min(share, _bytes(spark, "spark.sql.files.maxPartitionBytes"))
+    rounds = -(-share // _bytes(spark, "spark.sql.files.maxPartitionBytes"))
+    return -(-share // rounds)
 
 
 def in_tasks(
