@@ -8,6 +8,7 @@ from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -71,15 +72,31 @@ class Part:
     def of_table(self, table: pa.Table) -> pa.Table:
         """Return the rows of a table of Arrow's."""
         if self.clusters is not None:
-            wanted = pa.array(self.clusters, pa.string())
-            table = table.filter(pc.is_in(table["cluster"].cast(pa.string()), value_set=wanted))
+            table = _where(table, _are_among(table["cluster"], self.clusters))
         for name, value in self.values.items():
-            table = table.filter(pc.equal(table[name], value))
+            table = _where(table, pc.equal(table[name], value))
         if self.since is not None:
-            table = table.filter(pc.greater_equal(table["day"], self.since))
+            table = _where(table, pc.greater_equal(table["day"], self.since))
         if self.until is not None:
-            table = table.filter(pc.less_equal(table["day"], self.until))
+            table = _where(table, pc.less_equal(table["day"], self.until))
         return table
+
+
+def _where(table: pa.Table, wanted: pa.ChunkedArray) -> pa.Table:
+    """Return some rows of a table; mostly these are all, and nothing is copied."""
+    return table if pc.all(wanted, skip_nulls=False).as_py() else table.filter(wanted)
+
+
+def _are_among(column: pa.ChunkedArray, values: Sequence[str]) -> pa.ChunkedArray:
+    """Tell which texts, dictionary-encoded or not, are among some others."""
+    wanted = pa.array(values, pa.string())
+    found = [
+        pc.is_in(chunk.dictionary, value_set=wanted).take(chunk.indices)
+        if pa.types.is_dictionary(chunk.type)
+        else pc.is_in(chunk, value_set=wanted)
+        for chunk in column.chunks
+    ]
+    return pa.chunked_array(found, pa.bool_())
 
 
 def of_days(rows: DataFrame, since: date | None, until: date | None) -> DataFrame:
@@ -220,11 +237,12 @@ def _stored(path: str, cluster: str, day: date, columns: Sequence[str]) -> Table
     with pq.ParquetFile(path, metadata=metadata, read_dictionary=texts) as file:
         stored = [name for name in columns if name not in _OUTSIDE]
         for batch in file.iter_batches(_AT_ONCE, columns=stored, use_threads=False):
-            known = {"cluster": pa.scalar(cluster), "day": pa.scalar(day)}
-            found = [
-                pa.repeat(known[name], batch.num_rows) if name in known else batch.column(name)
-                for name in columns
-            ]
+            firsts = np.zeros(batch.num_rows, np.int32)
+            known = {
+                "cluster": pa.DictionaryArray.from_arrays(firsts, [cluster]),
+                "day": pa.repeat(pa.scalar(day), batch.num_rows),
+            }
+            found = [known[name] if name in known else batch.column(name) for name in columns]
             yield pa.table(found, columns)
 
 
