@@ -1,8 +1,10 @@
-"""How aiokafka reaches a cluster: its arguments, made of a Kafka client's settings."""
+"""How aiokafka reaches a cluster, of a Kafka client's settings, and how it leaves it again."""
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Coroutine
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.client.errors import ClientConfigError
@@ -66,6 +68,21 @@ def arguments(place: Place) -> dict[str, Any]:
         return found | _login(settings)
     except ClientConfigError as error:
         raise StoreError("\n".join(error.problems)) from None
+
+
+async def to_the_end(leaving: Coroutine[Any, Any, None]) -> None:
+    """Do what stops a client of aiokafka's; who is cancelled meanwhile is told so after that.
+
+    It has a task of its own: aiokafka cancels tasks in there and waits for them, so that what
+    cancels who waits would be taken for that, and lost.
+    """
+    task = asyncio.create_task(leaving)
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+    task.result()
 
 
 def _login(settings: ClientSettings) -> dict[str, str]:

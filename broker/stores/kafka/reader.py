@@ -9,7 +9,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from aclbroker.broker.stores.kafka.connection import Place, arguments
+from aclbroker.broker.stores.kafka.connection import Place, arguments, to_the_end
 from aclbroker.broker.stores.kafka.messages import (
     Assembly,
     Message,
@@ -82,7 +82,7 @@ class Reader:
         """Disconnect."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await consumer.stop()
+            await to_the_end(consumer.stop())
 
     def seek(self, offset: int) -> None:
         """Read from an offset on, at which no transaction was unfinished."""
@@ -118,7 +118,7 @@ class Reader:
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
         finally:
-            await consumer.stop()
+            await to_the_end(consumer.stop())
         return int(found[self._partition])
 
     async def topic_id(self) -> str:

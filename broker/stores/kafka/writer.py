@@ -24,7 +24,7 @@ from aiokafka.errors import (
 )
 from aiokafka.producer.transaction_manager import TransactionState
 
-from aclbroker.broker.stores.kafka.connection import Place, arguments
+from aclbroker.broker.stores.kafka.connection import Place, arguments, to_the_end
 from aclbroker.broker.stores.kafka.messages import Message
 from aclbroker.broker.stores.store import StoreError, StoreUnavailable
 
@@ -179,19 +179,8 @@ class Writer:
     async def _drop(self) -> None:
         """Forget the producer: what is unfinished is ended by the next one, or by time."""
         producer, self._producer = self._producer, None
-        if producer is None:
-            return
-        # Batches that were not sent have a future that nobody has.
-        for batches in producer._message_accumulator._batches.values():
-            for batch in batches:
-                _hear(batch._drain_waiter)
-        try:
-            async with asyncio.timeout(_STOP_S):
-                if producer._txn_manager.state in _TO_ABORT:
-                    await producer.abort_transaction()
-                await producer.stop()
-        except (KafkaError, OSError, TimeoutError):
-            await _tear_down(producer)
+        if producer is not None:
+            await to_the_end(_stop(producer))
 
     def _failure(self, error: BaseException) -> StoreError:
         # Who ends a transaction while another is taking its id gets an unexpected error of Kafka
@@ -212,6 +201,20 @@ class Writer:
         elif isinstance(error, BrokerResponseError):
             reason = f"{type(error).__name__}: {reason}"
         return StoreUnavailable(f"{self._place}: {reason}")
+
+
+async def _stop(producer: Any) -> None:
+    # Batches that were not sent have a future that nobody has.
+    for batches in producer._message_accumulator._batches.values():
+        for batch in batches:
+            _hear(batch._drain_waiter)
+    try:
+        async with asyncio.timeout(_STOP_S):
+            if producer._txn_manager.state in _TO_ABORT:
+                await producer.abort_transaction()
+            await producer.stop()
+    except (KafkaError, OSError, TimeoutError):
+        await _tear_down(producer)
 
 
 async def _tear_down(producer: Any) -> None:
