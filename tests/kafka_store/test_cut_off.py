@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import itertools
+import logging
 import random
 import secrets
 import struct
@@ -118,6 +119,33 @@ async def test_a_lost_network_lets_reads_go_on_refuses_changes_and_loses_nothing
         await other.position()
         assert await loaded(other) == await loaded(store)
         assert {deny(), allow("User:late")} <= set(await loaded(other))
+
+
+class Failure(logging.Handler):
+    """Notes that aiokafka could not ask for messages; it waits then, to try again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.came = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.getMessage().startswith("Failed fetch messages"):
+            self.came.set()
+
+
+async def test_a_store_that_has_just_lost_its_connections_closes_and_leaves_nothing(kafka_behind):
+    _, proxy = kafka_behind
+    failure, fetcher = Failure(), logging.getLogger("aiokafka.consumer.fetcher")
+    fetcher.addHandler(failure)
+    try:
+        async with opened(proxy.address, next(_names)):
+            proxy.drop()
+            await asyncio.wait_for(failure.came.wait(), WITHIN_S)
+    finally:
+        fetcher.removeHandler(failure)
+    async with asyncio.timeout(WITHIN_S):
+        while len(asyncio.all_tasks()) > 1:
+            await asyncio.sleep(0.01)
 
 
 async def opens(url: str):

@@ -82,7 +82,7 @@ class Reader:
         """Disconnect."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
-            await to_the_end(consumer.stop())
+            await to_the_end(_stop(consumer))
 
     def seek(self, offset: int) -> None:
         """Read from an offset on, at which no transaction was unfinished."""
@@ -118,7 +118,7 @@ class Reader:
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
         finally:
-            await to_the_end(consumer.stop())
+            await to_the_end(_stop(consumer))
         return int(found[self._partition])
 
     async def topic_id(self) -> str:
@@ -303,6 +303,15 @@ class Reader:
 
     def _unreachable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(f"{self._place}: {str(error) or type(error).__name__}")
+
+
+async def _stop(consumer: Any) -> None:
+    try:
+        await consumer.stop()
+    except (asyncio.CancelledError, KafkaError):
+        # Of a task that it has cancelled while that waited to try again, or that had failed. Its
+        # connections would come next.
+        await consumer._client.close()
 
 
 def _read(message: Message) -> Setting:
