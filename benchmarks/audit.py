@@ -28,6 +28,7 @@ from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.spark.session import open_session
+from aclbroker.pipeline.spark.workers import uncollected
 from benchmarks import environment
 from benchmarks.duckdb_what_if import DuckDb, json
 
@@ -118,7 +119,7 @@ def _from_text(spark: SparkSession, data: Path, events: int, rounds: int) -> Row
     def ingest() -> None:
         options = AuditOptions("matrix", (log,), str(DATA / "out"), form="kafka", cluster="eu")
         tables = load(spark, options, None)
-        content(tables.usage, tables.quarantine)
+        content(tables.usage, tables.quarantine, tables.summary and tables.summary())
         spark.catalog.clearCache()
 
     scan, ours = _median(rounds, lambda: _noop(spark.read.text(log)), ingest)
@@ -170,7 +171,8 @@ def _what_if(spark: SparkSession, data: Path, source: Path) -> None:
     )
     rules = read_rules(options, None)
     _started.append(time.perf_counter())
-    answered(spark, options, rules, Progress())
+    with uncollected(in_worker=False):
+        answered(spark, options, rules, Progress())
     spark.catalog.clearCache()
 
 

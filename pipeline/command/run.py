@@ -188,7 +188,8 @@ def _answered_by_spark(options: AuditOptions, read: ReadRules, progress: Progres
         progress.watch(spark.sparkContext)
         ship(spark)
         check_workers(spark, options.inputs, options.output)
-        found = answered(spark, options, rules, progress)
+        with uncollected(in_worker=False):
+            found = answered(spark, options, rules, progress)
     except KeyboardInterrupt:
         # This thread's connection to the JVM may be in the midst of an answer.
         stopping = Thread(target=_stop, args=(spark,), kwargs={"quietly": True}, daemon=True)

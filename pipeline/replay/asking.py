@@ -127,6 +127,7 @@ class Decider:
     def acls_behind(self, group: Group, name: str | None) -> Reasons:
         """Return which ACLs are behind the decision on a name."""
         session, operation, resource_type = group[1:4]
+        self._meet(session.principals)
         is_open = self.authorizer.allow_everyone_if_no_acl_found
         index = self.authorizer.index
         if name is None:

@@ -25,21 +25,21 @@ DECISIONS: Final = ("allowed", "rule")
 
 def decide(batch: pa.RecordBatch, sets: ShippedSets, *, explain: bool = False) -> pa.RecordBatch:
     """Decide a batch of questions, in a worker: add the columns that `replay.decided` describes."""
-    asked = _asked(batch)
-    arrays, names = list(batch.columns), list(batch.schema.names)
+    asked = asked_of(batch)
     for name, rules in sets.items():
-        for column, array in rules.answer(asked, explain).items():
-            names.append(f"{name}_{column}")
-            arrays.append(array)
-    return pa.RecordBatch.from_arrays(arrays, names)
+        batch = with_columns(batch, name, rules.answer(asked, explain))
+    return batch
 
 
-def are_plain(batch: pa.RecordBatch, rules: Rules) -> NDArray[np.bool_]:
-    """Tell of each question of a batch whether to decide it takes hardly any time."""
-    return rules.are_plain(_asked(batch))
+def with_columns(
+    batch: pa.RecordBatch, name: str, columns: Mapping[str, pa.Array]
+) -> pa.RecordBatch:
+    """Return a batch with further columns of the set of rules ``name``."""
+    names = [*batch.schema.names, *(f"{name}_{column}" for column in columns)]
+    return pa.RecordBatch.from_arrays([*batch.columns, *columns.values()], names)
 
 
-def _asked(batch: pa.RecordBatch) -> pa.Table:
+def asked_of(batch: pa.RecordBatch) -> pa.Table:
     """Return the questions encoded, with an example of each class of hosts for the class."""
     # No ACL names a host without a class. Leaving all of these out makes few peers of many.
     host = pc.if_else(pc.is_valid(batch["host"]), batch["example_host"], None)
@@ -74,15 +74,18 @@ class Rules:
         return {} if decider is None else decider.positions
 
     def are_plain(self, asked: pa.Table) -> NDArray[np.bool_]:
-        """Tell of each question whether it is decided without an authorizer."""
+        """Tell of each question (see `asked_of`) whether it is decided without an authorizer."""
         found = np.zeros(len(asked), bool)
         for cluster, rows, theirs in _by_cluster(asked):
             lookup = self._lookup(cluster)
             found[rows] = True if lookup is None else lookup.are_plain(theirs)
         return found
 
-    def answer(self, asked: pa.Table, explain: bool) -> dict[str, pa.Array]:
-        """Return the columns that `replay.decided` adds, without the set's name."""
+    def answer(self, asked: pa.Table, explain: bool = False) -> dict[str, pa.Array]:
+        """Return the columns that `replay.decided` adds, without the set's name.
+
+        ``asked``: see `asked_of`.
+        """
         answers = _Answers(len(asked))
         left = np.arange(len(asked)) if explain else self._looked_up(asked, answers)
         grouped = Grouped(asked.take(pa.array(left)))
@@ -92,12 +95,11 @@ class Rules:
             if decider is not None:
                 decisions = decider.decisions(group, grouped.names[group.first : group.end])
                 answers.take(left[group.first : group.end], decisions)
-        columns = answers.columns
-        if explain:
-            # All were asked, each in its place.
-            places = pa.array(np.argsort(grouped.order))
-            columns |= {name: each.take(places) for name, each in self._reasons(grouped).items()}
-        return columns
+        return answers.columns | (self._reasons(grouped) if explain else {})
+
+    def reasons(self, asked: pa.Table) -> dict[str, pa.Array]:
+        """Return those columns of `answer` that explain what was decided, and these alone."""
+        return self._reasons(Grouped(asked))
 
     def _looked_up(self, asked: pa.Table, answers: _Answers) -> NDArray[np.int64]:
         """Decide all that is plain, and return the rows that are left."""
@@ -111,14 +113,16 @@ class Rules:
         return np.flatnonzero(is_left)
 
     def _reasons(self, grouped: Grouped) -> dict[str, pa.Array]:
+        """Return the reasons of all questions, each in its place."""
         reasons: list[Reasons | tuple[None, ...]] = []
         for group in grouped.groups:
             decider = self._decider(group.cluster)
             for name in grouped.names[group.first : group.end]:
                 reasons.append(decider.acls_behind(group, name) if decider else _UNKNOWN)
         columns = zip(*reasons, strict=True) if reasons else _UNKNOWN
+        places = pa.array(np.argsort(grouped.order))
         return {
-            name: pa.array(column or (), pa.list_(pa.int32()))
+            name: pa.array(column or (), pa.list_(pa.int32())).take(places)
             for name, column in zip(Reasons._fields, columns, strict=True)
         }
 

@@ -18,8 +18,9 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.causes import Causes, Decided, causes
-from aclbroker.pipeline.replay.deciding import DECISIONS, ShippedSets, are_plain, decide
+from aclbroker.pipeline.replay.deciding import ShippedSets, asked_of, with_columns
 from aclbroker.pipeline.replay.flips.difference import Difference
+from aclbroker.pipeline.usage.packing import compacted
 from aclbroker.pipeline.usage.table import Batches
 
 NEWLY_DENIED: Final = "newly denied"
@@ -51,7 +52,8 @@ class Comparer:
 
     def __call__(self, batch: pa.RecordBatch, sets: ShippedSets) -> Batches:
         """Yield the counts of a batch as one row, and the questions that flip as rows of theirs."""
-        answered = self._decided(batch, sets)
+        asked = asked_of(batch)
+        answered = self._decided(batch, asked, sets)
         flipped = _flipped_events(answered)
         is_flip = pc.greater(flipped, 0)
         marked = answered.append_column("direction", _direction(answered, is_flip))
@@ -59,27 +61,29 @@ class Comparer:
         yield _with_columns(marked.slice(0, 0), {}, _counts(answered))
         flips = marked.filter(is_flip)
         if flips.num_rows:
-            yield _with_columns(flips, _Explainer(sets).lists(batch.filter(is_flip)), {})
+            lists = _Explainer(sets).lists(flips, _some(asked, is_flip))
+            yield _with_columns(flips, lists, {})
 
-    def _decided(self, batch: pa.RecordBatch, sets: ShippedSets) -> pa.RecordBatch:
+    def _decided(self, batch: pa.RecordBatch, asked: pa.Table, sets: ShippedSets) -> pa.RecordBatch:
         """Decide under both sets; under that after only what it can decide otherwise."""
-        before, after = {BEFORE: sets[BEFORE]}, {AFTER: sets[AFTER]}
-        decided = decide(batch, before)
-        concerned = self._concerned(batch, sets)
-        again = decide(batch.filter(pa.array(concerned)), after)
+        before = sets[BEFORE].answer(asked)
+        concerned = self._concerned(batch, asked, sets)
+        again = sets[AFTER].answer(_some(asked, pa.array(concerned)))
         places = pa.array(np.cumsum(concerned) - 1, mask=~concerned)
-        for column in DECISIONS:
-            anew = again.column(f"{AFTER}_{column}").take(places)
-            found = pc.if_else(pa.array(concerned), anew, decided.column(f"{BEFORE}_{column}"))
-            decided = decided.append_column(f"{AFTER}_{column}", found)
-        return decided
+        after = {
+            column: pc.if_else(pa.array(concerned), again[column].take(places), found)
+            for column, found in before.items()
+        }
+        return with_columns(with_columns(batch, BEFORE, before), AFTER, after)
 
-    def _concerned(self, batch: pa.RecordBatch, sets: ShippedSets) -> NDArray[np.bool_]:
+    def _concerned(
+        self, batch: pa.RecordBatch, asked: pa.Table, sets: ShippedSets
+    ) -> NDArray[np.bool_]:
         """Tell of each question whether to decide it again, since that is done sooner than to ask.
 
         Of the others, whether the two sets can decide it differently.
         """
-        found = are_plain(batch, sets[AFTER])
+        found = sets[AFTER].are_plain(asked)
         clusters = batch.column("cluster")
         for cluster in clusters.unique().to_pylist():
             rows = np.flatnonzero(np.array(pc.equal(clusters, cluster)) & ~found)
@@ -93,6 +97,11 @@ class Comparer:
                 self._differences[cluster] = Difference(before, after)
             found[rows] = self._differences[cluster].concerned(batch.take(pa.array(rows)))
         return found
+
+
+def _some(asked: pa.Table, wanted: pa.Array) -> pa.Table:
+    """Return some of the questions, with no texts but theirs."""
+    return asked if pc.all(wanted, skip_nulls=False).as_py() else compacted(asked.filter(wanted))
 
 
 def _flipped_events(answered: pa.RecordBatch) -> pa.Array:
@@ -135,16 +144,21 @@ def _with_columns(
 _TEXTS: Final = pa.list_(pa.string())
 
 
+_DECIDED: Final = ("cluster", f"{BEFORE}_allowed", f"{BEFORE}_rule", f"{AFTER}_rule")
+
+
 class _Explainer:
     """Explains questions that flip, by the ACLs of both sets."""
 
     def __init__(self, sets: ShippedSets) -> None:
         self._sets = sets
 
-    def lists(self, questions: pa.RecordBatch) -> dict[str, list[list[str] | None]]:
-        """Return the columns `LISTS`."""
-        answered = decide(questions, self._sets, explain=True).to_pylist()
-        rows = [self._explained(row) for row in answered]
+    def lists(self, flips: pa.RecordBatch, asked: pa.Table) -> dict[str, list[list[str] | None]]:
+        """Return the columns `LISTS` of questions as they were decided, and as they were asked."""
+        answered = flips.select(_DECIDED)
+        for name, rules in self._sets.items():
+            answered = with_columns(answered, name, rules.reasons(asked))
+        rows = [self._explained(row) for row in answered.to_pylist()]
         return {name: [row[name] for row in rows] for name in LISTS}
 
     def _explained(self, row: Mapping[str, Any]) -> dict[str, list[str] | None]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
-from aclbroker.pipeline.replay.deciding import Rules, are_plain, decide
+from aclbroker.pipeline.replay.deciding import Rules, asked_of, decide
 from aclbroker.pipeline.replay.prefixes import PrefixBits, Prefixes
 from tests.acl.examples import LITERAL, PREFIXED
 from tests.pipeline.random_acls import HOSTS, random_acls
@@ -39,7 +39,7 @@ def test_questions_are_decided_as_the_authorizer_does(settings):
         )
         questions = random_questions(random, ["eu", "us", "unknown"])
         assert decide(questions, {"now": rules}) == as_the_authorizer(rules, questions)
-        plain += are_plain(questions, rules).sum()
+        plain += rules.are_plain(asked_of(questions)).sum()
     assert plain
 
 
@@ -73,7 +73,7 @@ def test_names_that_begin_with_many_prefixes_are_decided_as_the_authorizer_does(
         schema=SCHEMA,
     )
     rules = Rules({"eu": Ruleset(acls)})
-    assert are_plain(questions, rules).all()
+    assert rules.are_plain(asked_of(questions)).all()
     decided = decide(questions, {"now": rules})
     assert decided == as_the_authorizer(rules, questions)
     assert set(decided.column("now_rule").to_pylist()) == {"MatchingAcl", "DefaultDeny"}
