@@ -13,7 +13,7 @@ from aclbroker.broker.policy import Policy
 from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
 from aclbroker.pipeline.acls.history import AclHistory
-from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.proposed import ProposedSettings
 from aclbroker.pipeline.command.rules import (
@@ -187,4 +187,5 @@ def _acl_set(given: Given, *, command_config: str | None, describe: Describe | N
         raise InputError(f"{given.value}: only the command aclbroker asks brokers; name a file")
     else:
         policy = describe(given.value, command_config)
-    return AclSet(given.value, policy.acls, given.cluster, policy.cluster)
+    # They are brought in order here, since files are read while Spark starts.
+    return AclSet(given.value, ordered(policy.acls), given.cluster, policy.cluster)

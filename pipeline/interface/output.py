@@ -12,8 +12,8 @@ from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Changed, Grouped, every_change
 from aclbroker.pipeline.acls.commands import script
 from aclbroker.pipeline.acls.ruleset import Change
-from aclbroker.pipeline.local.files import local_path
 from aclbroker.pipeline.local.session import LocalSession
+from aclbroker.pipeline.spark.files import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -52,8 +52,8 @@ class Output:
         pieces = _pieces([content] if isinstance(content, str) else content)
         # What is wrong with the content shows at its beginning: the file is not touched then.
         first = next(pieces, b"")
-        if isinstance(self.spark, LocalSession):
-            local = local_path(f"{self.place}/{name}")
+        local = local_path(self.spark, f"{self.place}/{name}")
+        if local is not None:
             local.parent.mkdir(parents=True, exist_ok=True)
             with local.open("wb") as file:
                 file.writelines(chain([first], pieces))
@@ -61,18 +61,12 @@ class Output:
         jvm: Any = self.spark._jvm
         path = jvm.org.apache.hadoop.fs.Path(f"{self.place}/{name}")
         filesystem = path.getFileSystem(self.spark._jsc.hadoopConfiguration())
-        # Otherwise a file .NAME.crc is written beside it on a local disk.
-        filesystem.setWriteChecksum(False)
+        stream = filesystem.create(path, True)
         try:
-            stream = filesystem.create(path, True)
-            try:
-                for piece in chain([first], pieces):
-                    stream.write(piece)
-            finally:
-                stream.close()
+            for piece in chain([first], pieces):
+                stream.write(piece)
         finally:
-            # Spark writes through the same object.
-            filesystem.setWriteChecksum(True)
+            stream.close()
 
     def acls(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from itertools import islice
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
@@ -68,6 +69,7 @@ def findings_json(report: AuditReport) -> str:
 
 
 def _results(report: AuditReport, name: str, kind: _Kind) -> Iterator[dict[str, Any]]:
+    place = cache(partial(_place, report, kind.options))
     for row in report.stored[name].records():
         rule = kind.rule(row)
         if rule is None:
@@ -79,7 +81,7 @@ def _results(report: AuditReport, name: str, kind: _Kind) -> Iterator[dict[str, 
             "level": _LEVELS.get(rule, "note"),
             "message": {"text": text if cluster is None else f"{shown(str(cluster))}: {text}"},
             "locations": [{"physicalLocation": {"artifactLocation": {
-                "uri": _place(report, kind.options, cluster)
+                "uri": place(cluster)
             }}}],
             "partialFingerprints": {"finding/v1": _fingerprint(rule, row)},
             "properties": {"table": name},
