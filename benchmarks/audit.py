@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from aclbroker.broker.policy import read_policy
 from aclbroker.pipeline.command.answers import answered
@@ -176,19 +176,22 @@ def _what_if(spark: SparkSession, data: Path, source: Path) -> None:
     spark.catalog.clearCache()
 
 
+_WARM_UPS: Final = 2
+"""So many rounds are not counted: the JVM compiles what it runs, and Python's workers start."""
+
 _started: list[float] = []
 """When the work began that is to be measured, if not at once."""
 
 
 def _median(rounds: int, *works: Callable[[], object]) -> list[float]:
-    """Return the median time of each in seconds; in each round all have their turn, once before."""
+    """Return the median time of each in seconds; in each round all have their turn."""
     times: list[list[float]] = [[] for _ in works]
-    for number in range(rounds + 1):
+    for number in range(-_WARM_UPS, rounds):
         for work, found in zip(works, times, strict=True):
             _started.clear()
             began = time.perf_counter()
             work()
-            if number:
+            if number >= 0:
                 found.append(time.perf_counter() - (_started[0] if _started else began))
     return [statistics.median(found) for found in times]
 
