@@ -9,6 +9,7 @@ Writes benchmarks/AUDIT.md, with --large also of four times as many events. The 
 from __future__ import annotations
 
 import argparse
+import gc
 import shutil
 import statistics
 import subprocess
@@ -28,7 +29,6 @@ from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.spark.session import open_session
-from aclbroker.pipeline.spark.workers import uncollected
 from benchmarks import environment
 from benchmarks.duckdb_what_if import DuckDb, json
 
@@ -171,8 +171,9 @@ def _what_if(spark: SparkSession, data: Path, source: Path) -> None:
     )
     rules = read_rules(options, None)
     _started.append(time.perf_counter())
-    with uncollected(in_worker=False):
-        answered(spark, options, rules, Progress())
+    gc.freeze()
+    answered(spark, options, rules, Progress())
+    gc.unfreeze()
     spark.catalog.clearCache()
 
 

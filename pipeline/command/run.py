@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -188,8 +189,10 @@ def _answered_by_spark(options: AuditOptions, read: ReadRules, progress: Progres
         progress.watch(spark.sparkContext)
         ship(spark)
         check_workers(spark, options.inputs, options.output)
-        with uncollected(in_worker=False):
-            found = answered(spark, options, rules, progress)
+        # The collector would go through the ACLs again and again. It stays on: `ingest` may go on
+        # for days.
+        gc.freeze()
+        found = answered(spark, options, rules, progress)
     except KeyboardInterrupt:
         # This thread's connection to the JVM may be in the midst of an answer.
         stopping = Thread(target=_stop, args=(spark,), kwargs={"quietly": True}, daemon=True)

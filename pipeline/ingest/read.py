@@ -24,10 +24,11 @@ from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
 from aclbroker.pipeline.ingest.positioned import Mark, packed_rows, positioned_rows
 from aclbroker.pipeline.ingest.sources import worker_lines
 from aclbroker.pipeline.ingest.usage import usage_rows
+from aclbroker.pipeline.spark.tasks import busy_tasks
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
 from aclbroker.pipeline.usage.packing import packed, unpacked
-from aclbroker.pipeline.usage.summary import Summary
+from aclbroker.pipeline.usage.summary import Summary, combined
 from aclbroker.pipeline.usage.table import COUNTS, KEYS, Usage
 
 if TYPE_CHECKING:
@@ -101,7 +102,11 @@ class Counted(NamedTuple):
 
     def summary(self) -> pa.Table:
         """Return what `usage.summary` has of all that was read."""
-        found = self.kept.where(F.col("summary").isNotNull()).select("summary").toArrow()
+        rows = self.kept.where(F.col("summary").isNotNull()).select("summary")
+        # What comes to the driver must not grow with the tasks that read the log.
+        busy = busy_tasks(rows.sparkSession)
+        rows = rows if busy is None else rows.coalesce(busy)
+        found = rows.mapInArrow(_combined_batches, "summary binary").toArrow()
         return pa.concat_tables([Summary().table(), *unpacked(found["summary"])])
 
 
@@ -204,6 +209,12 @@ def _usage_batches(reading: Reading, batches: Batches) -> Batches:
 def _positioned_batches(reading: Reading, mark: Mark, batches: Batches) -> Batches:
     parsed = (each for _, each in _parsed(reading, batches) if len(each.timestamp))
     yield from packed_rows(map(positioned_rows, parsed), mark)
+
+
+def _combined_batches(batches: Batches) -> Batches:
+    tables = (table for batch in batches for table in unpacked(batch.column("summary")))
+    for found in combined(tables):
+        yield from _packed_column("summary", found).to_batches()
 
 
 def _packed_column(name: str, table: pa.Table) -> pa.Table:

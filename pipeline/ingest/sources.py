@@ -102,10 +102,10 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         local = [each for each in patterns if is_local(spark, each)]
         others = [each for each in patterns if each not in local]
         # If one does not exist, these raise an error that says so.
-        if not local:
-            return _text(spark, patterns)
-        urls = _urls(spark, patterns)
-        files = _files(_urls(spark, local) if others else urls)
+        text = _text(spark, others) if others else None
+        if text is not None and not local:
+            return text
+        files = _files(_urls(spark, local))
     return _of_files(spark, files, others)
 
 

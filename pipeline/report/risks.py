@@ -114,16 +114,7 @@ def _of_cluster(cluster: LoggedCluster) -> Iterator[RiskyAcl]:
 
 
 def _risky(acls: Iterable[AclBinding]) -> dict[AclBinding, tuple[str, ...]]:
-    # Of most ACLs that is soon told.
-    suspects = (
-        acl
-        for acl in acls
-        if acl.permission is AclPermission.DENY
-        or acl.operation is AclOperation.ALL
-        or acl.principal == WILDCARD_PRINCIPAL
-        or acl.resource_type is ResourceType.CLUSTER
-    )
-    return {acl: why for acl in suspects if (why := kinds(acl))}
+    return {acl: why for acl in acls if (why := kinds(acl))}
 
 
 def risks(report: AuditReport, acls: Sequence[RiskyAcl]) -> list[Risk]:

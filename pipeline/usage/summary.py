@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.usage.counting import counted
-from aclbroker.pipeline.usage.grouping import encoded
+from aclbroker.pipeline.usage.grouping import encoded, grouped
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -29,6 +29,7 @@ NEEDED: Final = ("cluster", "day", "allowed", "rule", "principal", "other_princi
 """The columns of usage that `summed` looks at."""
 
 _KEYS: Final = ("cluster", "day", "allowed", "super_user")
+_EVENTS: Final = {"events": "sum"}
 _SCHEMA: Final = pa.schema(
     [
         ("cluster", pa.string()),
@@ -56,8 +57,7 @@ def summed(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     Of a session with several principals the log does not say which one is, and none is named; nor
     are more than `MOST_NAMED` of a table.
     """
-    for found in counted(map(_with_super_user, tables), _KEYS, {"events": "sum"}):
-        yield _few_named(found)
+    return _summed(map(_with_super_user, tables), _KEYS)
 
 
 class Summary:
@@ -89,6 +89,11 @@ class Summary:
         return pa.concat_tables([*self._tables, _in_columns(pa.table(lines))])
 
 
+def combined(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield the rows of several summaries, in few tables with equal rows as one, each like them."""
+    return map(_in_columns, _summed(tables, (*_KEYS, "reason")))
+
+
 def of_part(
     summary: pa.Table, clusters: Sequence[str] | None, since: date | None, until: date | None
 ) -> pa.Table:
@@ -116,6 +121,12 @@ def _in_columns(table: pa.Table) -> pa.Table:
         for field in _SCHEMA
     ]
     return pa.Table.from_arrays(columns, schema=_SCHEMA)
+
+
+def _summed(tables: Iterable[pa.Table], keys: Sequence[str]) -> Iterator[pa.Table]:
+    for found in counted(tables, keys, _EVENTS):
+        # Those who are no longer named are one.
+        yield grouped(_few_named(found), keys, _EVENTS)
 
 
 def _few_named(found: pa.Table) -> pa.Table:
