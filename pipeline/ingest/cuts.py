@@ -14,30 +14,21 @@ _BLOCK: Final = 1 << 18
 """So many bytes are looked through at once that they stay in the processor's cache."""
 
 
-def _hits(lines: Lines, pair: bytes) -> Iterator[tuple[int, Flags]]:
-    """Yield, block by block of lines, at which bytes two bytes stand, and where the block is."""
-    first, last = int(lines.starts[0]), int(lines.ends[-1])
-    for start in range(first, last, _BLOCK):
-        end = min(start + _BLOCK, last)
-        hits = lines.codes[start:end] == pair[0]
-        # There is a byte behind the last line.
-        hits &= lines.codes[start + 1 : end + 1] == pair[1]
-        yield start, hits
-
-
-def count_pairs(lines: Lines, pair: bytes) -> int:
-    """Return how often two bytes stand in lines, one behind the other."""
-    return sum(int(np.count_nonzero(hits)) for _, hits in _hits(lines, pair))
-
-
 class Cuts:
-    """Where two bytes stand in lines, one behind the other: so many ``counts`` in each of them."""
+    """Where two bytes stand in lines, one behind the other: so many ``counts`` in each of them.
 
-    def __init__(self, lines: Lines, pair: bytes) -> None:
+    ``others``: how often the pair ``other`` stands in all of them, which begins with the same byte.
+    """
+
+    def __init__(self, lines: Lines, pair: bytes, other: bytes = b"") -> None:
         last = int(lines.ends[-1])
-        found = [
-            (np.flatnonzero(hits) + start).astype(np.int32) for start, hits in _hits(lines, pair)
-        ]
+        self.others = 0
+        found: list[Codes] = []
+        for start, is_first, behind in _blocks(lines, pair[0]):
+            if other:
+                self.others += int(np.count_nonzero(is_first & (behind == other[1])))
+            is_first &= behind == pair[1]
+            found.append((np.flatnonzero(is_first) + start).astype(np.int32))
         # One more, so that there is one behind those of the last line.
         self._places: Codes = np.concatenate([*found, np.full(1, last, np.int32)])
         bounds = np.searchsorted(self._places[:-1], np.append(lines.starts, last).astype(np.int32))
@@ -51,3 +42,12 @@ class Cuts:
         """
         found: Codes = self._places[self._first[rows] + number]
         return found
+
+
+def _blocks(lines: Lines, byte: int) -> Iterator[tuple[int, Flags, NDArray[np.uint8]]]:
+    """Yield block by block of lines where it begins, which bytes are one, and those behind them."""
+    first, last = int(lines.starts[0]), int(lines.ends[-1])
+    for start in range(first, last, _BLOCK):
+        end = min(start + _BLOCK, last)
+        # There is a byte behind the last line.
+        yield start, lines.codes[start:end] == byte, lines.codes[start + 1 : end + 1]

@@ -130,33 +130,26 @@ class JsonForm:
         self._pattern = Words(_PATTERN, (), _texts)
         self._permission = Words(_PERMISSION, ("closes",), lambda match: (match[3] is not None,))
 
-    def read(self, lines: pa.Array) -> tuple[Parsed | None, pa.Array]:
-        """Return what those of some binary lines say that have the form, and the others."""
-        if not len(lines) or lines.null_count:
-            return None, lines
-        try:
-            memory = Lines(lines)
-        except OverflowError:
-            return None, lines
-        cuts = Cuts(memory, CUT)
-        rows = formed(memory, cuts)
-        rows = rows[_plain(memory)[rows]]
+    def read(self, lines: Lines) -> tuple[Parsed | None, Rows]:
+        """Return what those of some lines say that have the form, and which the others are."""
+        every = np.arange(len(lines))
+        if not len(lines) or not lines.are_few_bytes:
+            return None, every
+        cuts = Cuts(lines, CUT)
+        rows = formed(lines, cuts)
+        rows = rows[_plain(lines)[rows]]
         if not len(rows):
-            return None, lines
-        found, is_good = self._found(memory, cuts, rows)
-        micros, are_right = CLOCK.rest_of(memory, memory.starts[rows] + CLOCK.hour_size)
+            return None, every
+        found, is_good = self._found(lines, cuts, rows)
+        micros, are_right = CLOCK.rest_of(lines, lines.starts[rows] + CLOCK.hour_size)
         good = np.flatnonzero(is_good & are_right)
         if len(good) < len(rows):
             found, micros, rows = found.of(good), micros[good], rows[good]
         if not len(rows):
-            return None, lines
+            return None, every
         time = self._hour.numbers("micros", found.hour) + micros
-        parsed, is_read = self._parsed(memory, found, time)
-        if parsed is None or (is_read.all() and len(rows) == len(lines)):
-            return parsed, lines[:0] if parsed else lines
-        is_other = np.ones(len(lines), bool)
-        is_other[rows[is_read]] = False
-        return parsed, lines.filter(pa.array(is_other))
+        parsed, is_read = self._parsed(lines, found, time)
+        return parsed, np.delete(every, rows[is_read]) if parsed else every
 
     def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
         """Return the parts of some lines, and in which of them all that must be there are right."""
@@ -290,14 +283,10 @@ def _inner(slices: Slices, before: bytes, where: Flags | None = None) -> pa.Dict
 
 def _plain(lines: Lines) -> Flags:
     """Tell which lines are UTF-8 without escapes, and without what JSON must escape."""
-    found = lines.are_utf8()
-    first, last = int(lines.starts[0]), int(lines.ends[-1])
-    if first < last and lines.codes[first:last].min() < _SPACE:
-        found &= ~lines.with_byte(lambda codes: codes < _SPACE)
-    return found & ~lines.with_byte(lambda codes: codes == _BACKSLASH)
+    others = lines.with_controls() | lines.with_byte(lambda codes: codes == _BACKSLASH)
+    return lines.are_utf8() & ~others
 
 
-_SPACE: Final = ord(" ")
 _BACKSLASH: Final = ord("\\")
 
 

@@ -22,6 +22,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import PatternType
 from aclbroker.pipeline.ingest import json_line
 from aclbroker.pipeline.ingest.json_form import JsonForm
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import (
     MICROSECOND,
     RECORD_SCHEMA,
@@ -66,13 +67,13 @@ class JsonLog:
     def __init__(self) -> None:
         self._form = JsonForm()
 
-    def parse(self, lines: pa.Array, source_file: str) -> Iterator[Parsed]:
-        """Yield what binary ``lines`` say, with the reasons of those that say nothing."""
+    def parse(self, lines: Lines, source_file: str) -> Iterator[Parsed]:
+        """Yield what ``lines`` say, with the reasons of those that say nothing."""
         found, others = self._form.read(lines)
         if found is not None:
             yield found
         if len(others):
-            yield from self._of_any_form(others, source_file)
+            yield from self._of_any_form(lines.some(others), source_file)
 
     def _of_any_form(self, lines: pa.Array, source_file: str) -> Iterator[Parsed]:
         whole = pc.and_(pc.starts_with(lines, b"{"), pc.ends_with(lines, b"}"))

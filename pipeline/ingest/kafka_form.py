@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.clocks import HOUR, MINUTE, hour_of
-from aclbroker.pipeline.ingest.cuts import Cuts, count_pairs
+from aclbroker.pipeline.ingest.cuts import Cuts
 from aclbroker.pipeline.ingest.kafka_cuts import CLOCK, CUT, At, bounds, formed
 from aclbroker.pipeline.ingest.kafka_line import Dialect
 from aclbroker.pipeline.ingest.memory import (
@@ -114,26 +114,23 @@ class KafkaForm:
         self._decided = Words(_DECIDED, _DECIDED_FIELDS, _decided)
         self._permission = Words(_PERMISSION, ("permits", "is_square"), _permission)
 
-    def read(self, lines: pa.Array, zone: tzinfo) -> Formed | None:
-        """Return what those of some binary lines say that have the form; None if none has it.
+    def read(self, lines: Lines, zone: tzinfo) -> Formed | None:
+        """Return what those of some lines say that have the form; None if none has it.
 
         ``zone``: that of the times in them.
         """
-        if not len(lines) or lines.null_count:
+        if not len(lines) or not lines.are_few_bytes:
             return None
-        try:
-            memory = Lines(lines)
-        except OverflowError:
-            return None
-        cuts = Cuts(memory, CUT)
-        rows = formed(memory, cuts)
-        rows = rows[memory.are_utf8()[rows]]
+        cuts = Cuts(lines, CUT, _RULE[:2])
+        rows = formed(lines, cuts)
+        rows = rows[lines.are_utf8()[rows]]
         if not len(rows):
             return None
-        found, good = self._found(memory, cuts, rows)
-        micros, are_right = CLOCK.rest_of(memory, memory.starts[rows] + CLOCK.hour_size)
+        found, good = self._found(lines, cuts, rows)
+        micros, are_right = CLOCK.rest_of(lines, lines.starts[rows] + CLOCK.hour_size)
         kept = np.flatnonzero(good & are_right)
-        kept = kept[_have_one_rule(lines, memory, rows[kept])]
+        if cuts.others != len(kept):
+            kept = kept[_have_one_rule(lines, rows[kept])]
         if not len(kept):
             return None
         if len(kept) < len(rows):
@@ -250,7 +247,7 @@ def _resources(slices: Slices) -> dict[str, pa.Array]:
     for number, begin in enumerate(_RESOURCES):
         is_one = pc.starts_with(slices.texts, begin)
         types[is_one.to_numpy(zero_copy_only=False)] = number
-    lines = Lines(slices.texts)
+    lines = Lines.of(slices.texts)
     begins = np.array([len(begin) for begin in _RESOURCES])[types]
     names = lines.texts(lines.starts + begins, lines.ends - len(_NAME))
     return {
@@ -259,17 +256,15 @@ def _resources(slices: Slices) -> dict[str, pa.Array]:
     }
 
 
-def _have_one_rule(lines: pa.Array, memory: Lines, rows: Rows) -> Flags:
+def _have_one_rule(lines: Lines, rows: Rows) -> Flags:
     """Tell which of some lines have the one fixed word once that has no cut in it.
 
     All of these have it once at least, behind the others.
     """
     found = np.ones(len(rows), bool)
-    if count_pairs(memory, _RULE[:2]) == len(rows):
-        return found
-    suspects = np.flatnonzero(Cuts(memory, _RULE[:2]).counts[rows] > 1)
+    suspects = np.flatnonzero(Cuts(lines, _RULE[:2]).counts[rows] > 1)
     if len(suspects):
-        texts = lines.take(pa.array(rows[suspects]))
+        texts = lines.some(rows[suspects])
         found[suspects] = pc.less(pc.count_substring(texts, _RULE), 2)
     return found
 

@@ -21,6 +21,7 @@ from aclbroker.pipeline.ingest.kafka_form import KafkaForm
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, brought
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 from aclbroker.pipeline.usage.grouping import encoded
 
@@ -62,34 +63,35 @@ class KafkaLog:
         self._layout = layout
         self._form = KafkaForm(cluster)
         self._piece: Piece | None = None
-        self._held = pa.array([], pa.binary())
+        self._held: Lines | None = None
         self._unsettled = False
         """Whether it is not known yet if the piece begins in a record: its lines are held back."""
         self._broken = -1
         """Up to how many bytes from here a broken record can go on; negative if there is none."""
 
-    def parse(self, lines: pa.Array, piece: Piece) -> Iterator[Parsed]:
-        """Yield what binary ``lines`` say, and those before them that were held back."""
+    def parse(self, lines: Lines, piece: Piece) -> Iterator[Parsed]:
+        """Yield what ``lines`` say, and those before them that were held back."""
         if piece != self._piece:
             yield from self.finish()
             self._piece = piece
             self._unsettled = piece.start > 0 and not piece.is_whole and self._layout.is_breakable()
             self._broken = -1
-        if len(self._held):
-            lines = pa.concat_arrays([self._held, lines])
+        if self._held is not None:
+            lines = Lines.of(pa.concat_arrays([self._held.array, lines.array]))
         yield from self._settle(lines, at_end=False)
 
     def finish(self) -> Iterator[Parsed]:
         """Yield what is left of the last piece."""
-        yield from self._settle(self._held, at_end=True)
+        if self._held is not None:
+            yield from self._settle(self._held, at_end=True)
         self._piece = None
 
-    def _settle(self, lines: pa.Array, at_end: bool) -> Iterator[Parsed]:
+    def _settle(self, lines: Lines, at_end: bool) -> Iterator[Parsed]:
         if not len(lines):
             return
         texts = brought(self._layout, lines, self._given_zone)
         found = self._read(texts)
-        self._held = lines[:0]
+        self._held = None
         if self._layout.is_breakable() and (found.rejected or self._unsettled or self._broken >= 0):
             marks = _marks(lines, texts, found.rejected)
             if self._unsettled and not (at_end or marks.settle):
@@ -100,11 +102,11 @@ class KafkaLog:
                     found.rejected.setdefault(line, KafkaReason.BETWEEN)
         yield self._parsed(lines, found)
 
-    def _read(self, lines: pa.Array) -> _Read:
+    def _read(self, lines: Lines) -> _Read:
         """Return what lines say by themselves: those of the common form and the others."""
         formed = self._form.read(lines, self._zone)
         if formed is None:
-            return self._read_others(lines)
+            return self._read_others(lines.array)
         is_other = np.ones(len(lines), bool)
         is_other[formed.rows] = False
         others = np.flatnonzero(is_other)
@@ -113,7 +115,7 @@ class KafkaLog:
         is_event, rows = ~is_other, np.arange(len(lines))
         if not len(others):
             return _Read(formed.records, rows, times, {}, is_event)
-        found = self._read_others(lines.take(pa.array(others)))
+        found = self._read_others(lines.some(others))
         records = pa.concat_tables([formed.records, encoded(found.records)])
         rows[formed.rows] = np.arange(len(formed.rows))
         rows[others] = found.rows + len(formed.rows)
@@ -163,10 +165,10 @@ class KafkaLog:
             yield range(max(done, first), until)
             done = until
 
-    def _parsed(self, lines: pa.Array, found: _Read) -> Parsed:
+    def _parsed(self, lines: Lines, found: _Read) -> Parsed:
         source_file = self._piece.source_file if self._piece else ""
         rejected = [
-            Rejected(source_file, lines[line].as_py(), reason.value, _day(found.micros[line]))
+            Rejected(source_file, lines.line(line), reason.value, _day(found.micros[line]))
             for line, reason in found.rejected.items()
         ]
         good = found.is_event.copy()
@@ -236,14 +238,14 @@ class _Marks(NamedTuple):
         return bool(self.ends or self.cuts) or self.size > LONGEST_RECORD
 
 
-def _marks(lines: pa.Array, texts: pa.Array, rejected: dict[int, KafkaReason]) -> _Marks:
-    sizes = pc.binary_length(lines).to_numpy().astype(np.int64) + 1
+def _marks(lines: Lines, texts: Lines, rejected: dict[int, KafkaReason]) -> _Marks:
+    sizes = lines.ends - lines.starts + 1
     after = np.cumsum(sizes)
     return _Marks(
         after - sizes,
         int(after[-1]),
         [line for line, reason in rejected.items() if reason is KafkaReason.CUT_OFF],
-        [line for line in rejected if kafka_line.ends_as_record(texts[line].as_py())],
+        [line for line in rejected if kafka_line.ends_as_record(texts.line(line))],
     )
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.conversion_pattern import Pattern, compiled
+from aclbroker.pipeline.ingest.memory import Lines
 
 KAFKAS_OWN: Final = "[%d] %p %m (%c)%n"
 _LOOKED_FOR: Final = (KAFKAS_OWN, "[%d] %p %m%n", "%d %p %m%n", "%d %p %m (%c)%n")
@@ -58,11 +59,12 @@ class Layout(Protocol):
         ...
 
 
-def brought(layout: Layout, lines: pa.Array, given: tzinfo) -> pa.Array:
-    """Return binary lines in the layout that `kafka_line` reads."""
+def brought(layout: Layout, lines: Lines, given: tzinfo) -> Lines:
+    """Return lines in the layout that `kafka_line` reads."""
     if layout == OWN:
         return lines
-    return pa.array((layout.brought(line, given) for line in lines.to_pylist()), pa.binary())
+    each = (layout.brought(lines.line(row), given) for row in range(len(lines)))
+    return Lines.of(pa.array(each, pa.binary()))
 
 
 @dataclass(frozen=True, slots=True)

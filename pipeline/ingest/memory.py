@@ -25,6 +25,7 @@ _NUMBER: Final = 32
 """In so many bytes a number must end, with the text that stands before it."""
 
 _MOST_BYTES: Final = 2**31 - 1
+_NO_PLACES: Final = np.zeros(0, np.int64)
 
 
 class Spans(NamedTuple):
@@ -41,10 +42,20 @@ class Spans(NamedTuple):
 class Lines:
     """Binary lines, none of which is null, as they lie in memory: ``codes[starts[i]:ends[i]]``.
 
-    Behind the last one are `REACH` bytes more. Raises OverflowError for more than 2 GiB.
+    They are in their order, and what lies between two of them is a line feed, if anything. Behind
+    the last one are `REACH` bytes more.
     """
 
-    def __init__(self, lines: pa.Array) -> None:
+    def __init__(self, codes: NDArray[np.uint8], starts: Places, ends: Places) -> None:
+        self.codes = codes
+        self.starts = starts
+        self.ends = ends
+
+    @classmethod
+    def of(cls, lines: pa.Array) -> Lines:
+        """Return the lines of an array, which has no nulls."""
+        if not len(lines):
+            return cls(np.zeros(REACH, np.uint8), _NO_PLACES, _NO_PLACES)
         _, offsets, data = lines.buffers()
         width = np.int64 if pa.types.is_large_binary(lines.type) else np.int32
         found = np.frombuffer(offsets, width)[lines.offset : lines.offset + len(lines) + 1]
@@ -55,11 +66,32 @@ class Lines:
             padded = np.zeros(last - first + REACH, np.uint8)
             padded[: last - first] = codes[first:last]
             codes, bounds = padded, bounds - first
-        if bounds[-1] > _MOST_BYTES:
-            raise OverflowError("the lines have more than 2 GiB")
-        self.codes = codes
-        self.starts: Places = bounds[:-1]
-        self.ends: Places = bounds[1:]
+        return cls(codes, bounds[:-1], bounds[1:])
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def are_few_bytes(self) -> bool:
+        """Whether `Codes` can tell all places: there are less than 2 GiB."""
+        return len(self) == 0 or int(self.ends[-1]) <= _MOST_BYTES
+
+    @property
+    def array(self) -> pa.Array:
+        """The lines as an array of binary."""
+        if self.are_few_bytes:
+            return self.texts(self.starts, self.ends)
+        return pa.array((self.line(row) for row in range(len(self))), pa.large_binary())
+
+    def some(self, rows: NDArray[np.int64]) -> pa.Array:
+        """Return some of the lines, whose numbers do not decrease, as an array of binary."""
+        if self.are_few_bytes:
+            return self.texts(self.starts[rows], self.ends[rows])
+        return self.array.take(pa.array(rows))
+
+    def line(self, row: int) -> bytes:
+        """Return one of the lines."""
+        return self.codes[self.starts[row] : self.ends[row]].tobytes()
 
     def windows(self, places: Places, size: int) -> NDArray[np.void]:
         """Return the ``size`` bytes from each of some places on."""
@@ -110,8 +142,21 @@ class Lines:
             hits = test(self.codes[start : min(start + _BLOCK, last)])
             if hits.any():
                 places = np.flatnonzero(hits) + start
-                found[np.searchsorted(self.starts, places, "right") - 1] = True
+                rows = np.searchsorted(self.starts, places, "right") - 1
+                found[rows[places < self.ends[rows]]] = True
         return found
+
+    def with_controls(self) -> Flags:
+        """Tell in which lines there is a control character; it is seldom so."""
+        first, last = int(self.starts[0]), int(self.ends[-1])
+        found = sum(
+            int(np.count_nonzero(self.codes[start : min(start + _BLOCK, last)] < _SPACE))
+            for start in range(first, last, _BLOCK)
+        )
+        if found == np.count_nonzero(self.ends[:-1] != self.starts[1:]):
+            # These are the line feeds between them.
+            return np.zeros(len(self), bool)
+        return self.with_byte(lambda codes: codes < _SPACE)
 
     def are_utf8(self) -> Flags:
         """Tell which lines are UTF-8."""
@@ -121,13 +166,16 @@ class Lines:
             return found
         for row in np.flatnonzero(self.with_byte(lambda codes: codes >= _NOT_ASCII)).tolist():
             try:
-                self.codes[self.starts[row] : self.ends[row]].tobytes().decode()
+                self.line(row).decode()
             except UnicodeDecodeError:
                 found[row] = False
         return found
 
 
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 18
+"""So many bytes are looked through at once that they stay in the processor's cache."""
+
+_SPACE: Final = ord(" ")
 _NOT_ASCII: Final = 0x80
 
 

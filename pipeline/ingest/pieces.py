@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from aclbroker.pipeline.ingest.memory import REACH
+from aclbroker.pipeline.ingest.memory import REACH, Lines
 from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
 Bytes = NDArray[np.uint8]
@@ -22,7 +20,7 @@ Places = NDArray[np.int64]
 _AT_ONCE: Final = 16 << 20
 _BLOCK: Final = 1 << 20
 _LONGEST_LINE: Final = 256 << 20
-_BEHIND: Final = REACH + 2
+_BEHIND: Final = REACH + 1
 """How much room there is behind a text: for a line feed, and for the bytes that `Lines` has."""
 _MARK: Final = b"\xef\xbb\xbf"
 """The byte order mark."""
@@ -34,12 +32,11 @@ class LineTooLongError(ValueError):
 
 def read_lines(
     path: str, start: int, end: int | None, prefix: Prefix | None = None
-) -> Iterator[pa.Array]:
+) -> Iterator[Lines]:
     r"""Yield the lines of a local file that begin at byte ``start`` or later, and before ``end``.
 
-    They are arrays of binary, without the ``\n`` behind each line; the bytes are those of the text,
-    decompressed. With a ``prefix`` the file is read that begins so, also if it was renamed within
-    its directory.
+    They are without the ``\n`` behind each; the bytes are those of the text, decompressed. With a
+    ``prefix`` the file is read that begins so, also if it was renamed within its directory.
 
     Raises OSError if it cannot be read, MovedError if nothing begins so, or what was read is no
     longer all there at the end, and LineTooLongError.
@@ -50,7 +47,7 @@ def read_lines(
             if start:
                 # A line that holds the byte before ``start`` belongs to the piece before.
                 reader.skip_line()
-            yield from _arrays(reader, end, is_begin=start == 0)
+            yield from _lines(reader, end, is_begin=start == 0)
             if prefix is not None:
                 _still_there(text, prefix, reader, end)
     except MovedError:
@@ -101,7 +98,7 @@ class _Reader:
                 return
 
 
-def _arrays(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[pa.Array]:
+def _lines(reader: _Reader, end: int | None, *, is_begin: bool) -> Iterator[Lines]:
     for text, size, ends in _whole_lines(reader, end):
         # As Spark's own reader does.
         has_mark = is_begin and text[:size][: len(_MARK)].tobytes() == _MARK
@@ -180,8 +177,8 @@ def _check_length(size: int) -> None:
         raise LineTooLongError(f"a line of the log has more than {_LONGEST_LINE:,} bytes")
 
 
-def _split(text: Bytes, first: int, size: int, ends: Places) -> pa.Array:
-    """Return the lines of the bytes up to ``size``, with the bytes behind that `Lines` has.
+def _split(text: Bytes, first: int, size: int, ends: Places) -> Lines:
+    """Return the lines of the bytes up to ``size``, behind which there is `_BEHIND` more room.
 
     ``ends``: the places behind the line feeds; the last line may have none.
     """
@@ -189,11 +186,10 @@ def _split(text: Bytes, first: int, size: int, ends: Places) -> pa.Array:
         text[size] = _LINE_FEED
         size += 1
         ends = np.append(ends, size)
-    text[size : size + REACH + 1] = 0
-    offsets = np.concatenate([[first], ends, [size + REACH + 1]]).astype(np.int32)
-    buffers: list[Any] = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    ended = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, buffers)
-    return pc.binary_slice(ended, 0, -1)[:-1]
+    text[size : size + REACH] = 0
+    starts = np.empty_like(ends)
+    starts[0], starts[1:] = first, ends[:-1]
+    return Lines(text, starts, ends - 1)
 
 
 _LINE_FEED: Final = ord("\n")

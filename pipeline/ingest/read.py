@@ -20,6 +20,7 @@ from aclbroker.pipeline.ingest.foreign_files import rows_of
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout, layout_of
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
 from aclbroker.pipeline.ingest.positioned import Mark, packed_rows, positioned_rows
 from aclbroker.pipeline.ingest.sources import worker_lines
@@ -278,8 +279,10 @@ def _of(piece: Piece, found: Iterable[Parsed]) -> Iterator[tuple[str, Parsed]]:
     return ((piece.source_file, each) for each in found)
 
 
-def _beginning(piece: Piece, lines: pa.Array, reading: Reading) -> bytes:
+def _beginning(piece: Piece, lines: Lines, reading: Reading) -> bytes:
     """Return the beginning of the file that a piece is of, or of one that is to be like it."""
     if piece.head is not None:
         return piece.head
-    return b"\n".join(lines[:100].to_pylist()) if piece.start == 0 else reading.first
+    if piece.start:
+        return reading.first
+    return b"\n".join(lines.line(row) for row in range(min(len(lines), 100)))

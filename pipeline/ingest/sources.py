@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from aclbroker.pipeline.errors import LogError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.kafka_log import Piece
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.reads import Read
 from aclbroker.pipeline.ingest.texts import HEAD, OPAQUE, Prefix, is_compressed, opened
@@ -159,8 +160,8 @@ def stream(spark: SparkSession, path: str, options: Mapping[str, str]) -> DataFr
     return _of_text(spark.readStream.options(**_TEXT, **options).text(as_pattern(spark, path)))
 
 
-def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, pa.Array]]:
-    """Yield lines as arrays of binary, and which piece of which file they are of; in a worker.
+def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, Lines]]:
+    """Yield lines, and which piece of which file they are of; in a worker.
 
     Those of a piece follow each other in their order. Raises OSError for a file that cannot be
     read, MovedError for one that is no longer what was planned, and LineTooLongError.
@@ -178,7 +179,7 @@ def worker_lines(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Piece, pa.
         yield from _read_by_spark(batch.filter(pc.is_null(batch.column("path"))))
 
 
-def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
+def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, Lines]]:
     if not batch.num_rows:
         return
     line, source_file, start = (batch.column(name) for name in ("line", "source_file", "start"))
@@ -188,7 +189,8 @@ def _read_by_spark(batch: pa.RecordBatch) -> Iterator[tuple[Piece, pa.Array]]:
     changes = np.diff(codes).astype(bool) | np.diff(start.to_numpy()).astype(bool)
     bounds = [0, *(np.flatnonzero(changes) + 1).tolist(), batch.num_rows]
     for first, end in pairwise(bounds):
-        yield Piece(source_file[first].as_py(), start[first].as_py()), lines[first:end]
+        piece = Piece(source_file[first].as_py(), start[first].as_py())
+        yield piece, Lines.of(lines[first:end])
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
+from aclbroker.pipeline.ingest.memory import REACH, Lines
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
 from aclbroker.pipeline.ingest.record import Record
 
@@ -53,5 +55,14 @@ def collected(batches: Iterable[Parsed]) -> Result:
     return result
 
 
-def binary(lines: Iterable[bytes]) -> pa.Array:
-    return pa.array(list(lines), pa.binary())
+def binary(lines: Iterable[bytes]) -> Lines:
+    """Return lines that follow one another in memory, as those that Spark read do."""
+    return Lines.of(pa.array(list(lines), pa.binary()))
+
+
+def in_text(lines: Sequence[bytes]) -> Lines:
+    """Return lines that lie in memory as in a file, with line feeds behind them."""
+    sizes = np.array([len(line) for line in lines], np.int64)
+    starts = np.cumsum(sizes + 1) - (sizes + 1)
+    text = b"".join(line + b"\n" for line in lines) + bytes(REACH)
+    return Lines(np.frombuffer(text, np.uint8), starts, starts + sizes)

@@ -55,7 +55,7 @@ class Reader:
         file, ledger = self.load()
         for read in found.reads[:batches]:
             for lines in read_lines(read.path, read.start, read.end, read.prefix):
-                new += lines.to_pylist()
+                new += lines.array.to_pylist()
             file.commit(ledger, ledger.read([(read.position, read.after)], {}))
         file.commit(ledger, ledger.saw(found.seen, {}))
         self.lines += new

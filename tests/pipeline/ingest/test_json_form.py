@@ -22,6 +22,7 @@ from aclbroker.broker.acl.why_denied import WhyDenied
 from aclbroker.pipeline.ingest.json_form import JsonForm
 from aclbroker.pipeline.ingest.json_line import Said, parse
 from aclbroker.pipeline.ingest.json_log import JsonLog
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import Parsed
 from aclbroker.protocol.messages import ApiKey
 from tests.acl.examples import ALL, READ, WRITE, allow, authorizer, deny
@@ -35,7 +36,7 @@ from tests.pipeline.json_lines import (
     record,
     varied,
 )
-from tests.pipeline.parsing import binary, collected
+from tests.pipeline.parsing import binary, collected, in_text
 
 
 def said(found: Parsed | None) -> Counter[object]:
@@ -50,10 +51,14 @@ def said(found: Parsed | None) -> Counter[object]:
 def check(form: JsonForm, lines: list[bytes]) -> list[bytes]:
     """Hold that lines are read as each of them alone, or are left over. Return those left over."""
     found, others = form.read(binary(lines))
-    left: list[bytes] = others.to_pylist()
+    left = [lines[row] for row in others.tolist()]
     read = list((Counter(lines) - Counter(left)).elements())
     assert len(read) + len(left) == len(lines)
     assert said(found) == Counter(map(parse, read))
+    if lines:
+        found, others = form.read(in_text(lines))
+        assert [lines[row] for row in others.tolist()] == left
+        assert said(found) == Counter(map(parse, read))
     return left
 
 
@@ -311,8 +316,8 @@ def test_bytes_that_are_not_utf8_are_left_to_others() -> None:
 
 def test_lines_that_are_parts_of_larger_arrays() -> None:
     lines = [record(client_id=str(number)).encode() for number in range(9)]
-    for array in (binary(lines), binary(lines).cast(pa.large_binary())):
-        found, others = JsonForm().read(array[3:7])
+    for kind in (pa.binary(), pa.large_binary()):
+        found, others = JsonForm().read(Lines.of(pa.array(lines, kind)[3:7]))
         assert found is not None
         assert len(others) == 0
         assert found.records["client_id"].to_pylist() == list("3456")

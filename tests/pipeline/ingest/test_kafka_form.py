@@ -17,17 +17,22 @@ import pyarrow as pa
 from aclbroker.pipeline.ingest.kafka_form import KafkaForm
 from aclbroker.pipeline.ingest.kafka_line import TAIL, WORDS, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
+from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.record import Record
 from tests.pipeline.kafka_lines import NOT_RECORDS, RECORDS, allowed_line, line, mangled
-from tests.pipeline.parsing import binary, collected
+from tests.pipeline.parsing import binary, collected, in_text
 
 
 def check(form: KafkaForm, lines: list[bytes], zone: tzinfo = UTC) -> list[int]:
     """Hold that lines which are read say what each says alone. Return which these are."""
-    found = form.read(binary(lines), zone)
+    found, in_a_text = (form.read(kind(lines), zone) for kind in (binary, in_text))
     if found is None:
+        assert in_a_text is None
         return []
     rows = [int(row) for row in found.rows]
+    assert in_a_text is not None
+    assert in_a_text.rows.tolist() == rows
+    assert in_a_text.records.to_pylist() == found.records.to_pylist()
     assert found.records.num_rows == len(found.micros) == len(rows)
     for row, record, micros in zip(rows, found.records.to_pylist(), found.micros, strict=True):
         time = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(micros))
@@ -192,8 +197,8 @@ def test_lines_among_others_and_parts_of_larger_arrays() -> None:
     texts = [line(resource=f"Topic:LITERAL:t{number}").encode() for number in range(6)]
     texts[2] = b"a line of nothing"
     texts[3] = line(resource="Topic:LITERAL:x").encode()[:60]
-    for array in (binary(texts), binary(texts).cast(pa.large_binary())):
-        found = KafkaForm("eu").read(array[1:5], UTC)
+    for kind in (pa.binary(), pa.large_binary()):
+        found = KafkaForm("eu").read(Lines.of(pa.array(texts, kind)[1:5]), UTC)
         assert found is not None
         assert found.rows.tolist() == [0, 3]
         assert found.records["resource_name"].to_pylist() == ["t1", "t4"]

@@ -28,13 +28,13 @@ def lines_of(path: Path, *starts: int) -> list[bytes]:
         line
         for start, end in pairwise(bounds)
         for lines in read_lines(str(path), start, end)
-        for line in lines.to_pylist()
+        for line in lines.array.to_pylist()
     ]
 
 
 def whole(path: Path) -> list[bytes]:
     """The lines of a compressed file."""
-    return [line for lines in read_lines(str(path), 0, None) for line in lines.to_pylist()]
+    return [line for lines in read_lines(str(path), 0, None) for line in lines.array.to_pylist()]
 
 
 def expected(text: bytes) -> list[bytes]:
@@ -113,7 +113,9 @@ def test_a_compressed_file_is_read_on_from_a_byte_of_its_text(tmp_path: Path) ->
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"a\nbc\n\nd"))
     for start, rest in {0: ["a", "bc", "", "d"], 2: ["bc", "", "d"], 3: ["", "d"], 8: []}.items():
-        found = [line for lines in read_lines(str(path), start, None) for line in lines.to_pylist()]
+        found = [
+            line for lines in read_lines(str(path), start, None) for line in lines.array.to_pylist()
+        ]
         assert found == [line.encode() for line in rest], start
 
 
@@ -124,11 +126,11 @@ def test_a_file_that_was_renamed_is_read_where_it_lies_now(tmp_path: Path) -> No
     path.rename(tmp_path / "a.log.1")
     path.write_bytes(b"three\nfour\n")
     (found,) = read_lines(str(path), 4, 8, prefix)
-    assert found.to_pylist() == [b"two"]
+    assert found.array.to_pylist() == [b"two"]
     (tmp_path / "a.log.1.gz").write_bytes(gzip.compress((tmp_path / "a.log.1").read_bytes()))
     (tmp_path / "a.log.1").unlink()
     (found,) = read_lines(str(path), 4, 8, prefix)
-    assert found.to_pylist() == [b"two"]
+    assert found.array.to_pylist() == [b"two"]
     (tmp_path / "a.log.1.gz").unlink()
     with pytest.raises(MovedError, match=r"a\.log was rotated"):
         list(read_lines(str(path), 4, 8, prefix))
