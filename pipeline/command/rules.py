@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.broker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
 from aclbroker.pipeline.acls.history import AclHistory
-from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.wording import in_short
 
 
 class AclSet(NamedTuple):
-    """The ACLs of one file: ``cluster`` as the user gave it, ``named`` as the file says itself."""
+    """The ACLs of one file: ``cluster`` as the user gave it, ``named`` as the file says itself.
+
+    The ``acls`` are in order and each is there once (see `ruleset.ordered`).
+    """
 
     source: str
-    acls: Sequence[AclBinding]
+    acls: tuple[AclBinding, ...]
     cluster: str | None = None
     named: str | None = None
 
@@ -110,10 +114,17 @@ def rulesets(
     cluster without any has no rules. Raises InputError if it is not clear which cluster a set is
     of.
     """
-    found: dict[str, list[AclBinding]] = {}
+    found: dict[str, list[AclSet]] = {}
     for each in sets:
-        found.setdefault(_cluster(option, each, clusters), []).extend(each.acls)
-    return {name: settings.of(name).with_acls(acls) for name, acls in found.items()}
+        found.setdefault(_cluster(option, each, clusters), []).append(each)
+    return {name: replace(settings.of(name), acls=_together(each)) for name, each in found.items()}
+
+
+def _together(sets: Sequence[AclSet]) -> tuple[AclBinding, ...]:
+    """Return the ACLs of some sets in order, each once."""
+    if len(sets) == 1:
+        return sets[0].acls
+    return ordered(acl for each in sets for acl in each.acls)
 
 
 def histories_of(

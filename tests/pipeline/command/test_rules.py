@@ -39,28 +39,28 @@ def names(option: str, sets: list[AclSet], clusters: list[str]) -> dict[str, lis
 
 
 def test_sets_belong_to_the_cluster_that_the_user_or_the_file_names():
-    sets = [AclSet("f", [ONE], None, "y"), AclSet("g", [TWO], "x", "other")]
+    sets = [AclSet("f", (ONE,), None, "y"), AclSet("g", (TWO,), "x", "other")]
     assert names("--acls", sets, ["x", "y"]) == {"y": ["one"], "x": ["two"]}
     assert names("--acls", sets[:1], ["x", "y"]) == {"y": ["one"]}
     assert names("--acls", [], ["x", "y"]) == {}
 
 
 def test_a_set_without_a_name_is_of_the_only_cluster():
-    assert names("--acls", [AclSet("f", [TWO]), AclSet("g", [ONE, TWO])], ["x"]) == {
+    assert names("--acls", [AclSet("f", (TWO,)), AclSet("g", (ONE, TWO))], ["x"]) == {
         "x": ["one", "two"]
     }
 
 
 def test_the_set_to_compare_with_may_be_of_another_cluster():
-    assert names("--other", [AclSet("f", [ONE], None, "elsewhere")], ["x"]) == {"x": ["one"]}
+    assert names("--other", [AclSet("f", (ONE,), None, "elsewhere")], ["x"]) == {"x": ["one"]}
 
 
 @pytest.mark.parametrize(
     ("sets", "clusters", "said"),
     [
-        ([AclSet("f", [ONE])], ["x", "y"], "f does not say which cluster it is of; .* x, y"),
-        ([AclSet("f", [ONE], None, "z")], ["x"], "f is of cluster z, .* nothing; .* of x"),
-        ([AclSet("f", [ONE], "z")], ["x"], "f is of cluster z"),
+        ([AclSet("f", (ONE,))], ["x", "y"], "f does not say which cluster it is of; .* x, y"),
+        ([AclSet("f", (ONE,), None, "z")], ["x"], "f is of cluster z, .* nothing; .* of x"),
+        ([AclSet("f", (ONE,), "z")], ["x"], "f is of cluster z"),
     ],
 )
 def test_a_set_that_fits_no_cluster_is_refused_with_the_clusters_that_there_are(
@@ -116,14 +116,14 @@ def test_a_setting_of_an_unknown_cluster_is_refused(settings: Settings):
 
 
 def test_a_cluster_without_events_does_not_refuse_the_others():
-    x, z = AclSet("f", [ONE], "x"), AclSet("g", [TWO], None, "z")
+    x, z = AclSet("f", (ONE,), "x"), AclSet("g", (TWO,), None, "z")
     assert fitting("--acls", [z, x], ["x", "y"]) == ([x], ["z"])
     assert fitting("--acls", [x], ["x", "y"]) == ([x], [])
-    assert fitting("--acls", [AclSet("f", [ONE]), z], ["x"]) == ([AclSet("f", [ONE])], ["z"])
+    assert fitting("--acls", [AclSet("f", (ONE,)), z], ["x"]) == ([AclSet("f", (ONE,))], ["z"])
 
 
 def test_a_set_to_compare_with_is_left_out_where_another_is_of_a_cluster_of_the_log():
-    x, z = AclSet("f", [ONE], None, "x"), AclSet("g", [TWO], None, "z")
+    x, z = AclSet("f", (ONE,), None, "x"), AclSet("g", (TWO,), None, "z")
     assert fitting("--other", [z, x], ["x", "y"]) == ([x], ["z"])
     assert fitting("--other", [z], ["x"]) == ([z], [])
 
@@ -131,11 +131,11 @@ def test_a_set_to_compare_with_is_left_out_where_another_is_of_a_cluster_of_the_
 def test_of_many_clusters_an_error_names_the_first():
     clusters = [f"c{number}" for number in range(40)]
     with pytest.raises(InputError, match=r"log is of c0, c1, c2, c3, c4 and 35 more: write"):
-        rulesets("--acls", [AclSet("f", [ONE])], Settings(), clusters)
+        rulesets("--acls", [AclSet("f", (ONE,))], Settings(), clusters)
 
 
 def test_sets_of_which_none_fits_are_not_left_out_but_refused():
-    sets = [AclSet("g", [TWO], None, "z")]
+    sets = [AclSet("g", (TWO,), None, "z")]
     assert fitting("--acls", sets, ["x"]) == (sets, [])
 
 
