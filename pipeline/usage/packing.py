@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-_CODEC: Final = pa.Codec("zstd", compression_level=1)
+_CODEC: Final = pa.Codec("zstd", compression_level=2)
 _SIZE: Final = struct.Struct("<Q")
 
 
