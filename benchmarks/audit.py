@@ -30,7 +30,7 @@ from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.spark.session import open_session
 from benchmarks import environment
-from benchmarks.duckdb_what_if import DuckDb, json
+from benchmarks.duckdb_what_if import DuckDb
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -103,13 +103,16 @@ def _from_json(spark: SparkSession, data: Path, events: int, rounds: int) -> Ite
         lambda: _noop(spark.read.schema(SIX).json(str(log))),
         lambda: _what_if(spark, data, log),
         lambda: duck.scan(log),
-        lambda: duck.what_if(json(log), [SUPER_USER]),
+        lambda: duck.what_if(log, [SUPER_USER]),
+        lambda: duck.what_if_of_usage(log, [SUPER_USER]),
     )
-    scan, ours, duck_scan, duck_ours = found
+    scan, ours, duck_scan, duck_bare, duck_checked = found
     rate = f"{events / ours / 1000:,.0f}k events/s"
     yield Row("what-if, JSON Lines", ours, "Spark's scan", scan, "1.6x", ours / scan <= 1.6, rate)
-    is_near, note = ours / duck_ours <= 1.5, "no checks of lines"
-    yield Row("what-if, JSON Lines", ours, "DuckDB", duck_ours, "1.5x", is_near, note)
+    is_near, note = ours / duck_checked <= 1.5, "usage, and the checks that SQL can make"
+    yield Row("what-if, JSON Lines", ours, "DuckDB", duck_checked, "1.5x", is_near, note)
+    note = "a bare join: no checks, no usage"
+    yield Row("what-if, JSON Lines", ours, "DuckDB", duck_bare, "", None, note)
     yield Row("DuckDB's scan", duck_scan, "Spark's scan", scan, "", None)
 
 
@@ -279,8 +282,10 @@ _TOLD = ("command", "date", "machine", "load", "system", "aclbroker")
 _INTRODUCTION = """\
 Medians; in each round all take their turn in one session, except where a session start is named.
 The scan is Spark's, of the same files, into its noop sink: six columns of JSON Lines, or lines of
-text. 100,000 ACLs now, 98,000 proposed. On one machine DuckDB is faster; it has no checks of the
-lines there, and no other machines to go to.
+text. 100,000 ACLs now, 98,000 proposed. DuckDB, on the same two cores, counts the usage of the log,
+which other questions need too, with those of the checks that SQL can make, and joins it with both
+sets of ACLs; or it joins the bare lines, unchecked. It writes no tables, and has no other machines
+to go to.
 """
 
 

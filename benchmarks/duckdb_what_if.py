@@ -1,29 +1,85 @@
 """The job what-if in DuckDB: a join in SQL, as somebody would write it without the pipeline.
 
-Each name is made into the patterns that may match it, and these are looked up among the ACLs. Lines
-are read without any of the pipeline's checks, and a session has one principal.
+Each name is made into the patterns that may match it, and these are looked up among the ACLs. A
+session has one principal. Lines are read without any of the pipeline's checks, or first counted as
+its usage, with those of its checks that SQL can make: keys that a line has twice go unnoticed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final
 
 import duckdb
 import pyarrow as pa
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.pipeline.ingest import json_line
+from aclbroker.pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM
 
 _COLUMNS: Final = {
     **dict.fromkeys(("principal", "host", "operation", "resource_type"), "VARCHAR"),
     "resource_name": "VARCHAR",
 }
 
+_ALL: Final = {
+    "timestamp": "TIMESTAMP",
+    **dict.fromkeys(("level", "event", "cluster_id", "listener"), "VARCHAR"),
+    **_COLUMNS,
+    **dict.fromkeys(("pattern_type", "api_name", "rule", "client_id"), "VARCHAR"),
+    **dict.fromkeys(("node_id", "resource_ref_count", "api_version", "correlation_id"), "BIGINT"),
+    "allowed": "BOOLEAN",
+    "acl": "STRUCT(resource_type VARCHAR, resource_name VARCHAR, pattern_type VARCHAR, "
+    "principal VARCHAR, host VARCHAR, operation VARCHAR, permission_type VARCHAR)",
+}
+
+
+def _among(what: str, names: Iterable[str]) -> str:
+    return f"{what} IN ({', '.join(repr(name) for name in sorted(names))})"
+
+
+def _members(what: str, of: type[IntEnum]) -> str:
+    return _among(what, (member.name for member in of))
+
+
+_CHECKS: Final = (
+    *("timestamp IS NOT NULL", _among("level", json_line.LEVELS), "event = 'authorization'"),
+    *("length(cluster_id) > 0", "node_id IS NOT NULL", "length(listener) > 0", "length(host) > 0"),
+    f"regexp_matches(principal, '^{PRINCIPAL_FORM}')",
+    _among("operation", json_line.OPERATIONS),
+    _among("resource_type", json_line.RESOURCE_TYPES),
+    *("pattern_type = 'LITERAL'", f"resource_ref_count BETWEEN 0 AND {MOST_REFERENCES}"),
+    *("length(api_name) > 0", "api_version IS NOT NULL", "correlation_id IS NOT NULL"),
+    _among("rule", json_line.RULES),
+    f"(allowed OR NOT {_among('rule', json_line.ALLOWING)})",
+    "(NOT allowed OR rule <> 'DefaultDeny')",
+    f"(acl IS NULL OR {_members('acl.resource_type', ResourceType)}"
+    f" AND {_members('acl.pattern_type', PatternType)}"
+    f" AND {_members('acl.operation', AclOperation)}"
+    f" AND {_members('acl.permission_type', AclPermission)})",
+)
+
+_USAGE: Final = """
+CREATE OR REPLACE TABLE usage AS
+SELECT cluster_id, timestamp::DATE AS day, listener, principal, host, operation, resource_type,
+  resource_name, api_name, allowed, rule, level = 'trace' AS quiet, count(*) AS events,
+  sum(resource_ref_count) AS reference_count, min(timestamp) AS first_seen,
+  max(timestamp) AS last_seen
+FROM {log} WHERE {checks} GROUP BY ALL
+"""
+
 _QUESTIONS: Final = """
 CREATE OR REPLACE TABLE questions AS
 SELECT row_number() OVER () AS id, * FROM (
-  SELECT principal, host, operation, resource_type, resource_name, count(*) AS events
+  SELECT principal, host, operation, resource_type, resource_name, {events} AS events
   FROM {log} WHERE resource_name IS NOT NULL GROUP BY ALL
 )
 """
@@ -85,12 +141,21 @@ class DuckDb:
     def scan(self, log: Path) -> None:
         """Read the columns of all lines and keep none."""
         self._connection.execute(
-            f"SELECT {', '.join(f'max({name})' for name in _COLUMNS)} FROM {json(log)}"
+            f"SELECT {', '.join(f'max({name})' for name in _COLUMNS)} FROM {_json(log, _COLUMNS)}"
         ).fetchall()
 
-    def what_if(self, log: str, super_users: list[str]) -> tuple[int, int]:
-        """Return how many questions and events flip; ``log`` is as `json` returns it."""
-        self._connection.execute(_QUESTIONS.format(log=log))
+    def what_if(self, log: Path, super_users: list[str]) -> tuple[int, int]:
+        """Return how many questions and events flip; ``log`` is a directory of JSON Lines."""
+        return self._flips(_json(log, _COLUMNS), "count(*)", super_users)
+
+    def what_if_of_usage(self, log: Path, super_users: list[str]) -> tuple[int, int]:
+        """Return the same, but check the lines, and count them as usage first."""
+        checks = " AND ".join(_CHECKS)
+        self._connection.execute(_USAGE.format(log=_json(log, _ALL), checks=checks))
+        return self._flips("usage", "sum(events)", super_users)
+
+    def _flips(self, log: str, events: str, super_users: list[str]) -> tuple[int, int]:
+        self._connection.execute(_QUESTIONS.format(log=log, events=events))
         self._connection.execute(_PATTERNS)
         for name in ("current", "proposed"):
             self._connection.execute(_DECIDED.format(acls=name))
@@ -98,12 +163,12 @@ class DuckDb:
         return found
 
 
-def json(log: Path) -> str:
-    """Return what a directory of JSON Lines is in DuckDB's FROM."""
-    columns = ", ".join(f"{name}: '{kind}'" for name, kind in _COLUMNS.items())
+def _json(log: Path, columns: Mapping[str, str]) -> str:
+    """Return what columns of a directory of JSON Lines are in DuckDB's FROM."""
+    listed = ", ".join(f"{name}: '{kind}'" for name, kind in columns.items())
     return (
         f"read_json('{log}/*.jsonl', format='newline_delimited', ignore_errors=true, "
-        f"columns={{{columns}}})"
+        f"columns={{{listed}}})"
     )
 
 
