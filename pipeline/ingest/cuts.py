@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aclbroker.pipeline.ingest.memory import Codes, Flags, Lines
-
-_BLOCK: Final = 1 << 18
-"""So many bytes are looked through at once that they stay in the processor's cache."""
+from aclbroker.pipeline.ingest.memory import BLOCK, Codes, Flags, Lines, places_of
 
 
 class Cuts:
@@ -28,7 +24,7 @@ class Cuts:
             if other:
                 self.others += int(np.count_nonzero(is_first & (behind == other[1])))
             is_first &= behind == pair[1]
-            found.append((np.flatnonzero(is_first) + start).astype(np.int32))
+            found.append((places_of(is_first) + start).astype(np.int32))
         # One more, so that there is one behind those of the last line.
         self._places: Codes = np.concatenate([*found, np.full(1, last, np.int32)])
         bounds = np.searchsorted(self._places[:-1], np.append(lines.starts, last).astype(np.int32))
@@ -47,7 +43,7 @@ class Cuts:
 def _blocks(lines: Lines, byte: int) -> Iterator[tuple[int, Flags, NDArray[np.uint8]]]:
     """Yield block by block of lines where it begins, which bytes are one, and those behind them."""
     first, last = int(lines.starts[0]), int(lines.ends[-1])
-    for start in range(first, last, _BLOCK):
-        end = min(start + _BLOCK, last)
+    for start in range(first, last, BLOCK):
+        end = min(start + BLOCK, last)
         # There is a byte behind the last line.
         yield start, lines.codes[start:end] == byte, lines.codes[start + 1 : end + 1]

@@ -138,8 +138,8 @@ class Lines:
         """Tell in which lines there is a byte of which ``test`` is true; it is seldom so."""
         first, last = int(self.starts[0]), int(self.ends[-1])
         found = np.zeros(len(self.starts), bool)
-        for start in range(first, last, _BLOCK):
-            hits = test(self.codes[start : min(start + _BLOCK, last)])
+        for start in range(first, last, BLOCK):
+            hits = test(self.codes[start : min(start + BLOCK, last)])
             if hits.any():
                 places = np.flatnonzero(hits) + start
                 rows = np.searchsorted(self.starts, places, "right") - 1
@@ -150,8 +150,8 @@ class Lines:
         """Tell in which lines there is a control character; it is seldom so."""
         first, last = int(self.starts[0]), int(self.ends[-1])
         found = sum(
-            int(np.count_nonzero(self.codes[start : min(start + _BLOCK, last)] < _SPACE))
-            for start in range(first, last, _BLOCK)
+            int(np.count_nonzero(self.codes[start : min(start + BLOCK, last)] < _SPACE))
+            for start in range(first, last, BLOCK)
         )
         if found == np.count_nonzero(self.ends[:-1] != self.starts[1:]):
             # These are the line feeds between them.
@@ -172,11 +172,32 @@ class Lines:
         return found
 
 
-_BLOCK: Final = 1 << 18
+BLOCK: Final = 1 << 18
 """So many bytes are looked through at once that they stay in the processor's cache."""
 
 _SPACE: Final = ord(" ")
 _NOT_ASCII: Final = 0x80
+
+
+def places_of(flags: Flags) -> NDArray[np.int64]:
+    """Return which of some flags are true, as `numpy.flatnonzero` does, sooner where few are.
+
+    That looks at one flag after the other; here eight that are all false are passed over at once.
+    """
+    if len(flags) % _WORD:
+        return np.flatnonzero(flags)
+    words = flags.view(np.uint64)
+    found = np.flatnonzero(words != 0)
+    within = np.flatnonzero(words[found].view(np.bool_))
+    if len(within) != len(found):
+        found = found[within >> _WORD_BITS]
+    found <<= _WORD_BITS
+    found += within & (_WORD - 1)
+    return found
+
+
+_WORD_BITS: Final = 3
+_WORD: Final = 1 << _WORD_BITS
 
 
 def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) -> pa.Array:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from aclbroker.pipeline.ingest.memory import REACH, Lines
+from aclbroker.pipeline.ingest.memory import BLOCK, REACH, Lines, places_of
 from aclbroker.pipeline.ingest.texts import MovedError, Prefix, Text, opened
 
 Bytes = NDArray[np.uint8]
@@ -143,9 +143,9 @@ def _filled(reader: _Reader, text: Bytes, start: int, end: int) -> tuple[int, Pl
     found: list[Places] = [np.zeros(0, np.int64)]
     place = memoryview(text.data)
     # Line feeds are looked for while what was read is in the processor's cache.
-    while start < end and (size := reader.fill(place[start : min(start + _BLOCK, end)])):
+    while start < end and (size := reader.fill(place[start : min(start + BLOCK, end)])):
         are_feeds = text[start : start + size] == _LINE_FEED
-        found.append(np.flatnonzero(are_feeds) + (start + 1))
+        found.append(places_of(are_feeds) + (start + 1))
         start += size
     return start, np.concatenate(found)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support import toolchain
@@ -42,11 +42,12 @@ def expected(text: bytes) -> list[bytes]:
     return found[:-1] if not found[-1] else found
 
 
-@pytest.fixture(params=[1, 3, 16 << 20], ids=["1 byte", "3 bytes", "16 MiB"])
+@pytest.fixture(params=[1, 3, 16, 16 << 20], ids=["1 byte", "3 bytes", "16 bytes", "16 MiB"])
 def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Has files read so many bytes at a time."""
     monkeypatch.setattr(pieces, "_AT_ONCE", request.param)
-    monkeypatch.setattr(pieces, "_BLOCK", min(request.param, 1 << 20))
+    for block in ("BLOCK", "_BLOCK"):
+        monkeypatch.setattr(pieces, block, min(request.param, 1 << 18))
 
 
 TEXTS = st.lists(
@@ -57,6 +58,7 @@ TEXTS = st.lists(
 @pytest.mark.usefixtures("at_once")
 def test_each_line_is_read_once_wherever_the_pieces_begin() -> None:
     @given(TEXTS.map(b"".join), st.sets(st.integers(1, 20)))
+    @example(b"a\n\n" * 9, {7})
     def check(text: bytes, starts: set[int]) -> None:
         with TemporaryDirectory() as directory:
             path = Path(directory, "a.log")
