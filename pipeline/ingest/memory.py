@@ -184,7 +184,7 @@ def places_of(flags: Flags) -> NDArray[np.int64]:
 
     That looks at one flag after the other; here eight that are all false are passed over at once.
     """
-    if len(flags) % _WORD:
+    if len(flags) % _WORD or np.count_nonzero(flags) * _FEW > len(flags):
         return np.flatnonzero(flags)
     words = flags.view(np.uint64)
     found = np.flatnonzero(words != 0)
@@ -198,6 +198,8 @@ def places_of(flags: Flags) -> NDArray[np.int64]:
 
 _WORD_BITS: Final = 3
 _WORD: Final = 1 << _WORD_BITS
+_FEW: Final = 32
+"""Where more than one in so many is true, it is not sooner; where all are, 16 times as late."""
 
 
 def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) -> pa.Array:

@@ -18,7 +18,6 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 
 _AT_ONCE: Final = 16 << 20
-_BLOCK: Final = 1 << 20
 _LONGEST_LINE: Final = 256 << 20
 _BEHIND: Final = REACH + 1
 """How much room there is behind a text: for a line feed, and for the bytes that `Lines` has."""
@@ -90,7 +89,7 @@ class _Reader:
 
     def skip_line(self) -> None:
         """Go on behind the next line feed."""
-        while data := self.read(_BLOCK):
+        while data := self.read(BLOCK):
             end = data.find(b"\n") + 1
             if end:
                 self._ahead = data[end:] + self._ahead
@@ -159,7 +158,7 @@ def _with_room(rest: Bytes, room: int) -> Bytes:
 
 def _rest_of_line(reader: _Reader) -> bytes:
     found = b""
-    while data := reader.read(_BLOCK):
+    while data := reader.read(BLOCK):
         end = data.find(b"\n") + 1
         found = _longer(found, data[:end] if end else data)
         if end:
