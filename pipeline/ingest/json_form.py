@@ -137,7 +137,6 @@ class JsonForm:
             return None, every
         cuts = Cuts(lines, CUT)
         rows = formed(lines, cuts)
-        rows = rows[_plain(lines)[rows]]
         if not len(rows):
             return None, every
         found, is_good = self._found(lines, cuts, rows)
@@ -155,7 +154,7 @@ class JsonForm:
         """Return the parts of some lines, and in which of them all that must be there are right."""
         places, tail = bounds(lines, cuts, rows)
 
-        at = Sliced(lines, places, (At.MINUTES, At.CORRELATION, At.ACLS)).at
+        at = Sliced(lines, places, (At.MINUTES, At.CORRELATION, At.ACLS), _are_plain).at
         principal, host, name = at(At.PRINCIPAL), at(At.HOST), at(At.NAME)
         client = at(At.CLIENT)
         has_client = client.each(_is_quoted(client.texts, _CLIENT))
@@ -281,10 +280,10 @@ def _inner(slices: Slices, before: bytes, where: Flags | None = None) -> pa.Dict
     return slices.inner(len(before), 1, where)
 
 
-def _plain(lines: Lines) -> Flags:
-    """Tell which lines are UTF-8 without escapes, and without what JSON must escape."""
-    others = lines.with_controls() | lines.with_byte(lambda codes: codes == _BACKSLASH)
-    return lines.are_utf8() & ~others
+def _are_plain(slices: Lines) -> Flags:
+    """Tell which slices are UTF-8 without escapes, and without what JSON must escape."""
+    others = slices.with_controls() | slices.with_byte(lambda codes: codes == _BACKSLASH)
+    return slices.are_utf8() & ~others
 
 
 _BACKSLASH: Final = ord("\\")

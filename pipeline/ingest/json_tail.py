@@ -7,6 +7,7 @@ different text.
 from __future__ import annotations
 
 import json
+import re
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -150,9 +151,12 @@ def _said_by(text: bytes, principal: str) -> _Tail | None:
     """Return what a tail says in a line of a principal; None if it is for `json_line` to say."""
     if len(text) > _LONGEST_TAIL or text.count(b"[") + text.count(b"{") > _DEEPEST:
         return None
+    if _NOT_PLAIN.search(text):
+        return None
     keys: list[list[str]] = []
     try:
-        found = json.loads(b'{"acl":' + text, object_pairs_hook=lambda each: _noted(keys, each))
+        whole = '{"acl":' + text.decode()
+        found = json.loads(whole, object_pairs_hook=lambda each: _noted(keys, each))
     except ValueError:
         return None
     # Objects are made from the inside out.
@@ -175,6 +179,9 @@ def _said_by(text: bytes, principal: str) -> _Tail | None:
 
 _FEW: Final = 256
 """If more tails than this are mostly different ones, lines are sooner read by `json_log`."""
+
+_NOT_PLAIN: Final = re.compile(rb"[\x00-\x1f\\]")
+"""Escapes, and what JSON must escape."""
 
 _LONGEST_TAIL: Final = 4_000
 _DEEPEST: Final = 64

@@ -7,7 +7,7 @@ may stand where it stands, is then found out for each different text.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,10 +62,17 @@ class Sliced:
     """Lines cut into slices: number *k* of each lies between ``bounds[k]`` and ``bounds[k + 1]``.
 
     There is one line at least. No bound is before another of the same line, or one of the lines
-    before. Slices that are ``skipped`` are not compared, and cannot be asked for.
+    before. Slices that are ``skipped`` are not compared, and cannot be asked for. Those of which
+    ``test`` is not true count as empty; it is given each different text as a line.
     """
 
-    def __init__(self, lines: Lines, bounds: Sequence[Codes], skipped: Collection[int]) -> None:
+    def __init__(
+        self,
+        lines: Lines,
+        bounds: Sequence[Codes],
+        skipped: Collection[int],
+        test: Callable[[Lines], Flags] | None = None,
+    ) -> None:
         size, width = len(bounds[0]), len(bounds)
         offsets = np.empty(size * width + 1, np.int32)
         offsets[:-1].reshape(size, width).T[:] = bounds
@@ -80,6 +87,8 @@ class Sliced:
         codes = np.frombuffer(found.indices.buffers()[1], np.int32)[: size * width]
         self._codes: Codes = codes.reshape(size, width)
         self._texts = found.dictionary
+        if test is not None and not (passed := test(Lines.of(self._texts))).all():
+            self._texts = pc.if_else(pa.array(passed), self._texts, pa.scalar(b"", pa.binary()))
 
     def at(self, number: int) -> Slices:
         """Return the slices of one number."""
