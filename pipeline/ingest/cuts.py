@@ -14,9 +14,10 @@ class Cuts:
     """Where two bytes stand in lines, one behind the other: so many ``counts`` in each of them.
 
     ``others``: how often the pair ``other`` stands in all of them, which begins with the same byte.
+    ``apart``: see `memory.places_of`.
     """
 
-    def __init__(self, lines: Lines, pair: bytes, other: bytes = b"") -> None:
+    def __init__(self, lines: Lines, pair: bytes, other: bytes = b"", *, apart: int = 8) -> None:
         last = int(lines.ends[-1])
         self.others = 0
         found: list[Codes] = []
@@ -24,7 +25,7 @@ class Cuts:
             if other:
                 self.others += int(np.count_nonzero(is_first & (behind == other[1])))
             is_first &= behind == pair[1]
-            found.append((places_of(is_first) + start).astype(np.int32))
+            found.append((places_of(is_first, apart) + start).astype(np.int32))
         # One more, so that there is one behind those of the last line.
         self._places: Codes = np.concatenate([*found, np.full(1, last, np.int32)])
         bounds = np.searchsorted(self._places[:-1], np.append(lines.starts, last).astype(np.int32))

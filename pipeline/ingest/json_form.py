@@ -30,6 +30,7 @@ from aclbroker.pipeline.ingest.memory import (
     Flags,
     Lines,
     Spans,
+    bytes_of,
     canonical_hosts,
     mapped,
 )
@@ -40,7 +41,6 @@ from aclbroker.pipeline.ingest.parsed import (
     RolledUp,
 )
 from aclbroker.pipeline.ingest.record import (
-    IPV4,
     MOST_REFERENCES,
     PRINCIPAL_FORM,
     canonical_host,
@@ -235,7 +235,7 @@ class JsonForm:
         nobody = np.zeros(len(found.origin), np.int32)
         hosts = _inner(found.host, _HOST)
         columns = {
-            "host": mapped(hosts, lambda each: canonical_hosts(each, IPV4, canonical_host)),
+            "host": mapped(hosts, lambda each: canonical_hosts(each, canonical_host)),
             "resource_name": _inner(found.name, _NAME),
             "client_id": _inner(found.client, _CLIENT, found.has_client),
             "source": spread(pa.array([json_line.SOURCE]), nobody),
@@ -266,8 +266,13 @@ def _positions(lines: Lines, found: _Found) -> pa.Array:
 
 def _is_quoted(slices: pa.Array, before: bytes) -> pa.Array:
     """Tell which slices are a text of JSON behind a key, so far as they hold no escapes."""
-    # A slice begins with a quotation mark behind the comma, and has four of them so.
     good = pc.and_(pc.starts_with(slices, before), pc.ends_with(slices, b'"'))
+    good = pc.and_(good, pc.greater(pc.binary_length(slices), len(before)))
+    # A slice begins with a quotation mark behind the comma. Those which are good up to here have
+    # four of them at least, so that all together tell soon whether one has more.
+    kept = slices if pc.all(good).as_py() else slices.filter(good)
+    if np.count_nonzero(bytes_of(kept) == _QUOTE) == 4 * len(kept):
+        return good
     return pc.and_(good, pc.equal(pc.count_substring(slices, b'"'), 4))
 
 
@@ -286,7 +291,7 @@ def _are_plain(slices: Lines) -> Flags:
     return slices.are_utf8() & ~others
 
 
-_BACKSLASH: Final = ord("\\")
+_BACKSLASH, _QUOTE = ord("\\"), ord('"')
 
 
 def _texts(match: re.Match[bytes]) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ from aclbroker.pipeline.ingest.memory import Codes, Lines
 from aclbroker.pipeline.ingest.slices import Rows
 
 CUT: Final = b" ="
+APART: Final = 16
+"""So many bytes lie between two of them at least."""
+
 CLOCK: Final = Clock(b"[", b" ", b"mm:ss,uuu] ")
 
 _OF_ACL: Final = f"{kafka_line.RULE} {kafka_line.MATCHING_ACL}(acl=StandardAcl[resourceType="

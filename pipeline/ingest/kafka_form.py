@@ -22,17 +22,18 @@ from numpy.typing import NDArray
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.clocks import HOUR, MINUTE, hour_of
 from aclbroker.pipeline.ingest.cuts import Cuts
-from aclbroker.pipeline.ingest.kafka_cuts import CLOCK, CUT, At, bounds, formed
+from aclbroker.pipeline.ingest.kafka_cuts import APART, CLOCK, CUT, At, bounds, formed
 from aclbroker.pipeline.ingest.kafka_line import Dialect
 from aclbroker.pipeline.ingest.memory import (
     Codes,
     Flags,
     Lines,
+    bytes_of,
     canonical_hosts,
     mapped,
 )
 from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA
-from aclbroker.pipeline.ingest.record import IPV4, PRINCIPAL_FORM, canonical_host
+from aclbroker.pipeline.ingest.record import PRINCIPAL_FORM, canonical_host
 from aclbroker.pipeline.ingest.slices import Rows, Sliced, Slices
 from aclbroker.pipeline.ingest.words import Words
 from aclbroker.pipeline.usage.grouping import spread
@@ -121,7 +122,7 @@ class KafkaForm:
         """
         if not len(lines) or not lines.are_few_bytes:
             return None
-        cuts = Cuts(lines, CUT, _RULE[:2])
+        cuts = Cuts(lines, CUT, _RULE[:2], apart=APART)
         rows = formed(lines, cuts)
         rows = rows[lines.are_utf8()[rows]]
         if not len(rows):
@@ -195,7 +196,7 @@ class KafkaForm:
         hosts = found.host.inner(len(_BEGIN), len(_HOST))
         columns = {
             "cluster": spread(pa.array([self._cluster]), nobody),
-            "host": mapped(hosts, lambda each: canonical_hosts(each, IPV4, canonical_host)),
+            "host": mapped(hosts, lambda each: canonical_hosts(each, canonical_host)),
             "principal": _principals(found.asker),
             "allowed": pa.array(_are_allowed(found.asker)),
             **_resources(found.resource),
@@ -218,7 +219,7 @@ def _are_askers(slices: pa.Array) -> pa.Array:
     """Tell which slices are a principal and a verdict."""
     is_one = _match(slices, f"^{_BEGIN.decode()}{PRINCIPAL_FORM}")
     is_told = pc.or_(pc.ends_with(slices, _ALLOWED), pc.ends_with(slices, _DENIED))
-    return pc.and_not(pc.and_(is_one, is_told), pc.match_substring(slices, _RULE))
+    return _without_rule(slices, pc.and_(is_one, is_told))
 
 
 def _are_allowed(askers: Slices) -> Flags:
@@ -238,7 +239,14 @@ def _are_resources(slices: pa.Array) -> pa.Array:
     is_one = pc.ends_with(slices, _NAME)
     starts = [pc.starts_with(slices, begin) for begin in _RESOURCES]
     is_one = pc.and_(is_one, reduce(pc.or_, starts))
-    return pc.and_not(is_one, pc.match_substring(slices, _RULE))
+    return _without_rule(slices, is_one)
+
+
+def _without_rule(slices: pa.Array, flags: pa.Array) -> pa.Array:
+    """Return flags of slices without those that hold the one fixed word that has no cut in it."""
+    if _RULE not in bytes_of(slices).tobytes():
+        return flags
+    return pc.and_not(flags, pc.match_substring(slices, _RULE))
 
 
 def _resources(slices: Slices) -> dict[str, pa.Array]:
@@ -262,7 +270,7 @@ def _have_one_rule(lines: Lines, rows: Rows) -> Flags:
     All of these have it once at least, behind the others.
     """
     found = np.ones(len(rows), bool)
-    suspects = np.flatnonzero(Cuts(lines, _RULE[:2]).counts[rows] > 1)
+    suspects = np.flatnonzero(Cuts(lines, _RULE[:2], apart=APART).counts[rows] > 1)
     if len(suspects):
         texts = lines.some(rows[suspects])
         found[suspects] = pc.less(pc.count_substring(texts, _RULE), 2)

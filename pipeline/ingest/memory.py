@@ -56,11 +56,7 @@ class Lines:
         """Return the lines of an array, which has no nulls."""
         if not len(lines):
             return cls(np.zeros(REACH, np.uint8), _NO_PLACES, _NO_PLACES)
-        _, offsets, data = lines.buffers()
-        width = np.int64 if pa.types.is_large_binary(lines.type) else np.int32
-        found = np.frombuffer(offsets, width)[lines.offset : lines.offset + len(lines) + 1]
-        bounds: Places = found.astype(np.int64)
-        codes: NDArray[np.uint8] = np.frombuffer(b"" if data is None else data, np.uint8)
+        bounds, codes = _in_memory(lines)
         if len(codes) < bounds[-1] + REACH:
             first, last = int(bounds[0]), int(bounds[-1])
             padded = np.zeros(last - first + REACH, np.uint8)
@@ -172,35 +168,54 @@ class Lines:
         return found
 
 
+def bytes_of(texts: pa.Array) -> NDArray[np.uint8]:
+    """Return the bytes of texts, none of which is null, one text behind the other."""
+    if not len(texts):
+        return np.zeros(0, np.uint8)
+    bounds, codes = _in_memory(texts)
+    return codes[bounds[0] : bounds[-1]]
+
+
+def _in_memory(texts: pa.Array) -> tuple[Places, NDArray[np.uint8]]:
+    """Return where texts, of which there is one, begin and the last one ends, and the bytes."""
+    _, offsets, data = texts.buffers()
+    width = np.int64 if pa.types.is_large_binary(texts.type) else np.int32
+    bounds = np.frombuffer(offsets, width)[texts.offset : texts.offset + len(texts) + 1]
+    return bounds.astype(np.int64), np.frombuffer(b"" if data is None else data, np.uint8)
+
+
 BLOCK: Final = 1 << 18
 """So many bytes are looked through at once that they stay in the processor's cache."""
 
 _SPACE: Final = ord(" ")
 _NOT_ASCII: Final = 0x80
+_COLON: Final = ord(":")
 
 
-def places_of(flags: Flags) -> NDArray[np.int64]:
+def places_of(flags: Flags, apart: int = 8) -> NDArray[np.int64]:
     """Return which of some flags are true, as `numpy.flatnonzero` does, sooner where few are.
 
-    That looks at one flag after the other; here eight are looked at as one number.
+    That looks at one flag after the other; here ``apart`` of them are looked at as one number: 8,
+    16, 32 or 64, of which two should seldom be true.
     """
-    if len(flags) % _WORD:
+    if len(flags) % _MOST_APART:
         return np.flatnonzero(flags)
-    words = flags.view("<u8")
+    if apart == _FLAGS_OF_WORD:
+        words, bits = flags.view("<u8"), 8
+    else:
+        words, bits = np.packbits(flags, bitorder="little").view(f"<u{apart // 8}"), 1
     found = np.flatnonzero(words != 0)
     words = words[found]
-    if (words & (words - np.uint64(1))).any():
-        # Two of eight are true.
+    if (words & (words - words.dtype.type(1))).any():
         return np.flatnonzero(flags)
-    # A flag is a power of two, which a float has no more of than the exponent.
+    # One flag is a power of two, which a float has no more of than the exponent.
     powers = (words.astype(np.float64).view(np.int64) >> _FRACTION_BITS) - _BIAS
-    found <<= _WORD_BITS
-    found += powers >> _WORD_BITS
+    found *= apart
+    found += powers // bits
     return found
 
 
-_WORD_BITS: Final = 3
-_WORD: Final = 1 << _WORD_BITS
+_FLAGS_OF_WORD, _MOST_APART = 8, 64
 _FRACTION_BITS, _BIAS = 52, 1023
 
 
@@ -211,10 +226,10 @@ def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) 
     return texts if found is different else spread(found, texts.indices.to_numpy())
 
 
-def canonical_hosts(hosts: pa.Array, ipv4: str, canonical: Callable[[str], str]) -> pa.Array:
-    """Return addresses in the form that ``canonical`` gives those that are no plain IPv4 ones."""
-    is_other = pc.invert(pc.match_substring_regex(hosts, f"^(?:{ipv4})$"))
-    if not pc.any(is_other).as_py():
+def canonical_hosts(hosts: pa.Array, canonical: Callable[[str], str]) -> pa.Array:
+    """Return addresses in the form that ``canonical`` gives those of IPv6; the others have one."""
+    if not (bytes_of(hosts) == _COLON).any():
         return hosts
+    is_other = pc.match_substring(hosts, ":")
     named = [canonical(host) for host in hosts.filter(is_other).to_pylist()]
     return pc.replace_with_mask(hosts, is_other, pa.array(named, pa.string()))

@@ -144,7 +144,7 @@ def _filled(reader: _Reader, text: Bytes, start: int, end: int) -> tuple[int, Pl
     # Line feeds are looked for while what was read is in the processor's cache.
     while start < end and (size := reader.fill(place[start : min(start + BLOCK, end)])):
         are_feeds = text[start : start + size] == _LINE_FEED
-        found.append(places_of(are_feeds) + (start + 1))
+        found.append(places_of(are_feeds, _APART) + (start + 1))
         start += size
     return start, np.concatenate(found)
 
@@ -192,3 +192,5 @@ def _split(text: Bytes, first: int, size: int, ends: Places) -> Lines:
 
 
 _LINE_FEED: Final = ord("\n")
+_APART: Final = 64
+"""Few lines are shorter."""

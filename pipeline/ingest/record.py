@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -52,14 +51,8 @@ MOST_REFERENCES: Final = 2**31 - 1
 LAST_POSITION: Final = 2**63 - 1
 """The greatest position of ACLs that a table takes."""
 
-_BYTE: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
-IPV4: Final = rf"(?:{_BYTE}\.){{3}}{_BYTE}"
-"""The canonical form of an IPv4 address, as a regular expression."""
-
-_IPV4: Final = re.compile(IPV4)
-
 
 @lru_cache(maxsize=100_000)
 def canonical_host(host: str) -> str:
-    """Return what `broker.acl.hosts.canonical` does; sooner, since a log can have many hosts."""
-    return host if _IPV4.fullmatch(host) else canonical(host)
+    """Return what `broker.acl.hosts.canonical` does; kept, since a log repeats its hosts."""
+    return canonical(host)

@@ -308,10 +308,29 @@ def test_reasons_that_are_told_are_read_once_if_they_are_few_and_as_json_if_they
     assert len(collected(JsonLog().parse(binary(lines), "a")).events) == len(lines)
 
 
-def test_bytes_that_are_not_utf8_are_left_to_others() -> None:
-    line = record().encode().replace(b"alice", b"al\xffice", 1)
-    assert not has_form(line)
-    assert check(JsonForm(), [line, record().encode()]) == [line]
+NAMED = RECORD["acl"] | {"resource_name": "<name>", "principal": "User:<bob>", "host": "<any>"}
+MORE = record(acl=NAMED, principals=["User:alice", "Group:<a>"], nearest=["<b>"])
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\x1f", b"\\t", b"\\ud800"])
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        *((record(), place) for place in ("abc", "alice", "127.0.0.1", "orders", "Produce", "app")),
+        *((record(acl=NAMED), place) for place in ("<name>", "<bob>", "<any>")),
+        *((MORE, place) for place in ("alice", "<name>", "<any>", "<a>", "<b>")),
+        (ROLLED_UP, "orders"),
+    ],
+)
+def test_lines_are_left_to_others_if_a_text_has_escapes_or_is_not_utf8(
+    line: str, place: str, text: bytes
+) -> None:
+    before, found, behind = line.encode().partition(place.encode())
+    changed = before + found + text + behind
+    assert has_form(line.encode())
+    assert found
+    assert not has_form(changed)
+    assert check(JsonForm(), [changed, record().encode()]) == [changed]
 
 
 def test_lines_that_are_parts_of_larger_arrays() -> None:

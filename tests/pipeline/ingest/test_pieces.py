@@ -58,6 +58,7 @@ TEXTS = st.lists(
 def test_each_line_is_read_once_wherever_the_pieces_begin() -> None:
     @given(TEXTS.map(b"".join), st.sets(st.integers(1, 20)))
     @example((b"\n\n" + b"a" * 62) * 4, set())
+    @example((b"a" * 63 + b"\n") * 4, set())
     def check(text: bytes, starts: set[int]) -> None:
         with TemporaryDirectory() as directory:
             path = Path(directory, "a.log")
