@@ -37,8 +37,6 @@ _LOCAL: Final = {
     "spark.ui.enabled": "false",
     # A shuffle on one machine has few partitions: each costs a task, and the data is small.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
-    # What a task reads it counts first; the fewer tasks, the fewer counts are of the same events.
-    "spark.sql.files.maxPartitionBytes": "256m",
     "spark.driver.memory": "2g",
     # Faster than TCP between the JVM and Python.
     "spark.python.unix.domain.socket.enabled": "true",
