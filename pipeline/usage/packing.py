@@ -20,6 +20,7 @@ from pyarrow import ipc
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.spark.tasks import busy_tasks
 from aclbroker.pipeline.usage.grouping import as_integers
+from aclbroker.pipeline.usage.narrowing import narrowed, widened
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,6 +32,7 @@ _SIZE: Final = struct.Struct("<Q")
 
 def packed(table: pa.Table) -> bytes:
     """Return a table as bytes."""
+    table = narrowed(table)
     sink = pa.BufferOutputStream()
     with ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -46,7 +48,7 @@ def unpacked(values: Iterable[pa.Scalar]) -> Iterator[pa.Table]:
         buffer = value.as_buffer()
         (size,) = _SIZE.unpack(buffer[: _SIZE.size])
         with ipc.open_stream(_CODEC.decompress(buffer[_SIZE.size :], size)) as reader:
-            yield reader.read_all()
+            yield widened(reader.read_all())
 
 
 def decoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
