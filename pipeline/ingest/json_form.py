@@ -10,7 +10,6 @@ spaces, or cut off.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -154,19 +153,19 @@ class JsonForm:
         """Return the parts of some lines, and in which of them all that must be there are right."""
         places, tail = bounds(lines, cuts, rows)
 
-        at = Sliced(lines, places, (At.MINUTES, At.CORRELATION, At.ACLS), _are_plain).at
-        principal, host, name = at(At.PRINCIPAL), at(At.HOST), at(At.NAME)
-        client = at(At.CLIENT)
+        sliced = Sliced(lines, places, (At.MINUTES, At.CORRELATION, At.ACLS), _are_plain)
+        principal, host, name = sliced.at(At.PRINCIPAL), sliced.at(At.HOST), sliced.at(At.NAME)
+        client = sliced.at(At.CLIENT)
         has_client = client.each(_is_quoted(client.texts, _CLIENT))
         found = _Found(
-            at(At.HOUR).words(self._hour),
-            at(At.ORIGIN).words(self._origin),
-            at(At.ASKED).words(self._asked),
-            at(At.REQUEST).words(self._request),
-            at(At.DECISION).words(self._decision),
+            sliced.words(At.HOUR, self._hour),
+            sliced.words(At.ORIGIN, self._origin),
+            sliced.words(At.ASKED, self._asked),
+            sliced.words(At.REQUEST, self._request),
+            sliced.words(At.DECISION, self._decision),
             *(principal, host, name, client, has_client, tail.has_acls),
             Spans(places[At.ACLS] + len(ACLS_KEY), places[At.ACL]),
-            self._tails(lines, at, places[At.ACL], tail),
+            self._tails(lines, sliced, places[At.ACL], tail),
         )
         good = lines.have_number(places[At.CORRELATION], places[At.DECISION], _CORRELATION)
         named = np.flatnonzero(tail.has_acls)
@@ -185,15 +184,15 @@ class JsonForm:
         good[more] &= lines.have(places[At.ACL][more], _ACL_KEY)
         return found, good
 
-    def _tails(self, lines: Lines, at: Callable[[int], Slices], begin: Codes, tail: Tail) -> Tails:
+    def _tails(self, lines: Lines, sliced: Sliced, begin: Codes, tail: Tail) -> Tails:
         """Take the rest of the lines, which have an ACL there or null, and may be roll-ups."""
-        acl = at(At.ACL).words(self._acl)
+        acl = sliced.words(At.ACL, self._acl)
         has_acl = self._acl.flags("has_acl", acl)
-        permission = at(At.PERMISSION).words(self._permission)
+        permission = sliced.words(At.PERMISSION, self._permission)
         closes = self._acl.flags("closes", acl)
-        is_whole = ~closes & (permission >= 0) & (at(At.PATTERN).words(self._pattern) >= 0)
+        is_whole = ~closes & (permission >= 0) & (sliced.words(At.PATTERN, self._pattern) >= 0)
         for number, key in ((At.ACL_NAME, _NAME), (At.ACL_PRINCIPAL, _PRINCIPAL)):
-            found = at(number)
+            found = sliced.at(number)
             is_whole &= found.each(_is_quoted(found.texts, key))
         closes = np.where(has_acl, self._permission.flags("closes", permission), closes)
         good = tail.is_known & (acl >= 0) & (has_acl == tail.has_acl) & (is_whole | ~has_acl)

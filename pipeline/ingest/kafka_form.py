@@ -94,6 +94,7 @@ class _Found(NamedTuple):
     asker: Slices
     host: Slices
     resource: Slices
+    allowed: Flags
 
     def of(self, rows: Rows) -> _Found:
         """Return the parts of some of the lines."""
@@ -146,29 +147,31 @@ class KafkaForm:
 
     def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
         """Return the parts of some lines, and which of them have all parts as they must be."""
-        at = Sliced(lines, bounds(lines, cuts, rows), (At.MINUTES, At.INNER)).at
+        sliced = Sliced(lines, bounds(lines, cuts, rows), (At.MINUTES, At.INNER))
+        asker = sliced.at(At.ASKER)
         found = _Found(
-            at(At.HOUR).words(self._hour),
-            at(At.LEVEL).words(self._level),
-            at(At.OPERATION).words(self._operation),
-            at(At.REQUEST).words(self._request),
-            at(At.DECIDED).words(self._decided),
-            *(at(At.ASKER), at(At.HOST), at(At.RESOURCE)),
+            sliced.words(At.HOUR, self._hour),
+            sliced.words(At.LEVEL, self._level),
+            sliced.words(At.OPERATION, self._operation),
+            sliced.words(At.REQUEST, self._request),
+            sliced.words(At.DECIDED, self._decided),
+            *(asker, sliced.at(At.HOST), sliced.at(At.RESOURCE)),
+            asker.each(pc.ends_with(asker.texts, _ALLOWED)),
         )
-        good = found.asker.each(_are_askers(found.asker.texts))
+        good = asker.each(_are_askers(asker.texts))
         good &= found.host.each(_match(found.host.texts, _HOST_FORM))
         good &= found.resource.each(_are_resources(found.resource.texts))
         for part in found[:5]:
             good &= part >= 0
         decided = self._decided
         names_acl = decided.flags("names_acl", found.decided)
-        permission = at(At.PERMISSION).words(self._permission)
+        permission = sliced.words(At.PERMISSION, self._permission)
         permits = self._permission.flags("permits", permission)
         is_square = self._permission.flags("is_square", permission)
         good &= ~names_acl | (permission >= 0)
         good &= ~names_acl | (is_square == decided.flags("is_square", found.decided))
         allows = np.where(names_acl, permits, decided.flags("allows", found.decided))
-        good &= allows == _are_allowed(found.asker)
+        good &= allows == found.allowed
         # What this asks for depends on the name, for `kafka_line` to see.
         is_probe = self._request.flags("is_probing", found.request)
         good &= ~(is_probe & decided.flags("is_zero", found.decided))
@@ -198,7 +201,7 @@ class KafkaForm:
             "cluster": spread(pa.array([self._cluster]), nobody),
             "host": mapped(hosts, lambda each: canonical_hosts(each, canonical_host)),
             "principal": _principals(found.asker),
-            "allowed": pa.array(_are_allowed(found.asker)),
+            "allowed": pa.array(found.allowed),
             **_resources(found.resource),
         }
         parts = (
@@ -220,10 +223,6 @@ def _are_askers(slices: pa.Array) -> pa.Array:
     is_one = _match(slices, f"^{_BEGIN.decode()}{PRINCIPAL_FORM}")
     is_told = pc.or_(pc.ends_with(slices, _ALLOWED), pc.ends_with(slices, _DENIED))
     return _without_rule(slices, pc.and_(is_one, is_told))
-
-
-def _are_allowed(askers: Slices) -> Flags:
-    return askers.each(pc.ends_with(askers.texts, _ALLOWED))
 
 
 def _principals(askers: Slices) -> pa.DictionaryArray:

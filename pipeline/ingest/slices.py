@@ -39,13 +39,6 @@ class Slices(NamedTuple):
         found: Flags = flags.to_numpy(zero_copy_only=False)[self.codes]
         return found
 
-    def words(self, words: Words) -> Codes:
-        """Return which of the words each line has, -1 where that is none of them."""
-        words.begin()
-        numbers = [words.number(text) for text in self.texts.to_pylist()]
-        found: Codes = np.array(numbers, np.int32)[self.codes]
-        return found
-
     def inner(self, before: int, behind: int, where: Flags | None = None) -> pa.DictionaryArray:
         """Return the texts as a column without so many bytes at both ends.
 
@@ -92,10 +85,23 @@ class Sliced:
 
     def at(self, number: int) -> Slices:
         """Return the slices of one number."""
-        codes = np.ascontiguousarray(self._codes[:, number])
-        is_used = np.zeros(len(self._texts), bool)
-        is_used[codes] = True
-        used = np.flatnonzero(is_used)
+        codes, used = self._used(number)
         places = np.empty(len(self._texts), np.int32)
         places[used] = np.arange(len(used), dtype=np.int32)
         return Slices(self._texts.take(pa.array(used)), places[codes])
+
+    def words(self, number: int, words: Words) -> Codes:
+        """Return which of some words the slices of one number are, -1 where they are none."""
+        codes, used = self._used(number)
+        words.begin()
+        numbers = np.empty(len(self._texts), np.int32)
+        texts = self._texts.take(pa.array(used)).to_pylist()
+        numbers[used] = [words.number(text) for text in texts]
+        return numbers[codes]
+
+    def _used(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the text of each line's slice of one number, and which texts these are."""
+        codes = self._codes[:, number].astype(np.int64)
+        is_used = np.zeros(len(self._texts), bool)
+        is_used[codes] = True
+        return codes, np.flatnonzero(is_used)

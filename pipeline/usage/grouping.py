@@ -98,12 +98,14 @@ def numbered(table: pa.Table, keys: Sequence[str]) -> NDArray[np.int64]:
     different = 1
     for key in keys:
         codes, size = _codes(_one(table[key]))
+        if size <= 1:
+            continue
         if different * size > _MOST:
             numbers = np.unique(numbers, return_inverse=True)[1]
             different = len(numbers)
-        if size > 1:
-            numbers = numbers * size + codes
-            different *= size
+        numbers *= size
+        numbers += codes.to_numpy(zero_copy_only=False)
+        different *= size
     return numbers
 
 
@@ -135,7 +137,7 @@ def spread(texts: pa.Array, codes: NDArray[np.int32]) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(indices, mask=mask), encoded.dictionary)
 
 
-def _codes(column: pa.Array) -> tuple[NDArray[np.int64], int]:
+def _codes(column: pa.Array) -> tuple[pa.Array, int]:
     """Return numbers from 0 for the values of a column, and how many there can be."""
     if pa.types.is_dictionary(column.type):
         codes, size = column.indices, len(column.dictionary)
@@ -148,7 +150,7 @@ def _codes(column: pa.Array) -> tuple[NDArray[np.int64], int]:
         codes, size = pc.subtract(numbers, low), high - low + 1
     if column.null_count:
         codes, size = pc.fill_null(codes.cast(pa.int64()), size), size + 1
-    return codes.to_numpy(zero_copy_only=False).astype(np.int64), size
+    return codes, size
 
 
 def _encoded(column: pa.ChunkedArray) -> pa.Array:
