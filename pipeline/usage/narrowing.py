@@ -24,11 +24,9 @@ def narrowed(table: pa.Table) -> pa.Table:
     if table.num_rows < _FEW:
         return table
     columns = [_narrow(column) for column in table.columns]
-    found = pa.Table.from_arrays(columns, table.column_names)
-    changed = [
-        name for name in table.column_names if found.schema.field(name) != table.schema.field(name)
-    ]
-    return found.replace_schema_metadata({_NARROW: json.dumps(changed)})
+    fields = list(zip(table.schema, columns, strict=True))
+    changed = [field.name for field, column in fields if field.type != column.type]
+    return _table(table, columns, {_NARROW: json.dumps(changed)})
 
 
 def widened(table: pa.Table) -> pa.Table:
@@ -41,7 +39,16 @@ def widened(table: pa.Table) -> pa.Table:
         _wide(column) if name in names else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     ]
-    return pa.Table.from_arrays(columns, table.column_names)
+    return _table(table, columns, {})
+
+
+def _table(like: pa.Table, columns: list[pa.ChunkedArray], metadata: dict[bytes, str]) -> pa.Table:
+    """Return a table that is like another but for the types of its columns."""
+    fields = [
+        field.with_type(column.type) for field, column in zip(like.schema, columns, strict=True)
+    ]
+    kept = {key: value for key, value in (like.schema.metadata or {}).items() if key != _NARROW}
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields, {**kept, **metadata}))
 
 
 def _narrow(column: pa.ChunkedArray) -> pa.ChunkedArray:

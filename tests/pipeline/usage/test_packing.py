@@ -54,6 +54,16 @@ class TestPacked:
         assert _again(table).equals(table)
         assert _again(table).schema == table.schema
 
+    def test_keep_what_is_said_of_their_columns(self) -> None:
+        fields = [
+            pa.field("count", pa.int64(), nullable=False, metadata={"unit": "events"}),
+            pa.field("day", pa.int32(), nullable=False),
+        ]
+        schema = pa.schema(fields, {"of": "the whole"})
+        table = pa.table({"count": [1] * _ROWS, "day": [2] * _ROWS}, schema=schema)
+        assert _again(table).equals(table)
+        assert _again(table).schema.equals(schema, check_metadata=True)
+
     @pytest.mark.parametrize("rows", [0, 1, 999])
     def test_of_few_rows_are_the_same_again(self, rows: int) -> None:
         table = pa.table({"number": pa.array(range(rows), pa.int64())})
