@@ -1,4 +1,4 @@
-"""Connections to a store file that may write: how they are made, and how a transaction begins."""
+"""Connections to a store file that may write: how they are made, begin and bring in the log."""
 
 from __future__ import annotations
 
@@ -79,14 +79,25 @@ def begin(connection: sqlite3.Connection) -> None:
         _set_timeout(connection, _BUSY_TIMEOUT_S)
 
 
-def checkpoint(connection: sqlite3.Connection, mode: str) -> bool:
-    """Bring the write-ahead log into the file; return whether all of it is, without waiting."""
+def checkpoint(connection: sqlite3.Connection, mode: str, patience_s: float = 0.0) -> bool:
+    """Bring the write-ahead log into the file; return whether all of it is.
+
+    Who reads what was there before the last transaction keeps that from being done. For so many
+    seconds it is waited for them, during which anybody may read and write.
+    """
+    deadline = time.monotonic() + patience_s
     _set_timeout(connection, 0)
     try:
-        busy, frames, done = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+        while not (is_done := _checkpointed(connection, mode)) and time.monotonic() < deadline:
+            time.sleep(_RETRY_S)
     finally:
         _set_timeout(connection, _BUSY_TIMEOUT_S)
-    return not busy and frames == done
+    return is_done
+
+
+def _checkpointed(connection: sqlite3.Connection, mode: str) -> bool:
+    busy, frames, done = connection.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+    return not busy and bool(frames == done)
 
 
 def _set_timeout(connection: sqlite3.Connection, seconds: float) -> None:

@@ -46,6 +46,12 @@ _LITTER: Final = 20_000
 HISTORY: Final = 100_000
 """How many of the last changes are kept by default, also if they are undone."""
 
+_READERS_S: Final = 0.5
+"""How long the first change after a quiet time waits for others who read what was before it.
+
+To look takes them a millisecond; only who loads or copies the whole store takes longer.
+"""
+
 
 Tell = Callable[[Sequence[News]], None]
 """Takes changes that were not told before, by others or by a call, in their order."""
@@ -362,8 +368,9 @@ class Database:
         if self._says_whole or before.whole:
             # The change is stored, whatever happens here. If this fails a later change tries again.
             self._says_whole = True
+            patience_s = _READERS_S if before.whole else 0.0
             with suppress(sqlite3.Error):
-                self._says_whole = not checkpoint(connection, "PASSIVE")
+                self._says_whole = not checkpoint(connection, "PASSIVE", patience_s)
 
     def _connect(self) -> sqlite3.Connection:
         if not self._locks.are_held:

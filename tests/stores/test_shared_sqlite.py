@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.credentials.credentials import load_credentials
 from aclbroker.broker.server.topic_ids import load_topic_ids
 from aclbroker.broker.stores import file_systems
+from aclbroker.broker.stores.connection import _checkpointed
 from aclbroker.broker.stores.copies import backup, restore
 from aclbroker.broker.stores.examination import examine
 from aclbroker.broker.stores.file_systems import network_file_system
@@ -314,21 +315,73 @@ async def test_origins_with_a_clock_that_goes_back_are_followed_in_their_order(p
     assert [each.added[0].resource_name for each in told] == ["0", "1", "2", "3"]
 
 
+@contextmanager
+def reader_of_what_was_before(path):
+    """Begin to read what the file has; give what ends that before the block does."""
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM seal").fetchall()
+        yield reader.rollback
+
+
 async def test_a_copy_without_the_log_is_noticed_whoever_changed_and_whoever_settled(
     path, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("aclbroker.broker.stores.sqlite._TICK_S", 0.02)
+    # Nobody settles before the file was copied.
+    monkeypatch.setattr("aclbroker.broker.stores.sqlite._TICK_S", 1_000.0)
     async with two(path) as stores:
+
+        def are_settled():
+            for each in stores:
+                each._tick()
+            return not wal(path).stat().st_size and all(s._database.is_settled for s in stores)
+
         for number in range(4):
             changed, copy = stores[number % 2], tmp_path / f"copy-{number}.db"
             await changed.apply([allow(name=str(number))], [], ORIGIN)
             shutil.copy(path, copy)
             with pytest.raises(StoreError, match="without its write-ahead log"):
                 await content(copy)
-            await until(lambda: not wal(path).stat().st_size)
-            await until(lambda: all(each._database.is_settled for each in stores))
+            await until(are_settled)
         shutil.copy(path, tmp_path / "whole.db")
     assert len(await content(tmp_path / "whole.db")) == 4
+
+
+async def test_the_file_says_that_it_is_not_whole_when_others_have_read_what_was_before(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("aclbroker.broker.stores.database._READERS_S", 20.0)
+    outcomes: list[bool] = []
+    async with opened(path) as store:
+        with reader_of_what_was_before(path) as end_reading:
+
+            def checkpointed(connection, mode):
+                outcomes.append(_checkpointed(connection, mode))
+                end_reading()
+                return outcomes[-1]
+
+            monkeypatch.setattr("aclbroker.broker.stores.connection._checkpointed", checkpointed)
+            await store.apply([allow()], [], ORIGIN)
+        assert outcomes == [False, True]
+        shutil.copy(path, tmp_path / "copy.db")
+    assert "without its write-ahead log" in await refusal(tmp_path / "copy.db")
+
+
+async def test_who_reads_for_long_keeps_a_change_waiting_for_a_moment_once(
+    path, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("aclbroker.broker.stores.database._READERS_S", 0.01)
+    monkeypatch.setattr("aclbroker.broker.stores.sqlite._TICK_S", 1_000.0)
+    async with opened(path) as store:
+        with reader_of_what_was_before(path):
+            await store.apply([allow()], [], ORIGIN)
+            monkeypatch.setattr("aclbroker.broker.stores.database._READERS_S", 1_000.0)
+            async with asyncio.timeout(20):
+                await store.apply([deny()], [], ORIGIN)
+        await store.apply([allow("User:new")], [], ORIGIN)
+        shutil.copy(path, tmp_path / "copy.db")
+    assert "without its write-ahead log" in await refusal(tmp_path / "copy.db")
+    assert await content(path) == sorted([allow(), deny(), allow("User:new")])
 
 
 async def test_the_file_is_kept_from_restore_and_repair_until_the_last_has_closed_it(
