@@ -482,7 +482,7 @@ async def test_a_file_that_is_away_for_long_is_a_store_that_is_stale(
 ):
     monkeypatch.setattr("aclbroker.broker.stores.sqlite._TICK_S", 0.02)
     monkeypatch.setattr("aclbroker.broker.authorizer.staleness._LOOKS_S", 0.02)
-    stale = {"aclbroker.store.max.lag.ms": "200", "aclbroker.store.stale": answer}
+    stale = {"aclbroker.store.max.lag.ms": "1000", "aclbroker.store.stale": answer}
     with capture_logs() as logs:
         async with authorizers(path, stale) as (one, _):
             await one.create_acls(CONTEXT, [allow()])
