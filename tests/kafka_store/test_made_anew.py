@@ -23,13 +23,14 @@ async def made_anew(address, name):
     await admin.close()
 
 
+@pytest.mark.parametrize("is_led", [True, False])
 async def test_one_that_is_longer_than_the_old_one_is_not_taken_for_the_same(
-    memory_proxy, monkeypatch
+    memory_proxy, monkeypatch, is_led
 ):
     # A reader that is held for long is not taken for a cluster that is out of reach.
     monkeypatch.setattr("aclbroker.broker.stores.kafka.store._SILENT_S", 1_000.0)
-    address = memory_proxy.address
-    url = f"kafka://{address}/anew"
+    name, address = f"anew-{is_led}", memory_proxy.address
+    url = f"kafka://{address}/{name}"
     store: Any = open_store(url, {"node.id": "1"})
     other = open_store(url, {"node.id": "2"})
     await store.open()
@@ -44,7 +45,11 @@ async def test_one_that_is_longer_than_the_old_one_is_not_taken_for_the_same(
 
     reader._consumer.getmany = held
     await asyncio.wait_for(is_held.wait(), WITHIN_S)
-    await made_anew(address, "anew")
+    await made_anew(address, name)
+    if not is_led:
+        # As of a client that asked for the leader while there was none, until its next fetch.
+        cluster = reader._consumer._client.cluster
+        monkeypatch.setattr(cluster, "leader_for_partition", lambda _: None)
     await other.open()
     await other.apply([deny()], [], ORIGIN)
     for number in range(5):

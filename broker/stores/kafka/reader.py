@@ -122,14 +122,15 @@ class Reader:
         return int(found[self._partition])
 
     async def topic_id(self) -> str:
-        """Return the id that Kafka gives the topic of that name now, "" if it tells none.
+        """Return the id that Kafka gives the topic of that name now, "" if it gives none.
 
-        Raises `StoreUnavailable`.
+        Raises `StoreUnavailable`, also if there is no such topic now.
         """
         client = self._consumer._client
-        node = client.cluster.leader_for_partition(self._partition)
-        if node in (None, -1):
-            return ""
+        leader = client.cluster.leader_for_partition(self._partition)
+        # All nodes know the ids. A leader is known no more if it was asked for at the moment when
+        # there was no topic, until the next fetch.
+        node = client.get_random_node() if leader in (None, -1) else leader
         try:
             return await topic_id(client, node, self._place.topic)
         except (KafkaError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any, Final
 
+from aiokafka.errors import NodeNotReadyError, UnknownTopicOrPartitionError, for_code
 from aiokafka.protocol.api import Request, RequestStruct, Response
 from aiokafka.protocol.types import Schema
 
@@ -21,16 +22,23 @@ _VERSION: Final = 10
 """The first that tells ids."""
 
 
-async def topic_id(client: Any, node: int, topic: str) -> str:
-    """Return the id of a topic as a node knows it, "" if it knows none.
+async def topic_id(client: Any, node: int | None, topic: str) -> str:
+    """Return the id of a topic as a node knows it, "" if it gives topics no ids.
 
-    Raises aiokafka's errors.
+    Raises aiokafka's errors; what the node says is wrong with the topic is one of them.
     """
+    if node is None:
+        raise NodeNotReadyError
     try:
         answer = (await client.send(node, _Asking(topic))).message
     except NotImplementedError:  # of a Kafka that has no ids
         return ""
-    return next((shown_id(each.topic_id) for each in answer.topics if each.name == topic), "")
+    found = next((each for each in answer.topics if each.name == topic), None)
+    if found is None:
+        raise UnknownTopicOrPartitionError(topic)
+    if found.error_code and found.topic_id == NO_ID:
+        raise for_code(found.error_code)(topic)
+    return shown_id(found.topic_id)
 
 
 def shown_id(found: bytes) -> str:
