@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import NodeNotReadyError, UnknownTopicOrPartitionError
 
 from aclbroker.broker.stores import StoreError, open_store
+from aclbroker.broker.stores.kafka.topic_id import topic_id
 from tests.acl.examples import allow, deny
 from tests.stores.origins import ORIGIN
 from tests.stores.test_contract import loaded
@@ -65,3 +67,16 @@ async def test_one_that_is_longer_than_the_old_one_is_not_taken_for_the_same(
         await store._load()
     await store.close()
     await other.close()
+
+
+async def test_of_a_topic_that_is_gone_nobody_hears_that_it_has_no_id(memory_proxy):
+    store: Any = open_store(f"kafka://{memory_proxy.address}/asked", {"node.id": "1"})
+    await store.open()
+    client = store._reader._consumer._client
+    node = client.get_random_node()
+    assert await topic_id(client, node, "asked") == store._topic.topic_id
+    with pytest.raises(UnknownTopicOrPartitionError):
+        await topic_id(client, node, "gone")
+    with pytest.raises(NodeNotReadyError):
+        await topic_id(client, None, "asked")
+    await store.close()
