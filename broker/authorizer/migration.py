@@ -102,6 +102,8 @@ class AclMigration:
     async def _work(self) -> None:
         migrated: MigratedAcls | None = None
         while True:
+            # Before anything is looked at: what changes later, while it is saved too, is copied.
+            self._more.clear()
             try:
                 if migrated is None:
                     migrated = await self._begin()
@@ -115,9 +117,8 @@ class AclMigration:
                 self._tell_once(log.error if is_trouble else log.exception, reason=str(error))
                 await asyncio.sleep(_RETRY_S)
                 continue
-            if self._closing:
+            if self._closing and not self._waiting:
                 return
-            self._more.clear()
             await self._more.wait()
 
     async def _begin(self) -> MigratedAcls:

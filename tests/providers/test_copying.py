@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from time import thread_time
 
@@ -32,7 +32,8 @@ def acl(number: int) -> AclBinding:
 
 class Central(MemoryStore):
     """The centralised store. It never answers the change ``stops_at``, and ``fails`` once when ACLs
-    are changed; whether that is made is ``makes_it``.
+    are changed; whether that is made is ``makes_it``. ``meanwhile`` is done once, while it is
+    written down what was copied.
     """
 
     def __init__(self) -> None:
@@ -41,6 +42,7 @@ class Central(MemoryStore):
         self.stops_at: int | None = None
         self.fails = False
         self.makes_it = False
+        self.meanwhile: Callable[[], Awaitable[None]] | None = None
         self.stopped = asyncio.Event()
         self.failed = asyncio.Event()
 
@@ -61,6 +63,10 @@ class Central(MemoryStore):
     ) -> int:
         made = self._is_made()
         position = await super().apply_records(kind, put, removed, origin) if made else 0
+        # The records of what is begun are removed last of all.
+        if self.meanwhile is not None and removed:
+            meanwhile, self.meanwhile = self.meanwhile, None
+            await meanwhile()
         await self._answers()
         return position
 
@@ -176,6 +182,33 @@ async def test_what_the_cluster_loses_while_nobody_knows_whether_it_was_copied_i
         await broker.copied()
     assert await acls_of(central) == set()
     assert await central.load_records(KIND) == {}
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_what_changes_while_it_is_written_down_what_was_copied_is_copied_at_once(
+    ends: bool,
+) -> None:
+    own, central = MemoryStore(), Central()
+    async with running(own, central) as broker:
+        follower = broker.own.follower
+        assert follower is not None
+
+        async def change(added: range, removed: range = range(0)) -> None:
+            await changed(own, added, removed)
+            assert await follower.has_reached(await own.position(), WITHIN)
+
+        async def change_again() -> None:
+            await change(range(1, 2), removed=range(1))
+            has_changed.set()
+
+        has_changed = asyncio.Event()
+        central.meanwhile = change_again
+        await change(range(1))
+        if not ends:
+            async with asyncio.timeout(WITHIN):
+                await has_changed.wait()
+            await broker.copied()
+    assert await acls_of(central) == {acl(1)}
 
 
 MANY = 20_000
