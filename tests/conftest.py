@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.support import measured, scheduling
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka, running_kafka
-from tests.support.process import LoggedProcess
+from tests.support.process import LoggedProcess, spawned
 
 pytest.register_assert_rewrite("tests.clients.story", "tests.memory_cluster.java_programs")
 
@@ -24,7 +24,6 @@ StartBroker = Callable[..., Broker]
 # A server's log can be long, and what went wrong stands near its end.
 SHOWN_OF_A_LOG = 8_000
 
-_STARTED = pytest.StashKey[list[LoggedProcess]]()
 
 # No deadline: the machine may be busy. No database: nothing is written into the tree, and a
 # nightly failure prints how to repeat it.
@@ -75,12 +74,12 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
 
 
 @pytest.fixture
-def start_broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[StartBroker]:
+def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
     """Starts our broker: `start_broker({"name": "value"})` sets or replaces configuration.
 
     Brokers of one test share its directory, and so the store, unless `directory` is given.
     """
-    started = request.node.stash.setdefault(_STARTED, [])
+    started: list[Broker] = []
 
     def start(overrides: dict[str, str] | None = None, directory: Path = tmp_path) -> Broker:
         broker = Broker(directory, overrides)
@@ -100,6 +99,12 @@ def broker(start_broker: StartBroker) -> Broker:
     return start_broker()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Forget the servers of the test before."""
+    spawned.clear()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item,
@@ -107,10 +112,10 @@ def pytest_runtest_makereport(
     """Add the logs of the servers that a failed test used to its report."""
     report = yield
     if report.failed:
-        started = item.stash.get(_STARTED, [])
         fixtures = getattr(item, "funcargs", {}).values()
         shared = [each for each in fixtures if isinstance(each, LoggedProcess)]
-        for server in dict.fromkeys([*started, *shared]):
+        for server in dict.fromkeys([*spawned, *shared]):
             text = server.log_text()[-SHOWN_OF_A_LOG:]
-            report.sections.append((f"log of {type(server).__name__}", text))
+            name = f"{type(server).__name__} in {server.directory.name}"
+            report.sections.append((f"log of {name}", text))
     return report

@@ -5,6 +5,7 @@ clients are super users.
 """
 
 import contextlib
+import secrets
 import socket
 import subprocess
 import uuid
@@ -24,13 +25,24 @@ QUICK_TO_START = (*JVM_FLAGS, "-Xmx512m")
 """The JVM's flags for a Kafka that has to answer few requests soon."""
 
 
+PORTS = range(12_000, 32_000)
+"""Linux gives none of these to who asks for any port, nor to a connection."""
+
+
 def free_ports(count: int) -> list[int]:
-    """Distinct ports of 127.0.0.1 on which nobody listens now."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Distinct ports of 127.0.0.1 on which nobody listens now.
+
+    So one of them is most likely still free when a server that was there starts again, though
+    other tests run at the same time.
+    """
+    found: set[int] = set()
+    while len(found) < count:
+        # Some tests have the numbers of `random` begin anew.
+        port = secrets.choice(PORTS)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            found.add(port)
+    return list(found)
 
 
 class Kafka(LoggedProcess):

@@ -12,6 +12,10 @@ from typing import TypeVar
 Found = TypeVar("Found")
 
 
+spawned: list["LoggedProcess"] = []
+"""What was started since a test began, so that its logs can be shown if it fails."""
+
+
 def wait_for(what: str, look: Callable[[], Found | None], seconds: float) -> Found:
     """What `look` returns as soon as it is not None; TimeoutError naming `what` after `seconds`."""
     deadline = time.monotonic() + seconds
@@ -44,6 +48,7 @@ class LoggedProcess:
 
     def spawn(self) -> None:
         """Start the process; its log lines from now on are `new_log_text`."""
+        spawned.append(self)
         with self.log.open("ab") as log:
             self._log_start = log.tell()
             self.process = subprocess.Popen(
