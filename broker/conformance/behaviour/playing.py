@@ -117,7 +117,7 @@ class _Stage:
                     topic.partitions,
                     1,
                     configs=[
-                        create_topics.CreatableTopicConfig(*each) for each in topic.configs.items()
+                        create_topics.CreatableTopicConfig(*each) for each in topic.settings.items()
                     ],
                 )
                 for name, topic in wanted.items()

@@ -46,6 +46,15 @@ class TopicWanted(NamedTuple):
 
     partitions: int = 1
     configs: Mapping[str, str] = {}
+    is_plain: bool = False
+    """Whether it has no settings but these. Else no record is too old for it, as by Kafka's default
+    of a week those are that stories write: any look at the log could remove them midway.
+    """
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What it is created with."""
+        return self.configs if self.is_plain else {"retention.ms": "-1", **self.configs}
 
 
 class Story(NamedTuple):

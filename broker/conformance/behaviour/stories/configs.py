@@ -105,7 +105,7 @@ def configs_are_replaced(teller: Teller) -> None:
     alter("none")
 
 
-_ONE: Final = {"orders": TopicWanted()}
+_ONE: Final = {"orders": TopicWanted(is_plain=True)}
 STORIES: Final = (
     Story(configs_are_described, {"orders": TopicWanted(configs={"retention.ms": "120000"})}),
     Story(configs_are_changed_one_by_one, _ONE),
