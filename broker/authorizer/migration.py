@@ -111,7 +111,8 @@ class AclMigration:
                     await self._copy(migrated)
                 await migrated.save()
                 self._unsaved = 0
-                self._tell_done()
+                if not self._waiting:
+                    self._tell_done()
             except Exception as error:  # noqa: BLE001 # a bug must not end what keeps both equal
                 is_trouble = isinstance(error, StoreError)
                 self._tell_once(log.error if is_trouble else log.exception, reason=str(error))
