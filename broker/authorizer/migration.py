@@ -111,6 +111,7 @@ class AclMigration:
                     await self._copy(migrated)
                 await migrated.save()
                 self._unsaved = 0
+                self._tell_going_on()
                 if not self._waiting:
                     self._tell_done()
             except Exception as error:  # noqa: BLE001 # a bug must not end what keeps both equal
@@ -189,10 +190,12 @@ class AclMigration:
                 log.error("ACL cannot be migrated", acl=str(acl), reason=reason)
         return kept
 
-    def _tell_done(self) -> None:
+    def _tell_going_on(self) -> None:
         if self._fails:
             log.warning("ACL migration goes on")
         self._fails = False
+
+    def _tell_done(self) -> None:
         if self._is_first or any(self._counts):
             created, deleted = self._counts
             log.info(

@@ -220,6 +220,31 @@ async def copied_while_it_changes(own: MemoryStore, central: Central, *, ends: b
             await broker.copied()
 
 
+async def test_each_outage_is_told_and_its_end_though_there_is_always_something_left(
+    in_small_steps: pytest.MonkeyPatch,
+) -> None:
+    own, central = MemoryStore(), Central()
+    with capture_logs() as logs:
+        async with running(own, central) as broker:
+            follower = broker.own.follower
+            assert follower is not None
+
+            async def change_and_fail() -> None:
+                await changed(own, range(1, 2))
+                assert await follower.has_reached(await own.position(), WITHIN)
+                central.fails = True
+
+            central.fails, central.meanwhile = True, change_and_fail
+            await changed(own, range(1))
+            async with asyncio.timeout(WITHIN):
+                await central.failed.wait()
+            await broker.copied()
+    assert await acls_of(central) == {acl(0), acl(1)}
+    told = [each["event"] for each in logs if each["event"].startswith("ACL")]
+    fails, goes_on = "ACLs cannot be migrated now; trying again", "ACL migration goes on"
+    assert [each for each in told if each in {fails, goes_on}] == [fails, goes_on] * 2
+
+
 MANY = 20_000
 LATE = 0.1
 """For how long the loop may be held up, in seconds of work: a half of what all at once takes."""
