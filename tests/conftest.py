@@ -24,7 +24,6 @@ StartBroker = Callable[..., Broker]
 # A server's log can be long, and what went wrong stands near its end.
 SHOWN_OF_A_LOG = 8_000
 
-
 # No deadline: the machine may be busy. No database: nothing is written into the tree, and a
 # nightly failure prints how to repeat it.
 _COMMON: dict[str, Any] = {

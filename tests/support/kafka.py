@@ -26,7 +26,9 @@ QUICK_TO_START = (*JVM_FLAGS, "-Xmx512m")
 
 
 PORTS = range(12_000, 32_000)
-"""Linux gives none of these to who asks for any port, nor to a connection."""
+"""Linux gives none of these to who asks for any port, nor to a connection: by default it begins at
+32,768.
+"""
 
 
 def free_ports(count: int) -> list[int]:
