@@ -1,5 +1,7 @@
 """Reading a topic in which compaction has left parts of very many transactions."""
 
+import asyncio
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from aclbroker.broker.stores.kafka.connection import Place, place_of
@@ -26,6 +28,7 @@ class Consumer:
         self.records = records
         self.end = end
         self.read = 0
+        self._fetcher = SimpleNamespace(error_future=asyncio.get_running_loop().create_future())
 
     async def getmany(self, partition, *, timeout_ms, max_records):
         found = self.records[self.read : self.read + max_records]

@@ -8,7 +8,10 @@ import pytest
 
 from aclbroker.broker.stores import StoreUnavailable, open_store
 from aclbroker.broker.stores.kafka import writer
+from aclbroker.broker.stores.kafka.connection import place_of
+from aclbroker.broker.stores.kafka.reader import Reader
 from tests.acl.examples import allow
+from tests.stores.following import loaded
 from tests.stores.origins import ORIGIN
 
 # aiokafka forgets a connection that it gives up while it begins; it is closed when it is freed.
@@ -56,13 +59,14 @@ async def test_a_large_change_that_is_cut_off_is_refused_and_the_store_closes(ne
         await store.close()
 
 
-async def changed_again(store):
+async def changed(store, acl):
+    """Wait until a change is made, however often it is refused by who is impatient."""
     async with asyncio.timeout(WITHIN_S):
         while True:
             try:
-                return await store.apply([allow("User:late")], [], ORIGIN)
+                return await store.apply([acl], [], ORIGIN)
             except StoreUnavailable:
-                continue
+                await asyncio.sleep(0.05)
 
 
 async def test_a_change_that_is_refused_leaves_nothing_that_goes_on(network):
@@ -70,13 +74,13 @@ async def test_a_change_that_is_refused_leaves_nothing_that_goes_on(network):
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: complaints.append(context))
     store = await opened(network, "left")
-    await store.apply([allow()], [], ORIGIN)
+    await changed(store, allow())
     for number in range(2):
         network.cut()
         with pytest.raises(StoreUnavailable):
             await store.apply([allow(f"User:{number}")], [], ORIGIN)
         network.mend()
-        await changed_again(store)
+        await changed(store, allow("User:late"))
     await store.close()
     async with asyncio.timeout(WITHIN_S):
         while len(asyncio.all_tasks()) > 1:
@@ -86,9 +90,49 @@ async def test_a_change_that_is_refused_leaves_nothing_that_goes_on(network):
     assert complaints == []
 
 
+def break_down(reader: Any, monkeypatch: pytest.MonkeyPatch) -> asyncio.Task[None]:
+    """Let the task of aiokafka that fetches meet what it does not expect; return it."""
+    fetcher = reader._consumer._fetcher
+
+    def unexpected(_: object) -> None:
+        raise ValueError("what aiokafka does not expect")
+
+    monkeypatch.setattr(fetcher, "_get_actions_per_node", unexpected)
+    fetching: asyncio.Task[None] = fetcher.error_future
+    return fetching
+
+
+async def test_a_store_whose_fetching_has_ended_is_read_anew(network, monkeypatch):
+    store: Any = await opened(network, "ended")
+    await changed(store, allow())
+    fetching = break_down(store._reader, monkeypatch)
+    async with asyncio.timeout(WITHIN_S):
+        await asyncio.wait([fetching])
+    # A fetch that had begun before brings the first one.
+    acls = [allow(f"User:{number}") for number in range(3)]
+    for acl in acls:
+        await changed(store, acl)
+    assert await loaded(store) == sorted([allow(), *acls])
+    await store.close()
+
+
+async def test_who_reads_everything_is_told_that_fetching_has_ended(network, monkeypatch):
+    store: Any = await opened(network, "ended-at-once")
+    await changed(store, allow())
+    reader = Reader(place_of(f"kafka://{network.address}/ended-at-once", None))
+    await reader.open()
+    break_down(reader, monkeypatch)
+    async with asyncio.timeout(WITHIN_S):
+        with pytest.raises(StoreUnavailable, match="fetches no more"):
+            async for _ in reader.everything():
+                pass
+    await reader.close()
+    await store.close()
+
+
 async def test_a_change_is_refused_at_once_when_nothing_was_heard_for_long(network, monkeypatch):
     store: Any = await opened(network, "silent")
-    await store.apply([allow()], [], ORIGIN)
+    await changed(store, allow())
     monkeypatch.setattr("aclbroker.broker.stores.kafka.store._SILENT_S", 2.0)
     network.cut()
     async with asyncio.timeout(WITHIN_S):

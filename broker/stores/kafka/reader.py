@@ -226,6 +226,7 @@ class Reader:
                 partition, timeout_ms=_WAIT_MS, max_records=_AT_ONCE
             )
             position = int(await self._consumer.position(partition))
+            self._require_fetching()
             self._note_contact()
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
@@ -249,6 +250,14 @@ class Reader:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+    def _require_fetching(self) -> None:
+        """Raise `StoreUnavailable` if aiokafka's task that fetches has ended.
+
+        It ends with what it does not expect, and then nothing comes for ever, without an error.
+        """
+        if self._consumer._fetcher.error_future.done():
+            raise StoreUnavailable(f"{self._place}: aiokafka fetches no more; its log says why")
 
     def _note_contact(self) -> None:
         stamp = self._consumer.last_poll_timestamp(self._partition)
