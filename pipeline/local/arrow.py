@@ -14,7 +14,7 @@ class _Refusing(MetaPathFinder):
     def find_spec(self, name: str, *_: object) -> None:
         """Return None, as for what others may find. Raises ModuleNotFoundError for pandas."""
         if name == "pandas":
-            raise ModuleNotFoundError("it takes longer to import than a small log to decide")
+            raise ModuleNotFoundError("nothing is decided with it")
 
 
 def leave_pandas_out() -> None:

@@ -1,4 +1,4 @@
-"""Spark's daemon of Python workers, without a traceback when nobody reads what a worker sends.
+"""Spark's daemon of Python workers, without pandas and needless tracebacks.
 
 Spark ends a task whose rest it does not need, as of the first rows of a table, by closing the
 connection. The worker then fails in its last flush, and pyspark prints that.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from pyspark import daemon
+
+from aclbroker.pipeline.local.arrow import leave_pandas_out
 
 _work = daemon.worker
 
@@ -23,5 +25,8 @@ def worker(*args: Any) -> int:
 
 
 if __name__ == "__main__":
+    # Workers are forks of this process. Each would import pandas on its own, for Arrow to look
+    # whether what it is given comes from there.
+    leave_pandas_out()
     daemon.worker = worker
     daemon.manager()
