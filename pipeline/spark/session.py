@@ -47,6 +47,18 @@ _LOCAL: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
 }
 
+_MEMORY: Final = {
+    "GLIBC_TUNABLES": (
+        "glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=268435456"
+        ":glibc.malloc.hugetlb=1"
+    ),
+    "MIMALLOC_PURGE_DELAY": "-1",
+}
+"""Environment of Python's workers, whose memory is numpy's, from glibc, and Arrow's, from mimalloc.
+
+They need as much for the next lines as for those before. Given back and asked for again, each of
+its pages would be one to be made and cleared by the system; and of large pages there are fewer.
+"""
 
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 
@@ -156,4 +168,8 @@ def _submitted_master() -> str | None:
 
 def _settings(master: str, wanted: Mapping[str, str]) -> dict[str, str]:
     # Executors on other machines must reach the driver, and a cluster has its own idea of sizes.
-    return _EVERYWHERE | (_LOCAL if master.startswith("local") else {}) | dict(wanted)
+    if not master.startswith("local"):
+        return _EVERYWHERE | dict(wanted)
+    memory = {name: value for name, value in _MEMORY.items() if name not in os.environ}
+    environment = {f"spark.executorEnv.{name}": value for name, value in memory.items()}
+    return _EVERYWHERE | _LOCAL | environment | dict(wanted)
