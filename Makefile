@@ -8,6 +8,13 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # newer version of what another package asks for with an extra (coverage[toml]).
 LOCKED := --require-hashes --no-deps
 
+# Who has Python write no bytecode beside the sources gets it below build/: tests start hundreds of brokers and
+# commands, and each would take a second longer to compile what the one before has compiled.
+ifdef PYTHONDONTWRITEBYTECODE
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
+endif
+
 .PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-fast check audit-demo \
 	bench bench-quick attack bench-audit messages lock release clean
 
