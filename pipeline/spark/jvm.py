@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from aclbroker.pipeline.spark.java import Java
 
@@ -33,8 +35,25 @@ _OWN_CLASSES: Final = "lib/server/classes.jsa"
 """HotSpot's archive of Java's own classes, beside which alone there can be another one."""
 
 
+_KEPT: Final = 4
+"""So many archives are kept, of some 190 MB each."""
+
+
+def installation(version: str, home: Path) -> str:
+    """Return a name for a Spark of a version at its home.
+
+    Of another one's classes, or of those before they were installed anew, the JVM uses none.
+    """
+    jars = home / "jars"
+    try:
+        made = jars.stat().st_mtime_ns
+    except OSError:
+        made = 0
+    return f"{version}-{crc32(f'{jars} {made}'.encode()):08x}"
+
+
 def jvm_options(java: Java | None, spark: str, environment: Mapping[str, str]) -> str:
-    """Return the options of the JVM. ``spark``: its version.
+    """Return the options of the JVM. ``spark``: the name of the `installation`.
 
     The classes that a session loads are archived in the user's cache (``$XDG_CACHE_HOME``, or
     ``~/.cache``) when it ends, and the next one starts sooner. A JVM takes no notice of an archive
@@ -46,6 +65,7 @@ def jvm_options(java: Java | None, spark: str, environment: Mapping[str, str]) -
     place = _cache(environment)
     if place is not None and java is not None and (java.home / _OWN_CLASSES).exists():
         archive = place / f"spark-{spark}-java-{java.version}.jsa"
+        _keep_used(place, archive)
         # No warning if the archive cannot be used.
         options += ["-Xlog:cds*=error", *_archived(archive, java.major)]
     return " ".join(options)
@@ -57,6 +77,19 @@ def _archived(archive: Path, java: int) -> list[str]:
     if _is_whole(archive):
         return [f"-XX:SharedArchiveFile={archive}"]
     return [f"-XX:ArchiveClassesAtExit={archive}"]
+
+
+def _keep_used(place: Path, archive: Path) -> None:
+    """Remove all archives but those that were used last, and the one to be used now."""
+    found = []
+    with suppress(OSError):
+        os.utime(archive)
+    for each in place.glob("spark-*.jsa"):
+        with suppress(OSError):
+            found.append((each.stat().st_mtime, each))
+    for _, each in sorted(found)[:-_KEPT]:
+        with suppress(OSError):
+            each.unlink()
 
 
 def _is_whole(archive: Path) -> bool:

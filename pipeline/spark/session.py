@@ -10,12 +10,13 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import current_thread, main_thread
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from aclbroker.pipeline.spark.java import LEAST, provide_java
-from aclbroker.pipeline.spark.jvm import LOG_SETTING, jvm_options
+from aclbroker.pipeline.spark.jvm import LOG_SETTING, installation, jvm_options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -80,7 +81,6 @@ def open_session(
     Raises SparkUnavailableError if pyspark or Java is missing, or the master cannot be used.
     """
     try:
-        import pyspark
         from pyspark import SparkConf, SparkContext
         from pyspark.errors import PySparkException
         from pyspark.java_gateway import launch_gateway
@@ -93,8 +93,7 @@ def open_session(
     settings = settings or {}
     options = {}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:
-        java_options = jvm_options(provide_java(), pyspark.__version__, os.environ)
-        options[_JAVA_OPTIONS] = settings.get(_JAVA_OPTIONS, java_options)
+        options[_JAVA_OPTIONS] = settings.get(_JAVA_OPTIONS, _java_options())
     if LOG_SETTING not in options.get(_JAVA_OPTIONS, ""):
         options["spark.log.level"] = "ERROR"
     # Workers must run the Python that has pyarrow, not the first python3 on PATH. On a cluster
@@ -159,6 +158,15 @@ def _late_interrupt() -> Iterator[Callable[[], None]]:
         signal.signal(signal.SIGINT, before)
     if caught:
         raise KeyboardInterrupt
+
+
+def _java_options() -> str:
+    """Return the options of the JVM, of this machine's Java and the Spark that pyspark starts."""
+    from pyspark import __version__
+    from pyspark.find_spark_home import _find_spark_home
+
+    spark = installation(__version__, Path(_find_spark_home()))
+    return jvm_options(provide_java(), spark, os.environ)
 
 
 def _submitted_master() -> str | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aclbroker.pipeline.spark.java import Java, find_java
-from aclbroker.pipeline.spark.jvm import jvm_options
+from aclbroker.pipeline.spark.jvm import installation, jvm_options
 from tests.support import toolchain
 
 _MAIN = """\
@@ -84,6 +84,30 @@ def test_each_java_and_each_spark_has_an_archive_of_its_own(tmp_path: Path, java
     }
     assert len(options) == 4
     assert all(str(tmp_path) in each for each in options)
+
+
+def test_a_spark_elsewhere_or_installed_anew_is_another_one(tmp_path: Path):
+    homes = [tmp_path / "here", tmp_path / "there"]
+    for home in homes:
+        (home / "jars").mkdir(parents=True)
+        os.utime(home / "jars", (1000, 1000))
+    names = [installation("4.1.0", home) for home in homes]
+    assert names == [installation("4.1.0", home) for home in homes]
+    os.utime(homes[0] / "jars", (2000, 2000))
+    names += [installation("4.1.0", homes[0]), installation("4.2.0", homes[0])]
+    assert len(set(names)) == 4
+
+
+def test_the_archives_that_were_used_last_are_kept(tmp_path: Path, java: Java):
+    cached(tmp_path, java)
+    place = tmp_path / "aclbroker"
+    used = place / f"spark-4.1.0-java-{java.version}.jsa"
+    others = [place / f"spark-4-{number}.jsa" for number in range(6)]
+    for age, archive in enumerate([used, *others]):
+        archive.write_bytes(b"classes")
+        os.utime(archive, (1000 + age, 1000 + age))
+    assert str(used) in cached(tmp_path, java)
+    assert sorted(place.iterdir()) == sorted([used, *others[3:]])
 
 
 @pytest.mark.parametrize("name", ["two words", 'quoted"', "a'b", "back\\slash"])
