@@ -6,6 +6,7 @@ processes of pytest: brokers that tests start would need a second longer each, a
 """
 
 import json
+import os
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -76,7 +77,8 @@ def described(folder: Folder) -> Iterator[str]:
 class Coverage:
     """Tells the coverage before pytest's last line, and fails a run in which it is too low.
 
-    A run that skipped something for want of a peer cannot reach everything, and is not failed.
+    A run that skipped something for want of a peer cannot reach everything, and is not failed. In
+    CI no peer is missing: what is skipped there is what cannot be tried on that machine.
     """
 
     def __init__(self) -> None:
@@ -93,7 +95,7 @@ class Coverage:
             return
         self._found = folders(json.loads(REPORT.read_text()), floors())
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
-        complete = not reporter.stats.get("skipped")
+        complete = "CI" in os.environ or not reporter.stats.get("skipped")
         if complete and session.exitstatus == 0 and any(each.too_low for each in self._found):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
