@@ -80,7 +80,9 @@ class Reader:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._environment = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+        path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+        # What pytest prints is that of a reader who has given it no options.
+        self._environment = {**os.environ, "PATH": path, "PYTEST_ADDOPTS": ""}
         self._broker: LoggedProcess | None = None
         self.typed: list[str] = []
 
