@@ -89,6 +89,7 @@ def test_store_takes_the_settings_or_the_file(arguments: list[str], expected: St
             "--min-event 2; did you mean --min-events?",
         ),
         (["serve", "--override", "secret"], "expected NAME=VALUE"),
+        (["serve", "--override", "-secret"], "hyphen is given as --override=-...)\n"),
         (["serve", "--override", "=secret"], "expected NAME=VALUE"),
         (["store"], "the following arguments are required: action"),
         (["store", "backup"], "the following arguments are required: FILE"),

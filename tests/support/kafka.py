@@ -8,11 +8,10 @@ import contextlib
 import secrets
 import socket
 import subprocess
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from aclbroker.broker.stores.store import new_cluster_id
 from tests.support.accounts import AUTHORIZER, SASL_PLAIN, properties_text
 from tests.support.packages import JVM_FLAGS, java_command, kafka_jars
 from tests.support.process import LoggedProcess
@@ -90,14 +89,13 @@ class Kafka(LoggedProcess):
 
     def start(self) -> None:
         """Format the storage, start the node and wait until it serves requests."""
-        self.format(urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="))
+        self.format(new_cluster_id())
         self.start_again()
 
     def format(self, cluster_id: str, **overrides: str) -> None:
         """Write server.properties, with further entries, and format the storage."""
         text = properties_text(self._properties() | overrides)
         self._properties_file.write_text(text)
-        # The id may begin with a hyphen, and must not be taken for an option then.
         options = ["format", f"--cluster-id={cluster_id}", f"--config={self._properties_file}"]
         options += self.format_options
         with self.log.open("ab") as log:
@@ -190,7 +188,7 @@ def running_cluster(
             )
         )
     voters = ",".join(f"{number}@{node.controller}" for number, node in enumerate(nodes, 1))
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    cluster_id = new_cluster_id()
     try:
         for node in nodes:
             node.format(cluster_id, **{"controller.quorum.voters": voters})

@@ -2,12 +2,13 @@
 
 import argparse
 import difflib
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.cli.acls.options import add_acls
@@ -61,6 +62,21 @@ class ServeCommand:
     ready_file: Path | None = None
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says how to give a value that looks like an option, which a name of Kafka's may."""
+
+    def error(self, message: str) -> NoReturn:
+        found = _VALUE_MISSED.fullmatch(message)
+        if found:
+            message += f" (one that begins with a hyphen is given as {found[1]}=-...)"
+        super().error(message)
+
+
+_VALUE_MISSED: Final = re.compile(
+    r"argument (?:.*/)?(--[\w-]+): expected (?:one|at least one) argument"
+)
+
+
 def parse_arguments(arguments: Sequence[str] | None = None) -> ServeCommand | Command:
     """Return the command that the arguments describe, by default those of the process.
 
@@ -96,7 +112,7 @@ _COMMANDS: Final[Mapping[str, Callable[[argparse.Namespace], Command]]] = {
 
 def command_parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser of the command line; ``words`` are the arguments it is for."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="aclbroker", description="Kafka's ACLs, managed and decided.", allow_abbrev=False
     )
     version = f"aclbroker {metadata.version('aclbroker')}"

@@ -171,6 +171,12 @@ def test_options_of_jobs_are_fields_of_what_the_job_is_given():
         (["audit", "matrix", *LEAST, "--zone", "/etc/passwd"], "no time zone"),
         (["audit", "matrix", *LEAST, "--spark", "secret=1"], "expected spark.NAME=VALUE"),
         (["audit", "matrix", *LEAST, "--clust", "x"], "unrecognized arguments"),
+        (
+            ["audit", "matrix", *LEAST, "--cluster", "-ZKlRKSqQNOMCvA9Y7D2uw"],
+            "--cluster: expected one argument (one that begins with a hyphen is given as "
+            "--cluster=-...)\n",
+        ),
+        (["audit", "matrix", "--output", "o", "--input", "-a"], "given as --input=-...)\n"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_end_with_status_2_and_what_is_allowed(
