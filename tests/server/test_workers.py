@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.client.blocking import ConnectionClosed, NoAnswer
+from aclbroker.broker.client.blocking import ConnectionClosed
 from aclbroker.broker.credentials.scram_users import upsertion_of
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.alter_user_scram_credentials import (
@@ -44,7 +45,7 @@ from tests.server.teams import (
 from tests.server.test_status import figure, page
 from tests.support.accounts import PASSWORDS, properties_text
 from tests.support.broker import Broker
-from tests.support.client import Client, topic_read
+from tests.support.client import ALL_ACLS, Client, topic_read
 from tests.support.process import wait_for
 
 
@@ -172,7 +173,8 @@ def test_a_worker_that_does_not_take_a_change_is_ended_before_the_change_is_answ
         assert admins[0].create(cluster_describe()) == [0]
         stuck = workers(team)[0]
         os.kill(stuck, signal.SIGSTOP)
-        [admin] = [each for each in admins if _answers(each)]
+        wait_for("it to stop", lambda: _is_stopped(stuck) or None, ENDS_WITHIN)
+        admin = _first_served(admins)
         assert delete_of(admin, "User:alice").filter_results[0].error_code == 0
         assert not is_running(stuck)
         [served] = [each for each in alices if not _is_cut(each)]
@@ -182,14 +184,19 @@ def test_a_worker_that_does_not_take_a_change_is_ended_before_the_change_is_answ
     assert ended["event"] == "worker ended; another takes its place"
 
 
-def _answers(client: Client) -> bool:
-    client.socket.settimeout(2)
-    try:
-        described(client)
-    except NoAnswer:
-        return False
-    client.socket.settimeout(30)
-    return True
+def _is_stopped(pid: int) -> bool:
+    return ") T " in Path(f"/proc/{pid}/stat").read_text()
+
+
+def _first_served(clients: list[Client]) -> Client:
+    """Ask with all; returns the client that is answered first."""
+    sent = {each.socket: each for each in clients}
+    for each in clients:
+        each.request(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
+    answered, _, _ = select.select(list(sent), [], [], ENDS_WITHIN)
+    first = sent[answered[0]]
+    assert first.response(ApiKey.DESCRIBE_ACLS, 3)[1].error_code == 0
+    return first
 
 
 def _is_cut(client: Client) -> bool:
