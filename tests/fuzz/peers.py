@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 from aclbroker.protocol.compile import decoder
 from aclbroker.protocol.header import decode_response_header
@@ -134,10 +134,11 @@ def assert_answers(response: bytes, request: Request) -> None:
 def all_that_comes(client: Client) -> bytes:
     """End our side of a connection and return what the broker sends until it ends its own."""
     parts = []
-    try:
+    # If it closed before it had read everything, there is no connection to end, but what it sent
+    # before can still be read.
+    with suppress(OSError):
         client.socket.shutdown(socket.SHUT_WR)
+    with suppress(ConnectionError):
         while part := client.socket.recv(65_536):
             parts.append(part)
-    except ConnectionError:
-        pass  # it closed before it had read everything
     return b"".join(parts)
