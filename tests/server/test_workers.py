@@ -194,6 +194,7 @@ def _first_served(clients: list[Client]) -> Client:
     for each in clients:
         each.request(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
     answered, _, _ = select.select(list(sent), [], [], ENDS_WITHIN)
+    assert answered
     first = sent[answered[0]]
     assert first.response(ApiKey.DESCRIBE_ACLS, 3)[1].error_code == 0
     return first

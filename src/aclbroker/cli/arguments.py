@@ -63,7 +63,10 @@ class ServeCommand:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says how to give a value that looks like an option, which a name of Kafka's may."""
+    """Says how to give a value that looks like an option.
+
+    A cluster's id may: until KAFKA-13741, in 3.2, Kafka made some that begin with a hyphen.
+    """
 
     def error(self, message: str) -> NoReturn:
         found = _VALUE_MISSED.fullmatch(message)

@@ -34,7 +34,7 @@ def test_all_that_a_run_can_be_told():
         "--broker-user", "User:c", "--broker-listener", "internal",
         "--allow-everyone-if-no-acl-found", "--allow-everyone-if-no-acl-found", "y", "--cidr",
         "--properties", "x=server.properties", "--command-config", "c", "--form", "kafka",
-        "--cluster", "x", "--zone", "Europe/Berlin", "--days", "2026-01-01..2026-01-31",
+        "--cluster=-x", "--zone", "Europe/Berlin", "--days", "2026-01-01..2026-01-31",
         "--master", "spark://h:1", "--spark", "spark.a=b=c", "--spark", "spark.d=",
     )  # fmt: skip
     assert options.inputs == ("log", "s3a://b/cluster=x/a.gz", "b")
@@ -48,7 +48,7 @@ def test_all_that_a_run_can_be_told():
     assert options.open_clusters == (None, "y")
     assert options.cidr
     assert options.properties == (Given("x", "server.properties"),)
-    assert (options.form, options.cluster, options.zone) == ("kafka", "x", "Europe/Berlin")
+    assert (options.form, options.cluster, options.zone) == ("kafka", "-x", "Europe/Berlin")
     assert (options.since, options.until) == (date(2026, 1, 1), date(2026, 1, 31))
     assert options.master == "spark://h:1"
     assert options.spark == {"spark.a": "b=c", "spark.d": ""}
