@@ -50,8 +50,9 @@ Actor = Generator[Ask | None, Any, None]
 
 
 class _Connection:
-    def __init__(self, broker: AclBroker, user: str, actor: Actor) -> None:
+    def __init__(self, broker: AclBroker, user: str, actor: Actor, *, only_watches: bool) -> None:
         self._broker, self._user, self._actor = broker, user, actor
+        self.only_watches = only_watches
         self._client: Client | None = None
         self.asked: Ask | None = None
         self.is_over = False
@@ -103,7 +104,9 @@ class _Connection:
 class Play:
     """Lets clients go on in random order, with faults, until all are over.
 
-    With ``moves_time`` it passes the time of a broker for which all of them wait.
+    With ``moves_time`` it moves the broker's clock whenever every client that still works waits for
+    an answer: a group waits for a lost member until its session times out. A client that only
+    watches never waits, so the clock must move without it.
     """
 
     def __init__(self, broker: AclBroker, random: Random, *, moves_time: bool = False) -> None:
@@ -116,9 +119,10 @@ class Play:
         """Whether all clients have come to their end."""
         return all(each.is_over for each in self._connections)
 
-    def add(self, user: str, actor: Actor) -> None:
-        """Have a further client, which logs in as a user."""
-        self._connections.append(_Connection(self._broker, user, actor))
+    def add(self, user: str, actor: Actor, *, only_watches: bool = False) -> None:
+        """Add a client, which logs in as a user."""
+        connection = _Connection(self._broker, user, actor, only_watches=only_watches)
+        self._connections.append(connection)
 
     def steps(self, count: int) -> None:
         """Let clients take so many steps, or as many as they have."""
@@ -128,12 +132,17 @@ class Play:
                 return
             if self.is_faulty and self._random.random() < _FAULTY:
                 self._fault()
-            able = [each for each in going_on if not each.waits]
-            if able:
+            self._pass_time(going_on)
+            if able := [each for each in going_on if not each.waits]:
                 loses = self.is_faulty and self._random.random() < _LOST
                 self._random.choice(able).step(loses=loses)
-            elif not select.select(going_on, [], [], _PATIENCE)[0] and self._moves_time:
-                # They wait for somebody who will not come: it takes a session's time to know.
+
+    def _pass_time(self, going_on: list[_Connection]) -> None:
+        """Wait for an answer if all working clients do, and move the clock if none comes."""
+        working = [each for each in going_on if not each.only_watches] or going_on
+        if all(each.waits for each in working):
+            is_answered = select.select(working, [], [], _PATIENCE)[0]
+            if not is_answered and self._moves_time:
                 self._broker.advance(_STEP_OF_TIME)
 
     def _fault(self) -> None:

@@ -63,7 +63,7 @@ def test_no_record_is_lost_or_doubled_and_no_offset_goes_back(broker: AclBroker,
         for number in range(3):
             reading.add("reader", Classic(world).read())
             reading.add("reader", Modern(world).read(f"member-{number}"))
-        reading.add("admin", looking_on(world, seen))
+        reading.add("admin", looking_on(world, seen), only_watches=True)
         try:
             interleave(writing, reading, random)
             reading.calm()
