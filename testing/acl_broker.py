@@ -23,8 +23,8 @@ from aclbroker.broker.acl.bindings import (
 from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.handlers.faults import Fault, api_key, error_code
 from aclbroker.broker.memory.placing import MOST_PARTITIONS
-from aclbroker.broker.memory.topic_configs import validate
 from aclbroker.broker.policy import Policy, parse_policy, read_policy
+from aclbroker.broker.topic_configs import validate
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.testing.clients import client_config
 from aclbroker.testing.decisions import (
@@ -174,7 +174,7 @@ class AclBroker:
             for key, value in (configs or {}).items():
                 if not isinstance(value, str):
                     raise ValueError(f"the value of {key} is to be a text: {str(value)!r}")
-            validate(configs or {})
+            validate(configs or {}, topics.defaults)
             if topics.partitions + partitions > MOST_PARTITIONS:
                 raise ValueError(f"a cluster in memory has at most {MOST_PARTITIONS} partitions")
             topics.create(name, partitions, configs)

@@ -39,6 +39,7 @@ from aclbroker.broker.config.store_url import (
     store_url,
     topics_of,
 )
+from aclbroker.broker.config.topic_defaults import topic_defaults
 
 _NEXT_PRINCIPAL = re.compile(r"[,\s]\s*[A-Za-z]+:")
 
@@ -101,6 +102,7 @@ def load(path: str | None = None, overrides: Mapping[str, str] | None = None) ->
     _warn_of_broker_users(reader, listeners, inter_broker_listener(properties))
     return Config(
         **fields,
+        topic_defaults=topic_defaults(reader),
         listeners=listeners,
         clusters=clusters,
         metadata_listeners=metadata_listeners,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from aclbroker.broker.auth.mapping.kerberos_name import KerberosRule
     from aclbroker.broker.auth.mapping.ssl_principal_mapping import SslPrincipalMapper
     from aclbroker.broker.config.values import ServerUrl
+    from aclbroker.broker.topic_configs import BrokerDefault
 
 BUILT_IN_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 NO_AUTHORIZER = ""
@@ -129,6 +130,9 @@ class Config:
     nodes: int
     memory_max_bytes: int
     memory_full: str
+    num_partitions: int
+    default_replication_factor: int
+    topic_defaults: Mapping[str, BrokerDefault]
     group_initial_rebalance_delay_ms: int
     group_min_session_timeout_ms: int
     group_max_session_timeout_ms: int

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
+from types import MappingProxyType
 from typing import NamedTuple
 
 from aclbroker.broker.memory.batch import LogError
@@ -17,6 +18,7 @@ from aclbroker.broker.memory.topics import MemoryTopics, coordinator_of
 from aclbroker.broker.memory.transaction import Producer
 from aclbroker.broker.memory.transactions import Transactions
 from aclbroker.broker.memory.upkeep import Upkeep
+from aclbroker.broker.topic_configs import BrokerDefault
 from aclbroker.protocol.errors import ErrorCode
 
 
@@ -28,6 +30,8 @@ class MemorySettings(NamedTuple):
 
     auto_create_topics: bool = True
     partitions: int = 1
+    replicas: int = 1
+    topic_defaults: Mapping[str, BrokerDefault] = MappingProxyType({})
     max_bytes: int = 256 << 20
     full: str = "delete"
     longest_transaction_ms: int = 900_000
@@ -46,7 +50,10 @@ class MemoryCluster:
         self.settings = settings
         self.room = Room(settings.max_bytes, settings.full)
         self.topics = MemoryTopics(
-            self.node_ids, self.room, auto_creates=settings.auto_create_topics
+            self.node_ids,
+            self.room,
+            auto_creates=settings.auto_create_topics,
+            defaults=settings.topic_defaults,
         )
         self.groups = Groups(clock, settings.groups, self.topics)
         self.producer_ids = count()

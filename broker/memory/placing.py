@@ -70,10 +70,18 @@ def check_count(wanted: int, existing: int) -> None:
         )
 
 
-def creates_itself(name: str, partitions: int, topics: Mapping[str, object], existing: int) -> bool:
+def creates_itself(
+    name: str,
+    partitions: int,
+    replicas: int,
+    nodes: Collection[int],
+    topics: Mapping[str, object],
+    existing: int,
+) -> bool:
     """Tell whether a topic that a Metadata asks for can be created."""
     try:
         check_name(name, topics)
+        check_numbers(partitions, replicas, nodes)
         check_count(partitions, existing)
     except LogError:
         return False

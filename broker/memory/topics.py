@@ -8,8 +8,14 @@ from typing import Final
 
 from aclbroker.broker.catalog import Catalog, new_topic_id
 from aclbroker.broker.memory.log import PartitionLog
+from aclbroker.broker.memory.log_settings import LogSettings, log_settings
 from aclbroker.broker.memory.room import Room
-from aclbroker.broker.memory.topic_configs import log_settings
+from aclbroker.broker.topic_configs import (
+    TOPIC_CONFIGS,
+    BrokerDefault,
+    shown,
+    with_defaults,
+)
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.turns import in_turns
 
@@ -53,13 +59,21 @@ class MemoryTopics(Catalog):
     """All topics by name. Their partitions are spread over the nodes, one topic's and all topics'.
 
     ``room`` is the memory for all records; ``transactions`` is what new partitions have, and
-    ``partitions`` how many there are.
+    ``partitions`` how many there are. ``defaults`` are the broker's for the topics' settings.
     """
 
     knows_at_once = False
 
-    def __init__(self, node_ids: Sequence[int], room: Room, *, auto_creates: bool) -> None:
+    def __init__(
+        self,
+        node_ids: Sequence[int],
+        room: Room,
+        *,
+        auto_creates: bool,
+        defaults: Mapping[str, BrokerDefault] | None = None,
+    ) -> None:
         super().__init__(node_id=node_ids[0], auto_creates=auto_creates)
+        self.defaults = dict(defaults or {})
         self.by_name: dict[str, Topic] = {}
         self.sessions: Container[int] = ()
         self.transactions: VerifyTransaction | None = None
@@ -124,7 +138,7 @@ class MemoryTopics(Catalog):
         assignments: Sequence[Sequence[int]],
         replicas: int,
     ) -> list[Partition]:
-        settings = log_settings(topic.configs)
+        settings = self._log_settings(topic)
         begun = self._created - 1
         if topic.partitions:
             begun = self._node_ids.index(topic.partitions[0].leader)
@@ -139,13 +153,21 @@ class MemoryTopics(Catalog):
 
         return [partition(index) for index in in_turns(range(first, count))]
 
+    def config(self, configs: Mapping[str, str], name: str) -> str:
+        """Return the value of a setting for a topic with this configuration, as Kafka shows it."""
+        values = with_defaults(configs, self.defaults)
+        return shown(name, values.get(name, TOPIC_CONFIGS[name].default))
+
+    def _log_settings(self, topic: Topic) -> LogSettings:
+        return log_settings(with_defaults(topic.configs, self.defaults))
+
     def _spread(self, first: int, replicas: int) -> tuple[int, ...]:
         return tuple(self._node_ids[(first + n) % len(self._node_ids)] for n in range(replicas))
 
     def configure(self, topic: Topic, configs: Mapping[str, str]) -> None:
         """Give a topic other configurations, which must be valid. May pause."""
         topic.configs = dict(configs)
-        settings = log_settings(topic.configs)
+        settings = self._log_settings(topic)
         for partition in in_turns(topic.partitions):
             partition.log.settings = settings
 

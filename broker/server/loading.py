@@ -190,6 +190,9 @@ def _cluster(config: Config) -> MemoryCluster | None:
     nodes = range(config.node_id, config.node_id + config.nodes)
     settings = MemorySettings(
         auto_create_topics=config.auto_create_topics_enable,
+        partitions=config.num_partitions,
+        replicas=config.default_replication_factor,
+        topic_defaults=config.topic_defaults,
         max_bytes=config.memory_max_bytes,
         full=config.memory_full,
         groups=group_settings(config),

@@ -2,11 +2,13 @@
 
 import pytest
 
-from aclbroker.broker.memory import placing, topic_configs
+from aclbroker.broker import topic_configs
+from aclbroker.broker.memory import placing
 from aclbroker.broker.memory.batch import LogError
+from aclbroker.broker.memory.log_settings import log_settings
 from aclbroker.broker.memory.room import Room
-from aclbroker.broker.memory.topic_configs import InvalidConfig, log_settings, shown, validate
 from aclbroker.broker.memory.topics import MemoryTopics
+from aclbroker.broker.topic_configs import BrokerDefault, InvalidConfig, shown, validate
 from aclbroker.protocol.errors import ErrorCode
 from tests.memory.records import NOW, batch
 
@@ -125,9 +127,10 @@ def test_assignments_are_taken_in_the_order_of_their_partitions():
 
 
 def test_a_topic_creates_itself_only_if_it_could_be_created():
-    assert placing.creates_itself("a", 1, {}, 0)
-    assert not placing.creates_itself("a_b", 1, {"a.b": 1}, 0)
-    assert not placing.creates_itself("a", 1, {}, placing.MOST_PARTITIONS)
+    assert placing.creates_itself("a", 1, 3, NODES, {}, 0)
+    assert not placing.creates_itself("a_b", 1, 1, NODES, {"a.b": 1}, 0)
+    assert not placing.creates_itself("a", 1, 1, NODES, {}, placing.MOST_PARTITIONS)
+    assert not placing.creates_itself("a", 1, 4, NODES, {}, 0)
 
 
 def test_numbers_beside_an_assignment_and_too_many_partitions_are_refused():
@@ -181,6 +184,11 @@ def test_the_lags_of_compaction_must_fit_together():
     validate({"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"})
     with pytest.raises(InvalidConfig, match="conflict"):
         validate({"min.compaction.lag.ms": "6", "max.compaction.lag.ms": "5"})
+    with pytest.raises(InvalidConfig, match="conflict"):
+        validate(
+            {"max.compaction.lag.ms": "5"},
+            {"min.compaction.lag.ms": BrokerDefault("6", "log.cleaner.min.compaction.lag.ms")},
+        )
 
 
 def test_the_defaults_are_valid_and_shown_as_they_are():

@@ -126,7 +126,7 @@ def test_levels_of_both_logs_are_taken_over(start_broker: StartBroker):
 
 
 def test_what_needs_a_restart_is_named_until_there_is_one(broker: Broker):
-    changes = {"max.connections": "7", "num.partitions": "3", "my.plugin": "x"}
+    changes = {"max.connections": "7", "num.io.threads": "3", "my.plugin": "x"}
     told = reloaded_with(broker, changes, NEED_RESTART)
     assert told["settings"] == ["max.connections", "my.plugin"]
     reloaded(broker, NEED_RESTART, super_users="User:admin")

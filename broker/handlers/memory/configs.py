@@ -16,15 +16,14 @@ from aclbroker.broker.handlers.memory import group_configs
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.placing import why_invalid
-from aclbroker.broker.memory.topic_configs import (
+from aclbroker.broker.memory.topics import MemoryTopics, Topic
+from aclbroker.broker.topic_configs import (
     TOPIC_CONFIGS,
     ConfigType,
     InvalidConfig,
-    TopicConfig,
     shown,
     validate,
 )
-from aclbroker.broker.memory.topics import Topic
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages import alter_configs as replaced
 from aclbroker.protocol.messages import incremental_alter_configs as altered
@@ -39,6 +38,7 @@ from aclbroker.protocol.messages.describe_configs import (
 from aclbroker.turns import in_turns
 
 _OF_TOPIC: Final = 1
+_OF_BROKER: Final = 4
 _BY_DEFAULT: Final = 5
 _SET: Final = 0
 _DELETE: Final = 1
@@ -51,9 +51,12 @@ _MOST_SETTINGS: Final = 100_000
 """How many settings of topics an answer may have."""
 
 
-def setting_source(configs: Mapping[str, str], name: str) -> int:
-    """Return where the value of a setting comes from, as the protocol numbers it."""
-    return _OF_TOPIC if name in configs else _BY_DEFAULT
+def setting_source(topics: MemoryTopics, configs: Mapping[str, str], name: str) -> int:
+    """Return where the value of a topic's setting comes from, as the protocol numbers it."""
+    if name in configs:
+        return _OF_TOPIC
+    default = topics.defaults.get(name)
+    return _OF_BROKER if default is not None and default.setting else _BY_DEFAULT
 
 
 def describe_configs(
@@ -97,29 +100,33 @@ def _described(
     asked = resource.configuration_keys
     keys = None if asked is None else set(in_turns(asked))
     result.configs = [
-        _setting(topic, each, setting, synonyms=synonyms)
-        for each, setting in TOPIC_CONFIGS.items()
+        _setting(services.memory.topics, topic, each, synonyms=synonyms)
+        for each in TOPIC_CONFIGS
         if keys is None or each in keys
     ]
     return result
 
 
 def _setting(
-    topic: Topic, name: str, setting: TopicConfig, *, synonyms: bool
+    topics: MemoryTopics, topic: Topic, name: str, *, synonyms: bool
 ) -> DescribeConfigsResourceResult:
-    value = shown(name, topic.configs.get(name, setting.default))
-    told = []
+    setting, value = TOPIC_CONFIGS[name], topics.config(topic.configs, name)
+    source = setting_source(topics, topic.configs, name)
+    named = []
     if synonyms and name in topic.configs:
-        told.append(DescribeConfigsSynonym(name, value, _OF_TOPIC))
+        named.append(DescribeConfigsSynonym(name, value, _OF_TOPIC))
+    default = topics.defaults.get(name)
+    if synonyms and default is not None and default.setting:
+        named.append(DescribeConfigsSynonym(default.setting, default.value, _OF_BROKER))
     if synonyms and setting.broker_name:
-        default = shown(name, setting.default)
-        told.append(DescribeConfigsSynonym(setting.broker_name, default, _BY_DEFAULT))
+        default_value = shown(name, setting.default)
+        named.append(DescribeConfigsSynonym(setting.broker_name, default_value, _BY_DEFAULT))
     return DescribeConfigsResourceResult(
         name,
         value,
-        is_default=name not in topic.configs,
-        config_source=setting_source(topic.configs, name),
-        synonyms=told,
+        is_default=source == _BY_DEFAULT,
+        config_source=source,
+        synonyms=named,
         config_type=setting.type,
         documentation=None,
     )
@@ -178,7 +185,7 @@ def _topic_altered(
         message = f"The topic '{shown_name(resource.resource_name)}' does not exist."
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message
     configs = change(topic.configs, resource.configs)
-    validate(configs)
+    validate(configs, services.memory.topics.defaults)
     if not tried:
         services.memory.topics.configure(topic, configs)
     return ErrorCode.NONE, None

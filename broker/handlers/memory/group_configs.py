@@ -10,7 +10,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import configs as standalone
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups.group_configs import GroupConfig
-from aclbroker.broker.memory.topic_configs import InvalidConfig
+from aclbroker.broker.topic_configs import InvalidConfig
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages.describe_configs import (
     DescribeConfigsResource,

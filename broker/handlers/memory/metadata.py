@@ -10,6 +10,7 @@ from aclbroker.broker.catalog import INTERNAL_TOPICS, is_topic_name
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import cluster as standalone
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
+from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.memory.placing import creates_itself
 from aclbroker.broker.memory.topics import Topic
 from aclbroker.protocol.errors import ErrorCode
@@ -57,9 +58,8 @@ def metadata(
         topics=[_described(services, name) for name in in_turns(_names(services, request))],
     )
     for name in in_turns(rights.creatable):
-        topics, count = services.memory.topics, services.memory.settings.partitions
-        if name is not None and creates_itself(name, count, topics.by_name, topics.partitions):
-            topics.create(name, count)
+        if name is not None:
+            _create(services.memory, name)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = cluster_operations(rights)
     if request.include_topic_authorized_operations:
@@ -68,6 +68,13 @@ def metadata(
                 ResourceType.TOPIC, topic.name or ""
             )
     return response
+
+
+def _create(cluster: MemoryCluster, name: str) -> None:
+    topics, count, replicas = cluster.topics, cluster.settings.partitions, cluster.settings.replicas
+    nodes = cluster.node_ids
+    if creates_itself(name, count, replicas, nodes, topics.by_name, topics.partitions):
+        topics.create(name, count, replicas=replicas)
 
 
 def describe_cluster(

@@ -13,7 +13,8 @@ from aclbroker.broker.handlers.memory.configs import setting_source
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory import placing
 from aclbroker.broker.memory.batch import LogError
-from aclbroker.broker.memory.topic_configs import TOPIC_CONFIGS, InvalidConfig, shown, validate
+from aclbroker.broker.memory.topics import MemoryTopics
+from aclbroker.broker.topic_configs import TOPIC_CONFIGS, InvalidConfig, validate
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -82,7 +83,7 @@ def _created(
     """Create a topic, unless it is only ``tried``. Raises `LogError`."""
     topics, nodes = services.memory.topics, services.memory.node_ids
     placing.check_name(topic.name, topics.by_name)
-    configs = _configs(topic)
+    configs = _configs(topics, topic)
     assignments: list[list[int]] = []
     if topic.assignments:
         placing.check_unset(topic.num_partitions, topic.replication_factor)
@@ -90,8 +91,10 @@ def _created(
         assignments = placing.assigned(given, nodes)
         replicas = len(assignments[0])
     else:
-        placing.check_numbers(topic.num_partitions, topic.replication_factor, nodes)
-        replicas = max(1, topic.replication_factor)
+        replicas = topic.replication_factor
+        if replicas == _DEFAULT:
+            replicas = services.memory.settings.replicas
+        placing.check_numbers(topic.num_partitions, replicas, nodes)
     count = _count(services, topic)
     # Kafka makes up an id for a topic that is only looked at, too.
     topic_id = new_topic_id()
@@ -110,15 +113,15 @@ def _created(
     result.configs = [
         CreatableTopicConfigs(
             name,
-            shown(name, configs.get(name, setting.default)),
-            config_source=setting_source(configs, name),
+            topics.config(configs, name),
+            config_source=setting_source(topics, configs, name),
         )
-        for name, setting in TOPIC_CONFIGS.items()
+        for name in TOPIC_CONFIGS
     ]
     return result
 
 
-def _configs(topic: CreatableTopic) -> dict[str, str]:
+def _configs(topics: MemoryTopics, topic: CreatableTopic) -> dict[str, str]:
     configs: dict[str, str] = {}
     for each in in_turns(topic.configs):
         if each.value is None:
@@ -128,7 +131,7 @@ def _configs(topic: CreatableTopic) -> dict[str, str]:
             )
         configs[each.name] = each.value
     try:
-        validate(configs)
+        validate(configs, topics.defaults)
     except InvalidConfig as why:
         raise LogError(ErrorCode.INVALID_CONFIG, str(why)) from None
     return configs

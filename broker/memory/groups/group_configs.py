@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from aclbroker.broker.memory.groups.settings import GroupSettings
-from aclbroker.broker.memory.topic_configs import ConfigType, InvalidConfig
+from aclbroker.broker.topic_configs import ConfigType, InvalidConfig
 from aclbroker.protocol.errors import shown_name
 
 EARLIEST: Final = "earliest"

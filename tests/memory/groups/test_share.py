@@ -15,7 +15,7 @@ from aclbroker.broker.memory.groups.group import Full
 from aclbroker.broker.memory.groups.group_configs import GroupConfigs, duration_ms
 from aclbroker.broker.memory.groups.share import ShareHeartbeatAnswer, ShareHeartbeatRequest
 from aclbroker.broker.memory.groups.simple_assignor import assign_simply
-from aclbroker.broker.memory.topic_configs import InvalidConfig
+from aclbroker.broker.topic_configs import InvalidConfig
 from tests.memory.groups.support import GROUP, groups_at, still_clock
 
 A, B = b"a" * 16, b"b" * 16

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from aclbroker.broker.memory.checks import Rules
-from aclbroker.broker.memory.log_settings import LogSettings
 from aclbroker.protocol.errors import shown_name
 
 _REPLICA: Final = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
@@ -44,6 +43,17 @@ class TopicConfig(NamedTuple):
     most: float | None = None
     allowed: tuple[str, ...] = ()
     broker_name: str = ""
+
+
+class BrokerDefault(NamedTuple):
+    """A default of a topic's setting that the broker's configuration changes.
+
+    ``setting`` is the broker's setting. It is empty for one in another unit, such as
+    `log.retention.hours`, because Kafka shows its value as the default of all topics.
+    """
+
+    value: str
+    setting: str = ""
 
 
 def _whole(
@@ -112,15 +122,30 @@ TOPIC_CONFIGS: Final[Mapping[str, TopicConfig]] = {
 """All settings of topics by name, in the order in which they are shown."""
 
 
-def validate(configs: Mapping[str, str]) -> None:
-    """Check a topic's whole configuration. Raises `InvalidConfig`."""
+def check(name: str, value: str) -> None:
+    """Check a value of one setting of topics. Raises `InvalidConfig`."""
+    setting = TOPIC_CONFIGS.get(name)
+    if setting is None:
+        raise InvalidConfig(f"Unknown topic config name: {shown_name(name)}")
+    _CHECKS[setting.type](name, value.strip(), setting)
+
+
+def with_defaults(
+    configs: Mapping[str, str], defaults: Mapping[str, BrokerDefault]
+) -> dict[str, str]:
+    """Return a topic's configuration with the broker's own defaults for the rest."""
+    return {name: default.value for name, default in defaults.items()} | dict(configs)
+
+
+def validate(
+    configs: Mapping[str, str], defaults: Mapping[str, BrokerDefault] = MappingProxyType({})
+) -> None:
+    """Check a topic's whole configuration beside the broker's defaults. Raises `InvalidConfig`."""
     for name, value in configs.items():
-        setting = TOPIC_CONFIGS.get(name)
-        if setting is None:
-            raise InvalidConfig(f"Unknown topic config name: {shown_name(name)}")
-        _CHECKS[setting.type](name, value.strip(), setting)
-    least = _number(configs, "min.compaction.lag.ms")
-    most = _number(configs, "max.compaction.lag.ms")
+        check(name, value)
+    configs = with_defaults(configs, defaults)
+    least = config_number(configs, "min.compaction.lag.ms")
+    most = config_number(configs, "max.compaction.lag.ms")
     if least > most:
         raise InvalidConfig(
             f"conflict topic config setting min.compaction.lag.ms ({least}) > "
@@ -148,7 +173,7 @@ def _check_text(name: str, value: str, setting: TopicConfig) -> None:
 
 
 def _check_list(name: str, value: str, setting: TopicConfig) -> None:
-    parts = _parts(value)
+    parts = list_values(value)
     for part in parts:
         if setting.allowed and part not in setting.allowed:
             raise _invalid(name, part, f"String must be one of: {', '.join(setting.allowed)}")
@@ -197,51 +222,30 @@ _CHECKS: Final[Mapping[ConfigType, Callable[[str, str, TopicConfig], None]]] = {
 }
 
 
-def _parts(value: str) -> list[str]:
+def list_values(value: str) -> list[str]:
+    """Return the parts of a value of a setting that is a list."""
     return [part.strip() for part in value.split(",")] if value.strip() else []
 
 
-def _value(configs: Mapping[str, str], name: str) -> str:
+def config_value(configs: Mapping[str, str], name: str) -> str:
+    """Return the value of a setting as it is written, or its default."""
     return configs.get(name, TOPIC_CONFIGS[name].default).strip()
 
 
-def _number(configs: Mapping[str, str], name: str) -> int:
-    return int(_value(configs, name))
+def config_number(configs: Mapping[str, str], name: str) -> int:
+    """Return the value of a setting that is a whole number."""
+    return int(config_value(configs, name))
 
 
 def _flagged(configs: Mapping[str, str], name: str) -> bool:
-    return _value(configs, name).lower() == "true"
-
-
-def log_settings(configs: Mapping[str, str]) -> LogSettings:
-    """Return what a valid configuration means for the logs of a topic."""
-    policies = _parts(_value(configs, "cleanup.policy"))
-    rules = Rules(
-        max_bytes=_number(configs, "max.message.bytes"),
-        is_compacted="compact" in policies,
-        log_append_time=_value(configs, "message.timestamp.type") == "LogAppendTime",
-        before_max_ms=_number(configs, "message.timestamp.before.max.ms"),
-        after_max_ms=_number(configs, "message.timestamp.after.max.ms"),
-    )
-    return LogSettings(
-        rules,
-        deletes="delete" in policies,
-        compacts="compact" in policies,
-        retention_ms=_number(configs, "retention.ms"),
-        retention_bytes=_number(configs, "retention.bytes"),
-        segment_bytes=_number(configs, "segment.bytes"),
-        segment_ms=_number(configs, "segment.ms"),
-        delete_retention_ms=_number(configs, "delete.retention.ms"),
-        min_compaction_lag_ms=_number(configs, "min.compaction.lag.ms"),
-        min_cleanable_dirty_ratio=float(_value(configs, "min.cleanable.dirty.ratio")),
-    )
+    return config_value(configs, name).lower() == "true"
 
 
 def shown(name: str, value: str) -> str:
     """Return a valid value as Kafka shows it: parsed and put into words again."""
     kind = TOPIC_CONFIGS[name].type
     if kind is ConfigType.LIST:
-        return ",".join(_parts(value))
+        return ",".join(list_values(value))
     if kind is ConfigType.BOOLEAN:
         return value.strip().lower()
     if kind in (ConfigType.INT, ConfigType.LONG):
