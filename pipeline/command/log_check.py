@@ -167,10 +167,9 @@ _OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
 def _form(head: bytes, pattern: str | None) -> str:
     """Return of which form there are lines at the beginning of a file, "" if of none."""
     from aclbroker.pipeline.ingest import json_line, kafka_line
-    from aclbroker.pipeline.ingest.conversion_pattern import compiled
-    from aclbroker.pipeline.ingest.layouts import TextLayout, layout_of
+    from aclbroker.pipeline.ingest.layout_search import layout_of
 
-    layout = layout_of(head)
+    layout = layout_of(head, pattern=pattern)
     none: tuple[object, ...]
     if layout is None:
         none = (
@@ -180,8 +179,6 @@ def _form(head: bytes, pattern: str | None) -> str:
         )
         found = (json_line.parse(line) for line in head.split(b"\n"))
         return _OURS if any(each not in none for each in found) else ""
-    if pattern is not None:
-        layout = TextLayout(compiled(pattern))
     none = (kafka_line.KafkaReason.HEAD,)
     lines = (layout.brought(line, UTC) for line in head.split(b"\n"))
     return _KAFKAS if any(kafka_line.parse(line, "") not in none for line in lines) else ""

@@ -86,6 +86,9 @@ LEVELS: Final = frozenset(["TRACE", "DEBUG", "INFO", "WARN"])
 
 TAIL: Final = " (kafka.authorizer.logger)"
 
+LONGEST_RECORD: Final = 1 << 16
+"""In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
+
 _LITERAL: Final = "LITERAL:"
 
 _HEAD: Final = re.compile(f"(?:{'|'.join(sorted(LEVELS))}){PRINCIPAL} ".encode())

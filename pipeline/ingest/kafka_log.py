@@ -18,17 +18,14 @@ from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_form import KafkaForm
-from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD, KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
-from aclbroker.pipeline.ingest.layouts import OWN, Layout, brought
+from aclbroker.pipeline.ingest.layouts import OWN, Layout
 from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
 from aclbroker.pipeline.usage.grouping import encoded
 
 _LINE_END: Final = 1 << 31
-
-LONGEST_RECORD: Final = 1 << 16
-"""In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
 
 
 class Piece(NamedTuple):
@@ -89,7 +86,7 @@ class KafkaLog:
     def _settle(self, lines: Lines, at_end: bool) -> Iterator[Parsed]:
         if not len(lines):
             return
-        texts = brought(self._layout, lines, self._given_zone)
+        texts = _brought(self._layout, lines, self._given_zone)
         found = self._read(texts)
         self._held = None
         if self._layout.is_breakable() and (found.rejected or self._unsettled or self._broken >= 0):
@@ -197,6 +194,14 @@ def end_of_records(lines: list[bytes], layout: Layout = OWN) -> int:
 def _ends_broken(line: bytes) -> bool:
     is_no_record = isinstance(kafka_line.parse(line, ""), KafkaReason)
     return is_no_record and kafka_line.ends_as_record(line)
+
+
+def _brought(layout: Layout, lines: Lines, given: tzinfo) -> Lines:
+    """Return lines in the layout that `kafka_line` reads."""
+    if layout == OWN:
+        return lines
+    each = (layout.brought(lines.line(row), given) for row in range(len(lines)))
+    return Lines.of(pa.array(each, pa.binary()))
 
 
 class _Read(NamedTuple):

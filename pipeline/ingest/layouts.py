@@ -7,26 +7,25 @@ not begin as a record it has a blank before it, and where it does not end as one
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Protocol
 
-import pyarrow as pa
-
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.conversion_pattern import Pattern, compiled
-from aclbroker.pipeline.ingest.memory import Lines
+from aclbroker.pipeline.ingest.envelopes import ENVELOPES, json_object
 
 KAFKAS_OWN: Final = "[%d] %p %m (%c)%n"
-_LOOKED_FOR: Final = (KAFKAS_OWN, "[%d] %p %m%n", "%d %p %m%n", "%d %p %m (%c)%n")
-"""The patterns that are told by a look at the log; of a line only one can be true."""
+LOOKED_FOR: Final = (
+    *(KAFKAS_OWN, "[%d] %p %m%n", "%d %p %m%n", "%d %p %m (%c)%n"),
+    *("%d{ISO8601} %p %m (%c) [%t]%n", "[%d{ISO8601}] %p %m (%c)%n"),
+)
+"""The patterns that a look at the log finds; Strimzi's is the last but one."""
 
 LAYOUTS: Final = (
-    f"{', '.join(_LOOKED_FOR)} and JSON (JsonLayout, or JsonTemplateLayout with the templates of "
-    "ECS, Logstash or JsonLayout); others with --pattern"
+    f"{', '.join(LOOKED_FOR)} and JSON (JsonLayout, or JsonTemplateLayout with the templates of "
+    f"ECS, Logstash or JsonLayout), {ENVELOPES}; others with --pattern"
 )
 """What can be read, for messages."""
 
@@ -57,14 +56,6 @@ class Layout(Protocol):
     def brought(self, line: bytes, given: tzinfo) -> bytes:
         """Return a line, without its line feed, in that layout."""
         ...
-
-
-def brought(layout: Layout, lines: Lines, given: tzinfo) -> Lines:
-    """Return lines in the layout that `kafka_line` reads."""
-    if layout == OWN:
-        return lines
-    each = (layout.brought(lines.line(row), given) for row in range(len(lines)))
-    return Lines.of(pa.array(each, pa.binary()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +125,12 @@ _KEYS: Final = {
 """What a key of a JSON layout says, whichever layout it is."""
 
 
+def has_logger(line: bytes) -> bool:
+    """Tell whether a line is an object of a JSON layout, of whichever logger."""
+    found = _object(line) or {}
+    return "message" in found and any(key in found for key in _KEYS["logger"])
+
+
 def _said(line: bytes) -> tuple[Any, str, str] | None:
     """Return time, level and message of a line; None if it is none of the authorizer."""
     found = _object(line)
@@ -150,24 +147,10 @@ def _said(line: bytes) -> tuple[Any, str, str] | None:
 
 def _object(line: bytes) -> dict[str, Any] | None:
     """Return the object that a line is, with the keys of an inner ``log`` as ECS may have it."""
-    try:
-        found = json.loads(line.decode(), object_pairs_hook=_unique)
-        # A lone surrogate is no character.
-        json.dumps(found, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict):
-        return None
-    inner = found.get("log")
-    if isinstance(inner, dict):
+    found = json_object(line)
+    inner = None if found is None else found.get("log")
+    if found is not None and isinstance(inner, dict):
         return {f"log.{key}": value for key, value in inner.items()} | found
-    return dict(found)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key stands twice")
     return found
 
 
@@ -188,27 +171,3 @@ def _moment(time: Any, given: tzinfo) -> datetime | None:
         return (found if found.tzinfo else found.replace(tzinfo=given)).astimezone(UTC)
     except (ValueError, KeyError, TypeError, OverflowError, OSError):
         return None
-
-
-def layout_of(head: bytes) -> Layout | None:
-    """Return the layout of a log by its beginning; None for our own JSON Lines.
-
-    The first line tells whether it is JSON; the first that is a record, in which layout. A log
-    without any is taken for one in Kafka's own.
-    """
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    if not lines or not lines[0].lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
-        return next(_text_layouts(lines), OWN)
-    objects = (found for line in lines if (found := _object(line)) is not None)
-    first = next(objects, {})
-    is_kafkas = "message" in first and any(key in first for key in _KEYS["logger"])
-    return JSON if is_kafkas else None
-
-
-def _text_layouts(lines: list[bytes]) -> Iterator[TextLayout]:
-    known = [TextLayout(compiled(each)) for each in _LOOKED_FOR]
-    for line in lines:
-        for layout in known:
-            found = kafka_line.parse(layout.brought(line, UTC), "")
-            if not isinstance(found, kafka_line.KafkaReason):
-                yield layout

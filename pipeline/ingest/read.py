@@ -19,7 +19,8 @@ from aclbroker.pipeline.ingest.conversion_pattern import compiled
 from aclbroker.pipeline.ingest.foreign_files import rows_of
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
-from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout, layout_of
+from aclbroker.pipeline.ingest.layout_search import layout_of
+from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout
 from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
 from aclbroker.pipeline.ingest.positioned import Mark, packed_rows, positioned_rows
@@ -70,16 +71,17 @@ class Reading:
     first: bytes = b""
     columns: Columns | None = None
 
-    def layout_of(self, head: bytes) -> Layout | None:
-        """Return the layout of a Kafka's log that begins so; None for our own."""
+    def layout_of(self, head: bytes, more: Iterable[bytes] = ()) -> Layout | None:
+        """Return the layout of a Kafka's log that begins so; None for our own.
+
+        ``more`` are lines to look at where the beginning has no record.
+        """
         if self.form is LogForm.JSONL:
             return None
-        if self.pattern is not None:
-            # Our own log is JSON, as no pattern is.
-            found = None if self.form is LogForm.KAFKA else layout_of(head)
-            is_ours = self.form is None and found is None
-            return None if is_ours else TextLayout(compiled(self.pattern))
-        return layout_of(head) or (OWN if self.form is LogForm.KAFKA else None)
+        found = layout_of(head, more, self.pattern)
+        if found is None and self.form is LogForm.KAFKA:
+            return OWN if self.pattern is None else TextLayout(compiled(self.pattern))
+        return found
 
 
 class Ingested(NamedTuple):
@@ -262,7 +264,8 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
             if found != piece:
                 if kafka_log is not None:
                     yield from _of(piece, kafka_log.finish())
-                layout = reading.layout_of(_beginning(found, lines, reading))
+                some = (lines.line(row) for row in range(len(lines)))
+                layout = reading.layout_of(_beginning(found, lines, reading), some)
                 piece, kafka_log = found, None
                 if layout is not None:
                     new = KafkaLog(reading.cluster, reading.zone, layout)

@@ -1,5 +1,7 @@
 """`aclbroker explain` of a record of the audit log."""
 
+import bz2
+import gzip
 import io
 import json
 import sys
@@ -7,9 +9,10 @@ import sys
 import pytest
 
 from aclbroker.broker.policy import Policy, write_policy
-from aclbroker.cli import records
+from aclbroker.cli import record_files
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
+from aclbroker.pipeline.ingest.kafka_line import TAIL
 from tests.acl.examples import PREFIXED, WRITE, allow, deny
 from tests.pipeline import json_lines, kafka_lines
 
@@ -105,10 +108,14 @@ class Pipe(io.BytesIO):
 
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
 def test_the_last_denial_of_standard_input_is_explained(ask, monkeypatch, kind):
-    lines = (of_kafka(operation="WRITE"), LINE, of_kafka(host="?"), json_lines.record())
-    text = "".join(f"{each}\n" for each in lines)
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(kind(text.encode())))
-    assert ask("--record", "-") == (0, EXPLAINED, "")
+    """A log has one form: a client can write a line of another one into a Kafka's."""
+    ours = (json_lines.record(**DENIED), LINE, json_lines.record(), of_kafka(host="10.9.9.9"))
+    kafkas = (of_kafka(operation="WRITE"), of_kafka(), of_kafka(host="?"), LINE)
+    for lines in (ours, kafkas):
+        text = "".join(f"{each}\n" for each in lines)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(kind(text.encode())))
+        status, out, _ = ask("--record", "-")
+        assert (status, out[0]) == (0, EXPLAINED[0])
 
 
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
@@ -119,7 +126,7 @@ def test_an_empty_input_has_no_denial(ask, monkeypatch, kind):
 
 @pytest.mark.parametrize("block", [1, 7, 500, 1 << 20])
 def test_a_file_is_read_from_its_end_however_its_lines_lie(ask, tmp_path, monkeypatch, block):
-    monkeypatch.setattr(records, "_BLOCK", block)
+    monkeypatch.setattr(record_files, "_BLOCK", block)
     log = tmp_path / "audit.log"
     other = json_lines.record(**DENIED, resource_name="other")
     allowed = json_lines.record()
@@ -200,6 +207,133 @@ def test_a_record_that_has_the_beginning_of_a_name_alone_is_told_so(ask):
     assert "the beginning of its resource_name" in ask("--line", line)[2]
 
 
+MESSAGE = of_kafka().split(" ", 3)[3].removesuffix(TAIL)
+PASTED = {
+    "the message alone": MESSAGE,
+    "with its logger": f" {MESSAGE}{TAIL}\r\n",
+    "from a console of Kafka": f"2026-11-21 07:48:42 INFO  [main] kafka.authorizer: {MESSAGE}",
+    "Strimzi": f"2026-11-21 07:48:42,328 INFO {MESSAGE}{TAIL} [request-handler-7]",
+    "a log viewer": f"Nov 21, 2026 @ 07:48:42.328 kafka-0 {MESSAGE}",
+    "syslog": f"Nov 21 07:48:42 b1 kafka[7]: {of_kafka()}",
+    "Docker": json.dumps({"log": f"{of_kafka()}\n", "stream": "stdout"}),
+    "a JSON layout": json.dumps(
+        {
+            "@timestamp": "2026-11-21T07:48:42.328Z",
+            "level": "INFO",
+            "logger_name": "kafka.authorizer.logger",
+            "message": MESSAGE,
+        }
+    ),
+    "our own log in a pod": f"2026-11-21T07:48:42.3281Z stdout F {LINE}",
+    "our own console in a pod": f"2026-11-21T07:48:42.3281Z stdout F {CONSOLE}",
+}
+
+
+@pytest.mark.parametrize("kind", PASTED)
+def test_a_line_is_explained_as_people_paste_it(ask, kind):
+    status, lines, err = ask("--line", PASTED[kind])
+    assert (status, [lines[0], *lines[2:]], err) == (0, [EXPLAINED[0], *EXPLAINED[2:]], "")
+    assert lines[1].startswith("recorded: denied (DefaultDeny)")
+    assert ("2026-11-21" in lines[1]) is ("2026-11-21" in PASTED[kind])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        of_kafka(resource=f"Group:LITERAL:{MESSAGE}"),
+        of_kafka(principal=f"User:{MESSAGE}"),
+        f"[GroupCoordinator 0]: Preparing to rebalance group {MESSAGE} in state Stable (kafka.x)",
+        json.dumps({"log": of_kafka(resource=f"Group:LITERAL:x {MESSAGE}")}),
+    ],
+)
+def test_a_name_like_a_record_is_not_explained_as_one(ask, line):
+    status, lines, err = ask("--line", line)
+    assert (status, lines) == (2, [])
+    assert err.startswith("aclbroker: --line: ")
+
+
+LAYOUTS = {
+    "strimzi.log": lambda text: (
+        text.replace("[", "", 1).replace("]", "", 1) + " [data-plane-kafka-request-handler-7]"
+    ),
+    "cri.log": lambda text: f"2026-11-21T07:48:42.328104412Z stdout F {text}",
+    "docker-json.log": lambda text: json.dumps({"log": f"{text}\n", "stream": "stdout"}),
+    "syslog.log": lambda text: f"Nov 21 07:48:42 b1 kafka[7]: {text}",
+    "filebeat.json": lambda text: json.dumps({"log": {"offset": 0}, "message": text}),
+}
+NOISE = "[2026-11-21 07:48:42,328] INFO Starting (kafka.server.KafkaServer)"
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("pack", [None, gzip.compress, bz2.compress])
+def test_a_log_is_read_in_the_forms_that_audit_reads(ask, tmp_path, name, pack):
+    lines = [of_kafka(operation="WRITE"), of_kafka(), of_kafka(host="?"), NOISE]
+    text = "".join(f"{LAYOUTS[name](each)}\n" for each in lines).encode()
+    end = {None: "", gzip.compress: ".gz", bz2.compress: ".bz2"}[pack]
+    log = tmp_path / f"{name}{end}"
+    log.write_bytes(text if pack is None else pack(text))
+    status, lines, err = ask("--record", str(log))
+    assert (status, [lines[0], *lines[2:]]) == (0, [EXPLAINED[0], *EXPLAINED[2:]])
+    assert lines[1] == "recorded: denied (DefaultDeny) at 2026-11-21 07:48:42,328 for Metadata"
+    assert err == "aclbroker: 1 line looks like a denial and could not be read (no host)\n"
+
+
+@pytest.mark.parametrize("block", [300, 1 << 20])
+@pytest.mark.parametrize("name", ["", *LAYOUTS])
+def test_what_a_client_writes_between_the_pieces_of_a_record_is_passed_over(
+    ask, tmp_path, monkeypatch, name, block
+):
+    monkeypatch.setattr(record_files, "_BLOCK", block)
+    wrap = LAYOUTS.get(name, str)
+    begin, end = of_kafka(resource="Group:LITERAL:a\nb").split("\n")
+    lines = [of_kafka(), begin, of_kafka(principal="User:forged"), end]
+    log = tmp_path / "kafka.log"
+    # Strimzi's layout has nothing behind a piece that is cut off.
+    text = [begin if each == begin and name == "strimzi.log" else wrap(each) for each in lines]
+    if name == "strimzi.log":
+        text[1] = text[1].replace("[", "", 1).replace("]", "", 1)
+    log.write_text("".join(f"{each}\n" for each in text))
+    status, lines, err = ask("--record", str(log))
+    assert (status, lines[0]) == (0, EXPLAINED[0])
+    assert "could not be read" in err
+
+
+def test_a_log_in_an_unknown_layout_says_how_many_lines_look_like_denials(ask, tmp_path):
+    log = tmp_path / "kafka.log"
+    log.write_text(f"INFO|2026-11-21T07:48:42.328|{MESSAGE}\n" * 3)
+    status, _, err = ask("--record", str(log))
+    assert (status, err.startswith(f"aclbroker: {log}: 3 lines look like denials")) == (2, True)
+    assert "--pattern" in err
+    assert "%d{ISO8601} %p %m (%c) [%t]%n" in err
+    pattern = "%p|%d{yyyy-MM-dd'T'HH:mm:ss.SSS}|%m%n"
+    status, lines, err = ask("--record", str(log), "--pattern", pattern)
+    assert (status, lines[0], err) == (0, EXPLAINED[0], "")
+
+
+def test_a_log_whose_first_record_is_behind_much_else_is_read(ask, tmp_path):
+    log = tmp_path / "kafka.log"
+    lines = [NOISE] * 2_000 + [LAYOUTS["cri.log"](of_kafka())] + [NOISE] * 5
+    log.write_text("".join(f"{each}\n" for each in lines))
+    assert ask("--record", str(log))[1][0] == EXPLAINED[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("kafka.log", of_kafka().encode("utf-16"), "the log is UTF-16: convert it with iconv"),
+        ("kafka.log.zst", b"x", "zstd -dc"),
+        ("kafka.log.gz", b"no gzip", "Not a gzipped file"),
+        ("kafka.log.gz", gzip.compress(b"x" * 99)[:-9], "end-of-stream marker"),
+    ],
+)
+def test_a_log_that_cannot_be_read_says_why(ask, tmp_path, name, content, problem):
+    log = tmp_path / name
+    log.write_bytes(content)
+    status, _, err = ask("--record", str(log))
+    assert (status, err.startswith(f"aclbroker: {log}: ")) == (2, True)
+    assert problem in err
+
+
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
@@ -215,7 +349,9 @@ def test_a_record_that_has_the_beginning_of_a_name_alone_is_told_so(ask):
         (("--line", LINE, "--host", "10.0.0.1"), "nothing can be said besides"),
         (("User:a", "--line", LINE), "nothing can be said besides"),
         (("--record", "no/such/file"), "no/such/file: No such file or directory"),
-        (("--record", __file__), "there is no record of a denial"),
+        (("--record", io.__file__), "there is no record of a denial"),
+        (("--line", LINE, "--pattern", "%m"), "--pattern is the layout of the log"),
+        (("--record", __file__, "--pattern", "%m"), "expected the time, %d"),
         ((), "explain needs PRINCIPAL OPERATION TYPE [NAME], --record or --line"),
         (("User:a", "READ"), "explain needs PRINCIPAL OPERATION TYPE"),
     ],

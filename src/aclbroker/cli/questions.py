@@ -76,6 +76,8 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.regions import Request
     from aclbroker.cli.answers import explanation
 
+    if options.pattern is not None and options.record is None:
+        raise ValueError("--pattern is the layout of the log that --record names")
     if options.record is not None or options.line is not None:
         return _explain_record(options)
     if options.principal is None or options.operation is None or options.type is None:
@@ -94,11 +96,15 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
 def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
     from aclbroker.broker.reasoning.explain import explain
     from aclbroker.cli.answers import explanation
-    from aclbroker.cli.records import of_file, of_line
+    from aclbroker.cli.record_files import of_file
+    from aclbroker.cli.records import of_line
 
     if options.principal is not None or options.host is not None:
         raise ValueError("a record says who asked for what from where: nothing can be said besides")
-    recorded = of_line(options.line) if options.record is None else of_file(options.record)
+    if options.record is not None:
+        recorded = of_file(options.record, options.pattern)
+    else:
+        recorded = of_line(options.line)
     request, rules = recorded.request, _rules(options)
     if recorded.others is None:
         _tell_of_groups(rules.on(request.resource_type, request.name))
@@ -275,7 +281,17 @@ def add_questions(commands: Any) -> None:
         metavar="FILE",
         help="instead of a request: an audit log, or - for stdin, whose last denial is explained",
     )
-    record.add_argument("--line", metavar="TEXT", help="instead: a line of an audit log")
+    record.add_argument(
+        "--line",
+        metavar="TEXT",
+        help="instead: a line of an audit log behind any prefix, or the message in it",
+    )
+    why.add_argument(
+        "--pattern",
+        metavar="PATTERN",
+        help="the conversion pattern of Kafka's log in log4j's configuration, for --record; "
+        "by default a look at the log finds the layout",
+    )
     can = _command(commands, "can", "tell whether somebody has all rights that an activity needs")
     can.add_argument("principal", metavar="PRINCIPAL", type=principal)
     can.add_argument("activity", metavar="ACTIVITY", help="such as produce or consume")

@@ -6,25 +6,31 @@ That is a JSON line of ours, a line that is written for a console, or a line of 
 from __future__ import annotations
 
 import json
-import os
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.reasoning.regions import Request
 from aclbroker.broker.reasoning.rules import Rules
 from aclbroker.cli.rules_source import SourceError
 from aclbroker.pipeline.ingest import json_line, kafka_line
+from aclbroker.pipeline.ingest.envelopes import JsonEnvelope, json_object, opened
+from aclbroker.pipeline.ingest.layouts import JSON, has_logger
 from aclbroker.pipeline.ingest.record import Record
 
-_BLOCK: Final = 1 << 20
-_DENIALS: Final = (b'"allowed":false', b'"allowed": false', b" allowed=false ", b" is Denied ")
-"""What every record of a denial has somewhere."""
+_BLANKS: Final = "\ufeff \t\r\n"
+_PRINCIPAL: Final = f"{kafka_line.PRINCIPAL} ".encode()
+_AROUND: Final = re.compile(rb" \(kafka\.authorizer\.logger\)(?: \[[^\[\]()]{0,256}\])?\r?\Z")
+"""What stands behind a message: the logger, and in Strimzi's layout the thread."""
 
+_ANY_TIME: Final = b"[2000-01-01 00:00:00,000] INFO"
+_TIME: Final = re.compile(
+    rb"20[0-9]{2}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
+    rb"(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
 _CONSOLE: Final = re.compile(r"(\S+) \[(\w+) *\] (authorization) ")
 _KEY: Final = re.compile(r"(\w+)=")
 _CUT: Final = re.compile(r"\.\.\.\(\d+ characters\)$")
@@ -35,7 +41,7 @@ class Recorded(NamedTuple):
 
     ``others`` are the further principals of the session; None where the form does not tell.
     ``listener`` is "" where it does not. ``said`` is what was decided, when and by what.
-    ``notes`` are what makes an explanation doubtful.
+    ``notes`` are what makes an explanation doubtful. ``is_quiet``: it only filtered an answer.
     """
 
     request: Request
@@ -44,6 +50,7 @@ class Recorded(NamedTuple):
     is_allowed: bool
     said: str
     notes: tuple[str, ...] = ()
+    is_quiet: bool = False
 
     def session_rules(self, rules: Rules) -> Rules:
         """Return rules under which its principal's sessions are as the one of the record."""
@@ -57,120 +64,103 @@ class Recorded(NamedTuple):
 
 
 def of_line(line: str) -> Recorded:
-    """Return what a line records. Raises SourceError if it is no record of a decision."""
-    found = _recorded(line.encode(errors="surrogateescape"))
+    """Return what a line records, behind any prefix, or the message alone.
+
+    Raises SourceError if it is no record of a decision.
+    """
+    found = recorded(line.strip(_BLANKS).encode(errors="surrogateescape"))
     if isinstance(found, str):
         raise SourceError(f"--line: {found}")
     return found
 
 
-def of_file(place: str) -> Recorded:
-    """Return the last denial in a file that did not only filter an answer, ``-`` is stdin.
+def recorded(line: bytes) -> Recorded | str:
+    """Return what a line records, or why it is no record."""
+    console = of_console(line)
+    if console is not None:
+        return of_json(console)
+    keys = json_object(line)
+    if keys is None and not line.startswith(b"{"):
+        wrapped = _within(line)
+        return _of_message(line) if wrapped is None else recorded(wrapped)
+    inner = None if keys is None else JsonEnvelope().opened(line)
+    if keys is None or inner is None:
+        return of_json(line)
+    if has_logger(line):
+        own = JSON.brought(line, UTC)
+        return of_kafka(kafka_line.parse(own, cluster=""), f"{own[1:24].decode()} UTC")
+    return recorded(inner)
 
-    Raises SourceError if there is none, or for a file that cannot be read.
+
+def _within(line: bytes) -> bytes | None:
+    """Return the record of our own log that a line has behind a prefix."""
+    for _, inner in opened(line):
+        if inner.startswith(b"{") or of_console(inner) is not None:
+            return inner
+    return None
+
+
+def _of_message(line: bytes) -> Recorded | str:
+    """Return what the message of Kafka's authorizer in a line records, whatever is around it.
+
+    A name may hold the words of a record. Then the line has these words twice, and is refused.
     """
-    if place == "-":
-        found, place = _last_of(sys.stdin.buffer), "standard input"
-    else:
-        try:
-            with Path(place).open("rb") as file:
-                found = _last_of(file)
-        except OSError as error:
-            raise SourceError(f"{place}: {error.strerror or error}") from error
+    before, word, rest = (b" " + line).partition(_PRINCIPAL)
+    if not word:
+        return kafka_line.KafkaReason.HEAD.value
+    message = _AROUND.sub(b"", word + rest)
+    found = kafka_line.parse(_ANY_TIME + message + kafka_line.TAIL.encode(), cluster="")
+    if found is None and message.endswith(_RESERVED_RULE):
+        return _OF_RESERVED
+    times = _TIME.findall(before)
+    return of_kafka(found, times[-1].decode() if times else "")
+
+
+def of_kafka(
+    found: tuple[datetime, Record] | kafka_line.KafkaReason | None, time: str
+) -> Recorded | str:
+    """Return what `kafka_line.parse` found in a line, with the time as the line has it."""
     if found is None:
-        raise SourceError(
-            f"{place}: there is no record of a denial "
-            "(one that only filtered an answer does not count)"
-        )
-    return found
+        return "Kafka asked whether any topic is allowed, and looked at the ACLs after that"
+    if found is kafka_line.KafkaReason.WORDS:
+        return f"{found.value} (if a name holds such words, explain the request itself)"
+    if isinstance(found, kafka_line.KafkaReason):
+        return found.value
+    return _of_record(found[1], time, None, _cut_texts(found[1]))
 
 
-def _last_of(file: BinaryIO) -> Recorded | None:
-    if file.seekable():
-        return next(_denials(_from_the_end(file)), None)
-    found = None
-    for found in _denials(file):  # noqa: B007 # the last one is wanted
-        pass
-    return found
-
-
-def _denials(lines: Iterable[bytes]) -> Iterator[Recorded]:
-    return (found for line in lines if _is_denial(line) and (found := _denial(line)))
-
-
-def _is_denial(line: bytes) -> bool:
-    """Tell whether a line may record a denial; quick, and never no in vain."""
-    return any(each in line for each in _DENIALS)
-
-
-def _denial(line: bytes) -> Recorded | None:
-    found = _recorded(line, loud=True)
-    return found if isinstance(found, Recorded) and not found.is_allowed else None
-
-
-def _from_the_end(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a file, the last one first."""
-    end = file.seek(0, os.SEEK_END)
-    rest: list[bytes] = []
-    while end:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        first, *lines = file.read(end - start).split(b"\n")
-        end = start
-        if lines:
-            rest.insert(0, lines.pop())
-            yield b"".join(rest)
-            yield from reversed(lines)
-            rest = [first]
-        else:
-            rest.insert(0, first)
-    yield b"".join(rest)
-
-
-def _recorded(line: bytes, *, loud: bool = False) -> Recorded | str:
-    """Return what a line records, or why it is no record of what is asked for.
-
-    With ``loud`` that is nothing that only filtered an answer.
-    """
-    line = line.rstrip(b"\r\n")
+def of_console(line: bytes) -> bytes | None:
+    """Return the JSON that a line for a console stands for; None for other lines."""
     text = line.decode(errors="replace")
-    if console := _CONSOLE.match(text):
-        time, level, event = console.groups()
-        found = _of_console(text[console.end() :])
-        found |= {"timestamp": time, "level": level, "event": event}
-        line = json.dumps(found).encode()
-    if not line.startswith(b"{"):
-        of_kafka = kafka_line.parse(line, cluster="")
-        if of_kafka is None and line.endswith(_RESERVED_TAIL):
-            return _OF_RESERVED
-        if of_kafka is None:
-            return "Kafka asked whether any topic is allowed, and looked at the ACLs after that"
-        if isinstance(of_kafka, kafka_line.KafkaReason):
-            return of_kafka.value
-        time, record = text[1:24], of_kafka[1]
-        others, cut = None, _cut_texts(record)
-    else:
-        of_json = json_line.parse(line)
-        if of_json is None:
-            is_change = json.loads(line)["event"] == json_line.CHANGE
-            return json_line.JsonReason.EVENT.value if is_change else _OF_RESERVED
-        if isinstance(of_json, json_line.JsonReason):
-            return of_json.value
-        keys, record = json.loads(line), of_json.record
-        others = tuple(json.loads(record.other_principals or "[]"))
-        time, shortened = keys["timestamp"], keys.get("shortened")
-        cut = [*shortened] if isinstance(shortened, dict) else []
-    if loud and record.quiet:
-        return "it only filtered an answer"
-    if record.resource_name is None:
-        return "the request named no resource, which nobody can be allowed"
-    return _of_record(record, time, others, cut)
+    console = _CONSOLE.match(text)
+    if console is None:
+        return None
+    time, level, event = console.groups()
+    found = _keys_of_console(text[console.end() :])
+    return json.dumps(found | {"timestamp": time, "level": level, "event": event}).encode()
+
+
+def of_json(line: bytes) -> Recorded | str:
+    """Return what a line of our own log in JSON records, or why it is no record."""
+    found = json_line.parse(line)
+    if found is None:
+        is_change = json.loads(line)["event"] == json_line.CHANGE
+        return json_line.JsonReason.EVENT.value if is_change else _OF_RESERVED
+    if isinstance(found, json_line.JsonReason):
+        return found.value
+    keys, record = json.loads(line), found.record
+    others = tuple(json.loads(record.other_principals or "[]"))
+    shortened = keys.get("shortened")
+    cut = [*shortened] if isinstance(shortened, dict) else []
+    return _of_record(record, keys["timestamp"], others, cut)
 
 
 def _of_record(
     record: Record, time: str, others: tuple[str, ...] | None, cut: Iterable[str]
-) -> Recorded:
-    name = str(record.resource_name)
+) -> Recorded | str:
+    if record.resource_name is None:
+        return "the request named no resource, which nobody can be allowed"
+    name = record.resource_name
     notes = [
         f"the record has only the beginning of its {each}" for each in cut if each in _DECISIVE
     ]
@@ -184,16 +174,18 @@ def _of_record(
     verdict = "allowed" if record.allowed else "denied"
     rule = f" ({record.rule})" if record.rule else ""
     api = f" for {record.api}" if record.api else ""
-    said = f"{verdict}{rule} at {time}{api}"
+    at = f" at {time}" if time else ""
+    said = f"{verdict}{rule}{at}{api}"
     listener = record.listener or ""
-    return Recorded(request, others, listener, record.allowed, said, tuple(notes))
+    is_quiet = record.quiet
+    return Recorded(request, others, listener, record.allowed, said, tuple(notes), is_quiet)
 
 
 _OF_RESERVED: Final = (
     "the topic keeps the ACLs of the broker's store, and nobody may reach it, whatever ACLs there "
     "are"
 )
-_RESERVED_TAIL: Final = f"{kafka_line.RULE} {kafka_line.RESERVED}{kafka_line.TAIL}".encode()
+_RESERVED_RULE: Final = f"{kafka_line.RULE} {kafka_line.RESERVED}".encode()
 
 _DECISIVE: Final = ("principal", "resource_name")
 """The texts of a record that may be shortened and that a decision depends on."""
@@ -204,7 +196,7 @@ def _cut_texts(record: Record) -> list[str]:
     return [each for each in _DECISIVE if _CUT.search(getattr(record, each) or "")]
 
 
-def _of_console(rest: str) -> dict[str, object]:
+def _keys_of_console(rest: str) -> dict[str, object]:
     """Return the keys of a line for a console, behind its event, as far as it is one."""
     found: dict[str, object] = {}
     decoder = json.JSONDecoder()

@@ -46,7 +46,7 @@ class Reader:
     def plan(self, *, is_kafka: bool = False, later: float = 0) -> Plan:
         paths = [str(path) for path in self.directory.iterdir() if path.is_file()]
         layout = OWN if is_kafka else None
-        return plan(self.load()[1], paths, end_by(time.time() + later, lambda head: layout))
+        return plan(self.load()[1], paths, end_by(time.time() + later, lambda _head, _more: layout))
 
     def read(self, found: Plan | None = None, batches: int | None = None) -> list[bytes]:
         """Read what is new; of several batches, a file each, those before a kill."""

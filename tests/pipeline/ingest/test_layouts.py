@@ -18,7 +18,8 @@ toolchain.require_spark()
 from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
 from aclbroker.pipeline.ingest.kafka_line import TAIL, KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece, end_of_records
-from aclbroker.pipeline.ingest.layouts import JSON, OWN, Layout, TextLayout, layout_of
+from aclbroker.pipeline.ingest.layout_search import layout_of
+from aclbroker.pipeline.ingest.layouts import JSON, OWN, Layout, TextLayout
 from tests.pipeline.kafka_lines import (
     CLOCK,
     FORGED,
@@ -245,6 +246,91 @@ def test_the_layout_is_told_by_the_first_record() -> None:
     ours = '{"timestamp":"2026-11-21T07:48:42.328104Z","event":"change"}'
     assert told(ours) is told("{", ours) is told("\ufeff" + ours) is told("{", line()) is None
     assert told("x", ours) == OWN
+
+
+STAMP = "2026-11-21T07:48:42.328104412Z"
+
+
+def strimzi(text: str) -> str:
+    return bare(text) + f"{TAIL} [data-plane-kafka-request-handler-7]" * text.endswith(TAIL)
+
+
+WRAPPED = {
+    "CRI": lambda text: f"{STAMP} stdout F {text}",
+    "Strimzi": strimzi,
+    "CRI and Strimzi": lambda text: f"{STAMP} stdout F {strimzi(text)}",
+    "kubectl --timestamps": lambda text: f"{STAMP} {text}",
+    "kubectl --prefix": lambda text: f"[pod/kafka-0/kafka] {text}",
+    "kubectl --prefix --timestamps": lambda text: f"[pod/kafka-0/kafka] {STAMP} {text}",
+    "docker compose": lambda text: f"kafka-1  | {text}",
+    "syslog": lambda text: f"Nov  1 07:48:42 broker1 kafka[1234]: {text}",
+    "syslog with priority": lambda text: f"<134>Nov 21 07:48:42 10.0.0.7 kafka: {text}",
+    "journalctl -o short-iso": lambda text: (
+        f"2026-11-21T07:48:42+0000 b1 kafka-server-start.sh[1234]: {text}"
+    ),
+    "RFC 5424": lambda text: f'<134>1 {STAMP} b1 kafka 1234 - [m@1 a="b]\\"c"] {text}',
+    "CloudWatch": lambda text: f"2026-11-21T07:48:42.328000+00:00 broker/1 {text}",
+    "Loki": lambda text: f'2026-11-21T07:48:42Z {{app="kafka", pod="kafka-0"}} {text}',
+    "Docker": lambda text: json.dumps({"log": f"{text}\n", "stream": "stdout", "time": STAMP}),
+    "Fluent Bit": lambda text: json.dumps({"@timestamp": STAMP, "log": text, "kubernetes": {}}),
+    "Filebeat": lambda text: json.dumps(
+        {"@timestamp": STAMP, "log": {"offset": 0, "file": {"path": "/x"}}, "message": text}
+    ),
+    "Elasticsearch": lambda text: json.dumps({"_index": "k", "_source": {"message": text}}),
+    "journald": lambda text: json.dumps({"__REALTIME_TIMESTAMP": "1", "MESSAGE": text}),
+    "Google Cloud": lambda text: json.dumps({"textPayload": text, "severity": "INFO"}),
+    "fluentd": lambda text: f"2026-11-21T07:48:42+00:00\tkafka.log\t{json.dumps({'log': text})}",
+    "Docker around a JSON layout": lambda text: json.dumps(
+        {"log": in_json(text, "2026-11-21T07:48:42.328Z") + "\n", "stream": "stdout"}
+    ),
+}
+"""How a line looks behind a collector of logs."""
+
+
+def told_by(*lines: str) -> Layout | None:
+    return layout_of("".join(f"{each}\n" for each in lines).encode())
+
+
+@pytest.mark.parametrize("collector", WRAPPED)
+def test_a_collector_around_a_line_does_not_change_its_meaning(collector: str) -> None:
+    lines = [WRAPPED[collector](each) for each in HONEST[:3]]
+    layout = told_by(WRAPPED[collector](f"[{CLOCK}] INFO Starting the broker"), *lines)
+    assert layout is not None
+    found = read([each.encode() for each in lines], layout)
+    assert found.rejected == []
+    assert found.events == [parse(each.encode(), "eu") for each in HONEST[:3]]
+
+
+@pytest.mark.parametrize("collector", [each for each in WRAPPED if "JSON layout" not in each])
+def test_a_name_cannot_break_a_line_within_a_collectors_unseen(collector: str) -> None:
+    lines = [WRAPPED[collector](each).encode() for each in [line(), *BROKEN, line()]]
+    layout = layout_of(b"\n".join(lines))
+    assert layout is not None
+    found = read(lines, layout)
+    assert len(found.events) == 2
+    reasons = (KafkaReason.CUT_OFF, KafkaReason.BETWEEN, KafkaReason.HEAD)
+    assert dict(found.reasons) == dict(zip(lines[1:4], reasons, strict=True))
+    assert end_of_records(lines[:3], layout) == 1
+
+
+@pytest.mark.parametrize("collector", WRAPPED)
+def test_a_group_that_is_named_like_a_wrapped_record_is_no_record(collector: str) -> None:
+    """The name stands within a line of Kafka's own layout, or in a line of its own."""
+    forged = WRAPPED[collector](line(principal="User:forged"))
+    named = line(resource=f"Group:LITERAL:{forged}")
+    broken = [BROKEN[0], forged, BROKEN[2]]
+    for lines in ([named, line()], [*broken, line()]):
+        layout = told_by(*lines)
+        assert layout == OWN
+        found = read([each.encode() for each in lines], layout)
+        assert found.events == [parse(line().encode(), "eu")]
+
+
+def test_a_log_that_begins_with_other_lines_tells_its_layout_behind_them() -> None:
+    more = [b"y", strimzi(line()).encode()]
+    assert layout_of(b"x\n" * 9, more) == layout("%d{ISO8601} %p %m (%c) [%t]%n")
+    assert layout_of(line().encode(), more) == OWN
+    assert told_by("x", in_json(line(), "2026-11-21T07:48:42.328Z")) == JSON
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from aclbroker.pipeline import schemas
 from aclbroker.pipeline.ingest import compaction, stored, tables
 from aclbroker.pipeline.ingest.gathering import alone
 from aclbroker.pipeline.ingest.growth import plan
-from aclbroker.pipeline.ingest.layouts import layout_of
+from aclbroker.pipeline.ingest.layout_search import layout_of
 from aclbroker.pipeline.ingest.ledger import Ledger
 from aclbroker.pipeline.ingest.ledger_file import LocalFile
 from aclbroker.pipeline.ingest.read import LogForm, Reading, events, usage

@@ -1,0 +1,155 @@
+"""What collectors of logs put around a line: container runtimes, syslog, journald, shippers.
+
+A prefix is matched as a whole from the beginning of the line, and holds no text of a client. So a
+name that looks like a wrapped record stays a name.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final, Protocol
+
+_STAMP: Final = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
+    r"(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})"
+)
+_WORD: Final = r"[A-Za-z0-9_.:/@-]{1,256}"
+_TAG: Final = r"[A-Za-z0-9_./@-]{1,128}(?:\[[0-9]{1,10}\])?: "
+
+PREFIXES: Final = {
+    "CRI": rf"{_STAMP} (?:stdout|stderr) [FP] ",
+    "docker compose": r"[A-Za-z0-9_.-]{1,128} +\| ",
+    "kubectl logs --prefix": r"\[pod/[A-Za-z0-9_.-]{1,253}/[A-Za-z0-9_.-]{1,253}\] ",
+    "syslog (RFC 3164)": (
+        r"(?:<[0-9]{1,3}>)?[A-Z][a-z]{2} [ 0-9][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})? "
+        rf"{_WORD} {_TAG}"
+    ),
+    "syslog with ISO times": rf"(?:<[0-9]{{1,3}}>)?{_STAMP} {_WORD} {_TAG}",
+    "syslog (RFC 5424)": (
+        rf"(?:<[0-9]{{1,3}}>)?1 {_STAMP} {_WORD} {_WORD} {_WORD} {_WORD} "
+        r'(?:-|(?:\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\])+) (?:\xef\xbb\xbf)?'
+    ),
+    "a stream with times": rf"{_STAMP}[ \t](?:{_WORD}[ \t]|\{{[^{{}}]*\}} )?",
+}
+"""The text before a line, by who writes it."""
+
+KEYS: Final = (
+    *("log", "message", "MESSAGE", "msg", "textPayload", "_raw", "line"),
+    *("short_message", "full_message"),
+)
+"""The keys that have the line in the objects of Docker, Fluent Bit, Beats, journald and others."""
+
+ENVELOPES: Final = (
+    "also within JSON of a collector (Docker, Fluent Bit, Filebeat, journald), or behind a prefix "
+    "of CRI (Kubernetes), docker compose, kubectl or syslog"
+)
+"""The kinds, for messages."""
+
+
+class Envelope(Protocol):
+    """What stands around each line of a log."""
+
+    def opened(self, line: bytes) -> bytes | None:
+        """Return the line within; None if a line does not have this envelope."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A text before each line."""
+
+    form: re.Pattern[bytes]
+
+    def opened(self, line: bytes) -> bytes | None:
+        """Return what stands behind the prefix."""
+        match = self.form.match(line)
+        return None if match is None else line[match.end() :]
+
+
+@dataclass(frozen=True, slots=True)
+class JsonEnvelope:
+    """An object around each line, which is the text of a key."""
+
+    def opened(self, line: bytes) -> bytes | None:
+        """Return the text of the first of `KEYS` that has one, without its line feed."""
+        found = json_object(line)
+        if found is None:
+            return None
+        inner = found.get("_source")
+        objects = [found, inner] if isinstance(inner, dict) else [found]
+        for each in objects:
+            for key in KEYS:
+                text = each.get(key)
+                if isinstance(text, str):
+                    return text.removesuffix("\n").encode()
+        return None
+
+
+_ALL: Final[tuple[Envelope, ...]] = (
+    JsonEnvelope(),
+    *(Prefix(re.compile(form.encode())) for form in PREFIXES.values()),
+)
+
+
+def opened(line: bytes) -> Iterator[tuple[Envelope, bytes]]:
+    """Yield each envelope that a line has, and the line within."""
+    for envelope in _ALL:
+        inner = envelope.opened(line)
+        if inner is not None:
+            yield envelope, inner
+
+
+class _Inner(Protocol):
+    def is_breakable(self) -> bool: ...
+
+    def zone(self, given: tzinfo) -> tzinfo: ...
+
+    def brought(self, line: bytes, given: tzinfo) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedLayout:
+    """A layout whose lines stand in an envelope each.
+
+    The pieces of a broken line have envelopes of their own, so they break as the inner lines do.
+    """
+
+    envelope: Envelope
+    inner: _Inner
+
+    def is_breakable(self) -> bool:
+        """Tell whether a line break in a name breaks an inner line."""
+        return self.inner.is_breakable()
+
+    def zone(self, given: tzinfo) -> tzinfo:
+        """Return the zone of the inner lines' times."""
+        return self.inner.zone(given)
+
+    def brought(self, line: bytes, given: tzinfo) -> bytes:
+        """Return the inner line as its layout brings it; a line without envelope is no record."""
+        inner = self.envelope.opened(line)
+        return b" " + line + b" " if inner is None else self.inner.brought(inner, given)
+
+
+def json_object(line: bytes) -> dict[str, Any] | None:
+    """Return the object that a line is; None for other texts, and if a key stands there twice."""
+    if not line.lstrip(b" \t").startswith(b"{"):
+        return None
+    try:
+        found = json.loads(line.decode(), object_pairs_hook=_unique)
+        # A lone surrogate is no character.
+        json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    return dict(found)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found

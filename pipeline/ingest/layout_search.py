@@ -1,0 +1,82 @@
+"""Finds the layout of a log by a look at its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC
+from itertools import chain
+from typing import Final
+
+from aclbroker.pipeline.ingest import json_line, kafka_line
+from aclbroker.pipeline.ingest.conversion_pattern import compiled
+from aclbroker.pipeline.ingest.envelopes import WrappedLayout, json_object, opened
+from aclbroker.pipeline.ingest.layouts import (
+    JSON,
+    LOOKED_FOR,
+    Layout,
+    TextLayout,
+    has_logger,
+)
+
+_DEPTH: Final = 3
+"""How many envelopes a line may stand in: syslog around Docker's around kubectl's, say."""
+
+_EVENTS: Final = ("authorization", json_line.CHANGE)
+"""What lines of our own log record."""
+
+_WORD: Final = kafka_line.PRINCIPAL.encode()
+_KNOWN: Final = tuple(TextLayout(compiled(each)) for each in LOOKED_FOR)
+
+
+def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = None) -> Layout | None:
+    """Return the layout of a log by its beginning; None for our own JSON Lines.
+
+    The first line tells whether it is JSON; the first that is a record, in which layout and in
+    which envelopes. With a ``pattern`` that layout is its, else one of those known here. ``more``
+    are lines to look at where the beginning has no record. A log without any is taken for one in
+    Kafka's own layout, or the pattern's. Raises PatternError.
+    """
+    known = _KNOWN if pattern is None else (TextLayout(compiled(pattern)),)
+    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    if not lines or not lines[0].lstrip(b" \t").startswith(b"{"):
+        return _first(chain(lines, more), known) or known[0]
+    objects = (line for line in lines if json_object(line) is not None)
+    first = next(objects, b"")
+    if has_logger(first):
+        return JSON if pattern is None else known[0]
+    is_ours = (json_object(first) or {}).get("event") in _EVENTS
+    return None if is_ours else _first(chain([first], objects), known)
+
+
+def _first(lines: Iterable[bytes], known: Sequence[TextLayout]) -> Layout | None:
+    """Return the layout of the first line that is a record; None without one.
+
+    The first line that begins as a record tells how lines begin. Behind it may stand what a client
+    wrote, so that no later line can tell otherwise.
+    """
+    begun: list[Layout] = []
+    for line in lines:
+        if _WORD not in line and not line.lstrip().startswith(b"{"):
+            continue
+        found = dict(_told(line, known, _DEPTH))
+        if not found:
+            continue
+        begun = [each for each in begun if each in found] if begun else list(found)
+        for each in begun:
+            if not isinstance(found[each], kafka_line.KafkaReason):
+                return each
+    return next(iter(begun), None)
+
+
+def _told(line: bytes, known: Sequence[TextLayout], depth: int) -> Iterator[tuple[Layout, object]]:
+    """Yield the layouts in which a line begins as a record, and what it says there."""
+    layouts: Sequence[Layout] = (JSON,) if line.startswith(b"{") else known
+    for each in layouts:
+        said = kafka_line.parse(each.brought(line, UTC), "")
+        if said is not kafka_line.KafkaReason.HEAD:
+            yield each, said
+    if not depth:
+        return
+    for envelope, inner in opened(line):
+        for layout, found in _told(inner, known, depth - 1):
+            yield WrappedLayout(envelope, layout), found
