@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from aclbroker.terminal import printable
 from aclbroker.testing.session import Session
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
             denials = in_words(broker.denials(), broker.denials_left_out)
             if denials:
-                report.sections.append((_SECTION, "\n".join(denials)))
+                report.sections.append((_SECTION, "\n".join(map(printable, denials))))
     return report
 
 
@@ -140,7 +141,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     if lines:
         terminalreporter.section("ACLs")
         for line in lines:
-            terminalreporter.write_line(line)
+            terminalreporter.write_line(printable(line))
 
 
 @pytest.hookimpl(optionalhook=True)

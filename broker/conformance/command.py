@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +23,7 @@ from aclbroker.broker.conformance.recording import (
 )
 from aclbroker.broker.conformance.report import FORMATS
 from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
+from aclbroker.terminal import complain, printable, put, put_text
 
 EQUAL, DIFFERENT, FAILED = 0, 1, 2
 """The exit statuses: equal or recorded, different, and not run to its end."""
@@ -63,7 +63,7 @@ def run(options: ConformanceOptions) -> int:
         keys = read_keys(options.apis)
         recorded = _recorded(options)
         for warning in target.warnings:
-            sys.stderr.write(f"aclbroker conformance: {warning}\n")
+            complain(f"aclbroker conformance: {warning}")
         if not _confirmed(options):
             return FAILED
         name = options.broker_name or options.bootstrap_server
@@ -83,10 +83,11 @@ def run(options: ConformanceOptions) -> int:
 def write_catalog() -> int:
     """Write the settings with which an aclbroker has the suite's topics and groups."""
     topics = ",".join(f"{name}:1" for name in (*TOPICS, DELETED_TOPIC))
-    sys.stdout.write(
+    put(
         "# What the conformance suite expects a broker to have, for the server.properties of an "
-        "aclbroker.\n"
-        f"aclbroker.catalog.topics={topics}\naclbroker.catalog.groups={','.join(GROUPS)}\n"
+        "aclbroker.",
+        f"aclbroker.catalog.topics={topics}",
+        f"aclbroker.catalog.groups={','.join(GROUPS)}",
     )
     return EQUAL
 
@@ -107,19 +108,19 @@ def _recorded(options: ConformanceOptions) -> Recording | None:
 
 
 def _confirmed(options: ConformanceOptions) -> bool:
-    sys.stderr.write(f"{WARNING.format(server=options.bootstrap_server)}\n")
+    complain(*WARNING.format(server=printable(options.bootstrap_server)).split("\n"))
     if not options.confirmed:
-        sys.stderr.write("Nothing was done. Add --yes to go on.\n")
+        complain("Nothing was done. Add --yes to go on.")
     return options.confirmed
 
 
 def _progress(role: str) -> None:
-    sys.stderr.write(f"role {role}\n")
+    complain(f"role {role}")
 
 
 def _write_recording(recording: Recording, output: str) -> int:
     Path(output).write_bytes(dumps(recording))
-    sys.stderr.write(f"{len(recording.answers)} answers recorded in {output}\n")
+    complain(f"{len(recording.answers)} answers recorded in {output}")
     return EQUAL
 
 
@@ -132,13 +133,12 @@ def write_report(options: ConformanceOptions, recorded: Recording, actual: Recor
     results = compare(recorded, actual, offered_only=options.offered_only)
     report = FORMATS[options.format](recorded.broker, results)
     if options.output is None:
-        sys.stdout.write(report)
+        put_text(report)
     else:
         Path(options.output).write_text(report)
     return EQUAL if all(result.passed for result in results) else DIFFERENT
 
 
 def _failed(*reasons: str) -> int:
-    for reason in reasons:
-        sys.stderr.write(f"aclbroker conformance: {reason}\n")
+    complain(*(f"aclbroker conformance: {reason}" for reason in reasons))
     return FAILED

@@ -14,6 +14,7 @@ from aclbroker.broker.conformance.comparison import Result
 from aclbroker.broker.conformance.divergences import DIVERGENCES
 from aclbroker.broker.conformance.roles import ROLES
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.terminal import printable
 
 _SHOWN: Final = 8
 """How many differences of a step the text shows."""
@@ -68,14 +69,15 @@ def as_json(recorded: str, results: Sequence[Result]) -> str:
             for difference in result.unexplained
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    # The encoder escapes all control characters but DEL.
+    return json.dumps(document, indent=1).replace("\x7f", "\\u007f") + "\n"
 
 
 def junit(recorded: str, results: Sequence[Result]) -> str:
     """Return JUnit XML with a suite for each API key and a test for each case and role of it."""
     failed = len({(r.step.key, r.step.label, r.step.role) for r in results if not r.passed})
     tests = len({(r.step.key, r.step.label, r.step.role) for r in results})
-    title = quoteattr(f"authorization as recorded of {recorded}")
+    title = quoteattr(printable(f"authorization as recorded of {recorded}"))
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuites name={title} tests="{tests}" failures="{failed}">',
@@ -97,7 +99,7 @@ def _junit_suite(key: ApiKey, results: Sequence[Result]) -> Iterator[str]:
             for difference in result.unexplained
         ]
         if failure:
-            message = quoteattr("; ".join(failure))
+            message = quoteattr(printable("; ".join(failure)))
             yield f'{head}><failure message={message} type="difference"/></testcase>'
         else:
             yield f"{head}/>"

@@ -35,5 +35,8 @@ def write_ready_file(path: Path | None, told: Mapping[str, Any]) -> None:
         return
     with naming("--ready-file", str(path), "cannot be written"):
         made = path.with_name(f".{path.name}.{os.getpid()}")
-        made.write_text(f"{json_line(told)}\n", encoding="utf-8")
+        made.unlink(missing_ok=True)
+        # "x" follows no link that somebody else has made there meanwhile.
+        with made.open("x", encoding="utf-8") as file:
+            file.write(f"{json_line(told)}\n")
         made.replace(path)

@@ -20,6 +20,7 @@ before it is written.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import sys
@@ -33,6 +34,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from aclbroker.broker.stores.file_systems import network_file_system
+from aclbroker.broker.stores.store import StoreError
 
 _MARK_BYTES: Final = 128
 
@@ -69,7 +71,11 @@ _guard: Final = threading.Lock()
 
 
 class StoreLocks:
-    """The locks of one store file, by its path. Methods raise `BlockingIOError` if it is in use."""
+    """The locks of one store file, by its path. Methods raise `BlockingIOError` if it is in use.
+
+    ``FILE.lock`` is never opened through a symbolic link: in a directory such as /tmp anybody can
+    make one that points to a file of this user.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -105,7 +111,7 @@ class StoreLocks:
             self._lock(may_share=False)
 
     def _lock(self, *, may_share: bool) -> bool:
-        descriptor = os.open(f"{self._path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = _opened(f"{self._path}.lock", os.O_RDWR | os.O_CREAT)
         is_alone = _locked(descriptor, may_share=may_share)
         self._held = _all_held[self._path] = _Held(descriptor, is_shared=not is_alone)
         return is_alone
@@ -226,11 +232,26 @@ def keep_out(path: Path) -> Iterator[bool]:
     try:
         for name in names:
             with suppress(FileNotFoundError):
-                descriptors.append(os.open(name, os.O_RDONLY))
+                descriptors.append(_opened(name, os.O_RDONLY))
         yield not all(map(_is_free, descriptors))
     finally:
         for descriptor in descriptors:
             os.close(descriptor)
+
+
+def _opened(name: str, flags: int) -> int:
+    """Open a file of a store, no link to one; raises `StoreError` for a link."""
+    try:
+        return os.open(name, flags | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise StoreError(linked(name)) from None
+        raise
+
+
+def linked(name: str) -> str:
+    """Return why a file beside a store that is a symbolic link is not opened."""
+    return f"{name} is a symbolic link: the broker would write into another file. Remove the link"
 
 
 def _is_free(descriptor: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ from aclbroker.broker.stores.connection import connect
 from aclbroker.broker.stores.creation import create_file
 from aclbroker.broker.stores.file_systems import network_file_system
 from aclbroker.broker.stores.inspection import Inspection
-from aclbroker.broker.stores.locks import Mark, StoreLocks
+from aclbroker.broker.stores.locks import Mark, StoreLocks, linked
 from aclbroker.broker.stores.schema import SCHEMA_VERSION
 from aclbroker.broker.stores.store import StoreError
 from aclbroker.broker.stores.upgrade import upgrade
@@ -21,6 +22,7 @@ _PATIENCE_S: Final = 10.0
 """How long whoever has a file alone is waited for."""
 
 _RETRY_S: Final = 0.02
+_BESIDE: Final = ("-wal", "-shm", "-journal")
 
 
 class Opened(NamedTuple):
@@ -51,6 +53,10 @@ def use(path: Path, locks: StoreLocks) -> Opened:
 
 def _use_now(path: Path, locks: StoreLocks) -> Opened:
     """Do what `use` does if nobody has the file alone, or else raise `BlockingIOError`."""
+    # SQLite follows links. In a directory such as /tmp anybody can make one of these names.
+    for ending in _BESIDE:
+        if os.path.islink(f"{path}{ending}"):
+            raise StoreError(linked(f"{path}{ending}"))
     may_make = locks.take()
     is_new = not inspection.check_present(path)
     if is_new and not may_make:

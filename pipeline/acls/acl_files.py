@@ -16,6 +16,7 @@ from aclbroker.broker.acl.bindings import (
     invalid_reason,
 )
 from aclbroker.broker.policy import Policy, PolicyError, parse_policy
+from aclbroker.terminal import meant
 
 _LIST_HEAD: Final = "Current ACLs for resource `"
 _FOR_PRINCIPAL: Final = "ACLs for principal `"
@@ -24,10 +25,10 @@ _FOR_PRINCIPAL: Final = "ACLs for principal `"
 # it is what stands between the words before and behind it.
 _PATTERN: Final = re.compile(
     r"Current ACLs for resource `ResourcePattern\(resourceType=([A-Z_]+), name=(.*), "
-    r"patternType=([A-Z]+)\)`:"
+    r"patternType=([A-Z]+)\)`:( \(escaped\))?"
 )
 _ENTRY: Final = re.compile(
-    r"\(principal=(.*), host=(.*), operation=([A-Z_]+), permissionType=([A-Z]+)\)"
+    r"\(principal=(.*), host=(.*), operation=([A-Z_]+), permissionType=([A-Z]+)\)( \(escaped\))?"
 )
 
 
@@ -78,7 +79,7 @@ def _pattern(line: str) -> tuple[ResourceType, str, PatternType]:
             "patternType=...)`:' nor '(principal=..., host=..., operation=..., permissionType=...)'"
         )
     try:
-        return ResourceType[match[1]], match[2], PatternType[match[3]]
+        return ResourceType[match[1]], _name(match, 2), PatternType[match[3]]
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is unknown here") from None
 
@@ -96,8 +97,13 @@ def _entry(line: str, pattern: tuple[ResourceType, str, PatternType] | None) -> 
         operation, permission = AclOperation[match[3]], AclPermission[match[4]]
     except KeyError as error:
         raise ValueError(f"{error.args[0]} is unknown here") from None
-    acl = AclBinding(*pattern, match[1], match[2], operation, permission)
+    acl = AclBinding(*pattern, _name(match, 1), _name(match, 2), operation, permission)
     reason = invalid_reason(acl)
     if reason is not None:
         raise ValueError(reason)
     return acl
+
+
+def _name(match: re.Match[str], group: int) -> str:
+    """Return a name of a line, whose escapes count if the line says so; raises ValueError."""
+    return meant(match[group]) if match[match.re.groups] else match[group]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from aclbroker.terminal import printable
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
@@ -31,7 +33,7 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Write a line; nobody need read it."""
-        self._write(f"{text}\n")
+        self._write(f"{printable(text)}\n")
 
     def _write(self, text: str) -> None:
         if self._is_read:
@@ -62,7 +64,7 @@ class Progress:
     def _tick(self, step: TimedStep, done: threading.Event) -> None:
         while not done.wait(_REFRESHED_EVERY):
             line = f"{step.name}: {step.seconds:.0f} s{self._tasks()}"
-            self._write(f"{_CLEAR_LINE}{line}")
+            self._write(f"{_CLEAR_LINE}{printable(line)}")
 
     def _tasks(self) -> str:
         if self._context is None:

@@ -14,6 +14,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.wording import in_short
+from aclbroker.terminal import shown
 
 
 class AclSet(NamedTuple):
@@ -80,7 +81,7 @@ def check_known(
         if name is not None and name not in clusters and name not in named:
             raise InputError(
                 f"{option} {name}: the log holds nothing of that cluster; it holds "
-                f"{in_short(clusters)}"
+                f"{in_short(map(shown, clusters))}"
             )
 
 
@@ -142,14 +143,16 @@ def histories_of(
         if cluster not in clusters:
             others.append(cluster)
         elif cluster in found:
-            raise InputError(f"--history {each.value}: another one is of cluster {cluster}, too")
+            raise InputError(
+                f"--history {each.value}: another one is of cluster {shown(cluster)}, too"
+            )
         else:
             found[cluster] = history.under(settings.of(cluster))
     if others and not found:
         raise InputError(
-            f"--history {given[0][0].value} is of cluster {others[0]}, of which the log holds "
-            f"nothing; the log is of {in_short(clusters)}: write --history CLUSTER=sqlite:///FILE "
-            "if they are the same"
+            f"--history {given[0][0].value} is of cluster {shown(others[0])}, of which the log "
+            f"holds nothing; the log is of {in_short(map(shown, clusters))}: write "
+            "--history CLUSTER=sqlite:///FILE if they are the same"
         )
     return found, others
 
@@ -180,11 +183,11 @@ def _cluster(option: str, acls: AclSet, clusters: Sequence[str]) -> str:
     if named is None and len(clusters) == 1:
         return clusters[0]
     problem = (
-        f"is of cluster {named}, of which the log holds nothing"
+        f"is of cluster {shown(named)}, of which the log holds nothing"
         if named
         else "does not say which cluster it is of"
     )
     raise InputError(
-        f"{option} {acls.source} {problem}; the log is of {in_short(clusters)}: write "
+        f"{option} {acls.source} {problem}; the log is of {in_short(map(shown, clusters))}: write "
         f"{option} CLUSTER=FILE"
     )

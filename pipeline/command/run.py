@@ -29,6 +29,7 @@ from aclbroker.pipeline.frames import LOCAL, SPARK, use
 from aclbroker.pipeline.report.terminal import summary
 from aclbroker.pipeline.spark.session import SparkUnavailableError, open_session
 from aclbroker.pipeline.spark.workers import uncollected
+from aclbroker.terminal import complain, put_text
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -122,7 +123,7 @@ def _run(options: AuditOptions, read: ReadRules) -> int:
 def _verdict(options: AuditOptions, report: AuditReport) -> int:
     found = judged(options.fail_on, report.alarms)
     for sentence in (*found.exceeded, *found.not_counted):
-        _tell(f"aclbroker audit {options.job}: {sentence}\n")
+        complain(f"aclbroker audit {options.job}: {sentence}")
     if report.is_unread:
         return FAILED
     return ALARMED if found.exceeded else REFUSED if found.not_counted else DONE
@@ -215,7 +216,7 @@ def _stop(spark: SparkSession, *, quietly: bool = False) -> None:
         spark.stop()
     except Exception as error:  # noqa: BLE001
         if not quietly:
-            _tell(f"aclbroker audit: Spark did not stop: {type(error).__name__}\n")
+            complain(f"aclbroker audit: Spark did not stop: {type(error).__name__}")
 
 
 def _reason(error: Exception) -> str | None:
@@ -250,17 +251,9 @@ def _columns() -> int:
 
 
 def _print(text: str) -> None:
-    # A terminal that cannot show a character gets its escape instead of a traceback.
-    encoding = sys.stdout.encoding or "utf-8"
     with suppress(BrokenPipeError):
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        put_text(text)
         sys.stdout.flush()
-
-
-def _tell(text: str) -> None:
-    with suppress(BrokenPipeError):
-        sys.stderr.write(text)
-        sys.stderr.flush()
 
 
 def _forget_unread_output() -> None:
@@ -275,5 +268,5 @@ def _forget_unread_output() -> None:
 
 
 def _failed(options: AuditOptions, reason: str, status: int) -> int:
-    _tell(f"aclbroker audit {options.job}: {reason}\n")
+    complain(*f"aclbroker audit {options.job}: {reason}".split("\n"))
     return status

@@ -22,6 +22,8 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from aclbroker.pipeline.spark.files import unlinked
+
 MOST_FILES: Final = 8
 """How many small files a day of a table may have before they become one."""
 
@@ -112,7 +114,7 @@ def reading(checkpoints: Path) -> int | None:
 @contextmanager
 def _no_readers(checkpoints: Path) -> Iterator[bool]:
     """Yield whether nobody reads; then nobody begins to until it is over."""
-    with (checkpoints / READERS).open("ab") as file:
+    with open(checkpoints / READERS, "ab", opener=unlinked) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -31,6 +31,7 @@ from aclbroker.pipeline.spark.files import (
     path_of,
     remove,
     replace_text,
+    unlinked,
 )
 
 if TYPE_CHECKING:
@@ -222,7 +223,7 @@ def alone(spark: SparkSession, place: str) -> Iterator[None]:
         yield
         return
     path.mkdir(parents=True, exist_ok=True)
-    with (path / "lock").open("w") as lock:
+    with open(path / "lock", "ab", opener=unlinked) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -113,7 +113,8 @@ class LocalFile:
 
     def _write_anew(self, ledger: Ledger) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._new.open("wb") as file:
+        self._new.unlink(missing_ok=True)
+        with self._new.open("xb") as file:
             size, checksum = _write(file, all_lines(ledger), 0, 0)
         self._new.replace(self._path)
         directory = os.open(self._path.parent, os.O_RDONLY)

@@ -9,7 +9,8 @@ from typing import Final
 
 from aclbroker.pipeline.interface.result import Chart
 from aclbroker.pipeline.report.markup import Markup, element, joined, text
-from aclbroker.pipeline.report.words import number, short_number, shown, width
+from aclbroker.pipeline.report.words import number, short_number, width
+from aclbroker.terminal import shown
 
 MOST_SERIES: Final = 6
 """How many colours the style sheet has; further series begin again with the first."""

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from aclbroker.pipeline.acls.acl_text import resource_text
 from aclbroker.pipeline.report.content import AuditReport
 from aclbroker.pipeline.report.sarif import sarif
-from aclbroker.pipeline.report.words import shown
+from aclbroker.terminal import shown
 
 MOST_RESULTS: Final = 5_000
 """How many results a table has at most: GitHub shows as many, and takes 25,000 a run."""

@@ -16,8 +16,8 @@ from aclbroker.pipeline.report.words import (
     numeric_columns,
     short_number,
     shortened,
-    shown,
 )
+from aclbroker.terminal import shown
 
 LONGEST_NAME: Final = 240
 """How many characters of a name are shown: a client may use a name of 32 thousand."""

@@ -6,7 +6,8 @@ import json
 from html import escape
 from typing import Final
 
-from aclbroker.pipeline.report.words import ESCAPE, shortened, shown
+from aclbroker.pipeline.report.words import shortened
+from aclbroker.terminal import ESCAPE, shown
 
 _VOID: Final = frozenset(["meta", "br", "hr", "wbr"])
 

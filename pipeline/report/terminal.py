@@ -14,9 +14,9 @@ from aclbroker.pipeline.report.words import (
     days,
     numeric_columns,
     shortened,
-    shown,
     width,
 )
+from aclbroker.terminal import shown
 
 LEAST_WIDTH: Final = 40
 

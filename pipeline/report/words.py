@@ -1,47 +1,17 @@
-"""Names, numbers and days as text that is safe and pleasant to look at.
-
-Names come from clients. What would move the cursor, hide, or turn the direction of the text beside
-it is shown as an escape.
-"""
+"""Names, numbers and days as text that is safe and pleasant to look at."""
 
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell
+from aclbroker.terminal import shown
 
 NOTHING: Final = "–"  # noqa: RUF001 - a dash for an empty cell
-
-_SHORT_ESCAPES: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-ESCAPE: Final = re.compile(r"\\(?:[nrt\\]|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
-"""What `shown` writes instead of a character."""
-
-
-def shown(text: str) -> str:
-    """Return a text with each character that is not printable as an escape.
-
-    They are those of docs/audit.md: ``\\n``, ``\\xNN``, ``\\uNNNN``, and ``\\\\`` for a backslash.
-    """
-    if text.isprintable() and "\\" not in text:
-        return text
-    return "".join(_shown_char(char) for char in text)
-
-
-def _shown_char(char: str) -> str:
-    short = _SHORT_ESCAPES.get(char)
-    if short is not None:
-        return short
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def cell(value: Cell) -> str:

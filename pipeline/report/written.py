@@ -7,7 +7,7 @@ harm; those at URLs through Spark.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,8 +17,8 @@ import pyarrow.dataset as ds
 from pyarrow import csv
 
 from aclbroker.pipeline.report.content import Column, WrittenTable
-from aclbroker.pipeline.report.words import shown
 from aclbroker.pipeline.spark.files import is_local, path_of
+from aclbroker.terminal import csv_cell
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +34,6 @@ _FIRST: Final = ("removable", "taken", "entire", "flipped_events", "events", "ri
 
 _RAW: Final = frozenset(["matrix/decisions"])
 """For programs alone: it names ACLs by their ids."""
-
-_FORMULA: Final = ("=", "+", "-", "@")
-"""With these, spreadsheets take a text for a formula, and would run what a client wrote."""
 
 
 def read_written(spark: SparkSession, place: str, names: Iterable[str]) -> dict[str, WrittenTable]:
@@ -148,11 +145,5 @@ def _for_csv(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _safe(texts: pa.Array) -> pa.Array:
     encoded = texts.dictionary_encode()
-    values = pa.array(_safe_texts(encoded.dictionary.to_pylist()), pa.string())
+    values = pa.array(map(csv_cell, encoded.dictionary.to_pylist()), pa.string())
     return values.take(encoded.indices)
-
-
-def _safe_texts(texts: Iterable[str]) -> Iterator[str]:
-    for text in texts:
-        safe = shown(text)
-        yield f"'{safe}" if safe.startswith(_FORMULA) else safe

@@ -104,11 +104,17 @@ def replace_text(spark: SparkSession, url: str, content: str) -> None:
         return
     local.parent.mkdir(parents=True, exist_ok=True)
     new = local.with_name(f"{local.name}{_NEW}")
-    with new.open("w") as file:
+    new.unlink(missing_ok=True)
+    with new.open("x") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
     new.replace(local)
+
+
+def unlinked(path: str, flags: int) -> int:
+    """Open a file, for `open` as its opener, unless it is a symbolic link; raises OSError then."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def replaced_text(spark: SparkSession, url: str) -> str | None:

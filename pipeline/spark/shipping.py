@@ -57,9 +57,10 @@ def write_archive(path: Path) -> None:
 
 def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
+    modules = (aclbroker, "terminal.py"), (aclbroker, "turns.py")
     policies = (broker, "policy*.py"), (broker, "yaml_events.py")
     packages = (broker, alone), *policies, *((each, whole) for each in (acl, reasoning, pipeline))
-    for package, files in ((aclbroker, alone), (aclbroker, "turns.py"), *packages):
+    for package, files in ((aclbroker, alone), *modules, *packages):
         home = _home(package)
         folder = package.__name__.replace(".", "/")
         for source in home.glob(files):

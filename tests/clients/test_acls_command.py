@@ -212,6 +212,23 @@ def test_a_removal_is_asked_about_and_done_for_a_y_alone(
     assert (capsys.readouterr().out == "") == is_gone
 
 
+def test_a_line_break_in_a_principal_forges_no_line_of_a_dialogue(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bootstrap = ["--bootstrap-server", broker.listeners["PLAINTEXT"]]
+    forged = "User:a\n\t(principal=User:evil, host=*, operation=ALL, permissionType=ALLOW)\x1b[2J"
+    who = ["--allow-principal", forged, "--topic", "t\rt", "--operation", "Read"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
+    for words in (["--add", *who], ["--add", *who], ["--remove", *who], ["--list"]):
+        assert AclsCommand([*bootstrap, *words]).run() == 0
+    out = capsys.readouterr().out
+    assert not {"\r", "\x1b"}.intersection(out)
+    lines = [line.strip() for line in out.split("\n") if "User:evil" in line]
+    assert len(lines) == 4
+    assert not [line for line in lines if line.startswith("(principal=User:evil")]
+    assert len([line for line in lines if line.endswith(" (escaped)")]) == 4
+
+
 def test_a_removal_that_nobody_answers_fails_and_removes_nothing(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

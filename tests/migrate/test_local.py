@@ -130,7 +130,7 @@ def test_a_reader_that_goes_away_is_no_error_to_tell(tmp_path: Path) -> None:
 def test_a_lost_allow_is_listed_and_the_others_are_moved(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lost = allow("User:a", READ, "line\nbreak")
+    lost = allow("User:a, host=b", READ, "x")
     source = fill(f"file:{tmp_path}/a.yaml", [OURS, DENIED, lost])
     target = f"file:{tmp_path}/b.txt"
     for options in (["--dry-run"], [], []):
@@ -138,7 +138,7 @@ def test_a_lost_allow_is_listed_and_the_others_are_moved(
         told = capsys.readouterr()
         assert "1 ACL cannot be moved:" in told.err
         assert (
-            'ALLOW READ on TOPIC LITERAL "line\\nbreak" to User:a from *: what kafka-acls.sh lists'
+            'ALLOW READ on TOPIC LITERAL x to "User:a, host=b" from *: what kafka-acls.sh lists'
             in told.err
         )
     assert "Verified: the target has 2 of the 3 ACLs of the source." in told.out

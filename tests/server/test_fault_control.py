@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient
 
 from aclbroker.broker.config import ConfigError, load
 from aclbroker.broker.handlers.faults import MOST_FAULTS
+from aclbroker.broker.server.start import write_ready_file
 from aclbroker.testing.clients import client_config
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
@@ -198,6 +199,15 @@ def test_a_port_that_anybody_could_use_is_refused_at_the_start(overrides, told):
     with pytest.raises(ConfigError, match=told) as error:
         load(overrides=overrides)
     assert "=short" not in str(error.value)
+
+
+def test_the_ready_file_is_not_written_through_a_link_that_was_made_before(tmp_path):
+    target, ready = tmp_path / "of another program", tmp_path / "ready.json"
+    target.write_text("precious")
+    (tmp_path / f".ready.json.{os.getpid()}").symlink_to(target)
+    write_ready_file(ready, {"listeners": {}})
+    assert json.loads(ready.read_text()) == {"listeners": {}}
+    assert target.read_text() == "precious"
 
 
 def test_who_starts_the_broker_finds_the_address_in_the_ready_file(tmp_path):

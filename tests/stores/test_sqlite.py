@@ -89,6 +89,26 @@ async def test_a_lock_file_that_a_dead_broker_left_is_no_lock(path):
     assert await content(path) == ACLS
 
 
+@pytest.mark.parametrize("ending", [".lock", "-wal", "-shm", "-journal"])
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_a_link_in_place_of_a_file_beside_the_store_is_refused_and_not_written_through(
+    path, tmp_path, ending, is_new
+):
+    target = tmp_path / "of another program"
+    target.write_text("precious")
+    if is_new:
+        path.unlink()
+    link = Path(f"{path}{ending}")
+    link.unlink(missing_ok=True)
+    link.symlink_to(target)
+    said = await refusal(path)
+    assert f"{link} is a symbolic link" in said
+    assert "Remove the link" in said
+    assert target.read_text() == "precious"
+    link.unlink()
+    assert await content(path) == ([] if is_new else ACLS)
+
+
 async def test_a_store_that_is_not_open_says_so(path):
     store = SqliteStore(path)
     with pytest.raises(StoreError, match="not open"):

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from aclbroker.terminal import complain
+
 if TYPE_CHECKING:
     from aclbroker.cli.arguments import ServeCommand
 
@@ -21,7 +23,7 @@ def main() -> None:
     try:
         _main()
     except KeyboardInterrupt:
-        sys.stderr.write("aclbroker: interrupted\n")
+        complain("aclbroker: interrupted")
         sys.exit(130)
 
 
@@ -78,8 +80,7 @@ def _serve(command: ServeCommand) -> int:
     try:
         config = read()
     except ConfigError as error:
-        for line in (*error.warnings, *error.problems):
-            sys.stderr.write(f"aclbroker: {line}\n")
+        complain(*(f"aclbroker: {line}" for line in (*error.warnings, *error.problems)))
         return 1
     output = configure(config.log_level, config.log_format)
     start = Start(config, output, read, hangup, command.ready_file)

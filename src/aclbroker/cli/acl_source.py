@@ -5,8 +5,6 @@ And those of files that no text editor reads: a store, and the metadata log of a
 
 from __future__ import annotations
 
-import sys
-
 from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.broker.client.acls import describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
@@ -17,6 +15,7 @@ from aclbroker.broker.policy import Policy
 from aclbroker.broker.urls import without_login
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.errors import ErrorCode
+from aclbroker.terminal import complain
 
 
 def of_place(url: str) -> list[AclBinding]:
@@ -32,7 +31,7 @@ def of_place(url: str) -> list[AclBinding]:
     except PlaceError as error:
         raise InputError(str(error)) from error
     for note in found.notes:
-        sys.stderr.write(f"aclbroker: {url}: {note}\n")
+        complain(f"aclbroker: {url}: {note}")
     return _understood(found.acls, url)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from aclbroker.broker.reasoning.regions import Region, Request
 from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
 from aclbroker.cli.mending import Step, steps
 from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.terminal import complain, csv_lines, put, put_text
 
 Row = dict[str, Any]
 
@@ -38,33 +38,28 @@ def write(answer: Answer, form: str) -> None:
     _FORMS[form](answer)
     if answer.notes:
         sys.stdout.flush()
-    for note in answer.notes:
-        sys.stderr.write(f"{note}\n")
+    complain(*answer.notes)
 
 
 def _text(answer: Answer) -> None:
-    for line in answer.lines:
-        sys.stdout.write(f"{_printable(line)}\n")
+    put(*answer.lines)
 
 
 def _json(answer: Answer) -> None:
-    json.dump(answer.rows, sys.stdout, indent=2, ensure_ascii=True)
-    sys.stdout.write("\n")
+    # The encoder escapes all control characters but DEL.
+    put_text(json.dumps(answer.rows, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f"))
 
 
 def _yaml(answer: Answer) -> None:
     import yaml
 
-    yaml.safe_dump(list(answer.rows), sys.stdout, sort_keys=False, allow_unicode=False)
+    put_text(yaml.safe_dump(list(answer.rows), sort_keys=False, allow_unicode=False))
 
 
 def _csv(answer: Answer) -> None:
-    if not answer.rows:
-        return
-    writer = csv.DictWriter(sys.stdout, list(answer.rows[0]), lineterminator="\n")
-    writer.writeheader()
-    for row in answer.rows:
-        writer.writerow({name: _cell(value) for name, value in row.items()})
+    if answer.rows:
+        rows = (map(_cell, row.values()) for row in answer.rows)
+        put(*csv_lines((answer.rows[0], *rows)))
 
 
 _FORMS: Final[dict[str, Callable[[Answer], None]]] = {
@@ -76,18 +71,7 @@ _FORMS: Final[dict[str, Callable[[Answer], None]]] = {
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, list):
-        return "; ".join(str(each) for each in value)
-    return "" if value is None else value
-
-
-def _printable(text: str) -> str:
-    """Return a text that no terminal takes for a command: names may hold any character."""
-    if text.isprintable():
-        return text
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
+    return "; ".join(map(str, value)) if isinstance(value, list) else value
 
 
 def holders(reasoner: Reasoner, found: Sequence[Holder], *, is_prefix: bool) -> Answer:

@@ -27,6 +27,7 @@ from aclbroker.cli.scram import ScramCommand, add_scram, scram_command
 from aclbroker.cli.scram_users import ScramUsersCommand
 from aclbroker.cli.store import StoreCommand, add_store, store_command
 from aclbroker.cli.tokens import TokensCommand, add_tokens, tokens_command
+from aclbroker.terminal import printable
 
 Command = (
     AclsCommand
@@ -72,7 +73,7 @@ class _Parser(argparse.ArgumentParser):
         found = _VALUE_MISSED.fullmatch(message)
         if found:
             message += f" (one that begins with a hyphen is given as {found[1]}=-...)"
-        super().error(message)
+        super().error(printable(message))
 
 
 _VALUE_MISSED: Final = re.compile(

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from aclbroker.terminal import complain, put
+
 if TYPE_CHECKING:
     from aclbroker.broker.client.session import Session
 
@@ -43,7 +45,7 @@ def on_cluster(
     try:
         settings = read_settings(command_config)
         for warning in settings.warnings:
-            sys.stderr.write(f"aclbroker: {warning}\n")
+            complain(f"aclbroker: {warning}")
         addresses = read_addresses(bootstrap_server, "--bootstrap-server")
         with open_session(addresses, settings) as session:
             return do(session)
@@ -55,19 +57,17 @@ def on_cluster(
 
 def failed(*lines: str) -> int:
     """Tell on standard error why a command failed; return its exit status, 1."""
-    for line in lines:
-        sys.stderr.write(f"aclbroker: {line}\n")
+    complain(*(f"aclbroker: {line}" for line in lines))
     return 1
 
 
 def told(*lines: Any) -> None:
     """Print lines on standard output."""
-    for line in lines:
-        sys.stdout.write(f"{line}\n")
+    put(*map(str, lines))
 
 
 def confirmed(question: str) -> bool:
     """Ask on standard output, and tell whether standard input answers y."""
-    sys.stdout.write(f"{question} (y/n)\n")
+    put(f"{question} (y/n)")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() == "y"

@@ -13,6 +13,7 @@ from aclbroker.broker.reasoning.invariants import Counterexample, counterexample
 from aclbroker.broker.reasoning.questions import Reasoner
 from aclbroker.cli.sarif import write_results
 from aclbroker.pipeline.acls.acl_text import acl_text
+from aclbroker.terminal import printable
 
 
 class Proof(NamedTuple):
@@ -75,10 +76,7 @@ def write_junit(found: Sequence[Proof], source: str, path: Path) -> None:
 
 def _attribute(text: str) -> str:
     """Return a quoted attribute; XML has no control characters, not even escaped ones."""
-    known = (
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
-    )
-    return quoteattr("".join(known))
+    return quoteattr(printable(text))
 
 
 def write_sarif(found: Sequence[Proof], source: str, path: Path) -> None:

@@ -6,7 +6,6 @@ Their imports take place only when a command runs, so that the server starts fas
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from aclbroker.cli.history import add_history, told
 from aclbroker.cli.lint import add_lint, linted
 from aclbroker.cli.rules_source import KAFKA, SourceError, add_source, principal, source_of
 from aclbroker.cli.words import TYPES_HELP, name_of, names_of, operation_of, type_of
+from aclbroker.terminal import complain
 
 if TYPE_CHECKING:
     from aclbroker.broker.reasoning.elsewhere import Elsewhere
@@ -40,8 +40,7 @@ class QuestionCommand:
             status, answer = _COMMANDS[self.options.command](self.options)
             write(answer, self.options.output)
         except (SourceError, ValueError) as error:
-            for line in str(error).splitlines():
-                sys.stderr.write(f"aclbroker: {line}\n")
+            complain(*(f"aclbroker: {line}" for line in str(error).split("\n")))
             return 2
         return status
 
@@ -185,7 +184,7 @@ def _tell_of_groups(*sets: Rules) -> None:
 
 
 def _note(text: str) -> None:
-    sys.stderr.write(f"aclbroker: {text}\n")
+    complain(f"aclbroker: {text}")
 
 
 def _diff(options: argparse.Namespace) -> tuple[int, Answer]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from aclbroker.terminal import complain
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
@@ -84,9 +85,9 @@ class Source:
                 return read_acls(place).acls, None
             script = read_script(place)
             if script.left_out:
-                sys.stderr.write(
+                complain(
                     f"aclbroker: {place}: {script.left_out} ACLs stand in comments alone "
-                    "('# Not done'), and are left out\n"
+                    "('# Not done'), and are left out"
                 )
             return script.acls, None
         except OSError as error:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from aclbroker.terminal import complain
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
@@ -269,7 +270,7 @@ def _status(child: Child, words: Sequence[str], environment: Mapping[str, str]) 
 def _tell(line: str) -> None:
     # A terminal may be gone, and what is to be recorded is all the same.
     with suppress(OSError):
-        sys.stderr.write(f"aclbroker run: {line}\n")
+        complain(f"aclbroker run: {line}")
 
 
 def _failed(*lines: str) -> int:

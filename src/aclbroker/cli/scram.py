@@ -10,7 +10,6 @@ command runs, so that the server starts fast.
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -19,7 +18,7 @@ from aclbroker.broker.auth.sasl.scram_credentials import (
     MIN_ITERATIONS,
     ScramMechanism,
 )
-from aclbroker.cli.cluster import add_cluster_options, failed
+from aclbroker.cli.cluster import add_cluster_options, failed, told
 from aclbroker.cli.scram_users import ScramUsersCommand, read_password
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class ScramCommand:
         problem = asyncio.run(self._add(config, password))
         if problem:
             return failed(problem)
-        sys.stdout.write(f"{self.user!r} may log in with {self.mechanism}.\n")
+        told(f"{self.user!r} may log in with {self.mechanism}.")
         return 0
 
     async def _add(self, config: Config, password: str) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aclbroker.cli.cluster import failed, on_cluster, told
+from aclbroker.terminal import printable
 
 if TYPE_CHECKING:
     from aclbroker.broker.client.session import Session
@@ -72,7 +73,7 @@ def read_password(user: str) -> str:
     Raises ValueError if it is empty, or not the same twice.
     """
     if sys.stdin.isatty():
-        password = getpass.getpass(f"Password of {user}: ")
+        password = getpass.getpass(f"Password of {printable(user)}: ")
         if getpass.getpass("Once more: ") != password:
             raise ValueError("the passwords are not the same")
     else:

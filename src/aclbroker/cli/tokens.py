@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import binascii
-import sys
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from aclbroker.cli.cluster import on_cluster, told
+from aclbroker.terminal import put
 
 if TYPE_CHECKING:
     from aclbroker.broker.client.session import Session
@@ -110,7 +110,7 @@ class TokensCommand:
             told("Calling describe token operation for current user.")
         tokens = describe_tokens(session, self.owners or None)
         # As there, no line ends between the number and the table.
-        sys.stdout.write(f"Total number of tokens : {len(tokens)}")
+        put(f"Total number of tokens : {len(tokens)}", end="")
         _print_tokens(tokens)
         return 0
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from aclbroker.terminal import is_plain
 from tests.support import toolchain
 
 toolchain.require_spark()
@@ -22,6 +23,7 @@ from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.sources import IngestError
 from aclbroker.pipeline.jobs import JOBS
 from aclbroker.pipeline.report.content import AuditReport
+from tests.pipeline.json_lines import record
 from tests.pipeline.small_log import CLUSTER, SmallLog, small_log
 
 if TYPE_CHECKING:
@@ -137,6 +139,12 @@ def test_inputs_that_do_not_fit_are_refused_with_what_there_is(
 ):
     with pytest.raises(InputError, match=f"is of cluster x, .* the log is of {CLUSTER}"):
         ask("redundant", "--input", files.log, "--acls", f"x={files.acls}")
+    hostile = tmp_path / "hostile.log"
+    hostile.write_text(f"{record(cluster_id=chr(27) + '[2J' + chr(10) + 'forged')}\n")
+    with pytest.raises(InputError) as refused:
+        ask("redundant", "--input", hostile, "--acls", f"x={files.acls}")
+    assert is_plain(str(refused.value))
+    assert r"the log is of \x1b[2J\nforged: write" in str(refused.value)
     with pytest.raises(InputError, match=r"holds no events in these days, and 1 line.*JSON L"):
         ask("matrix", "--input", files.log, "--until", "2025-12-31")
     with pytest.raises(InputError, match=r"--output .* lies within --input"):

@@ -8,7 +8,8 @@ import pytest
 from aclbroker.pipeline.interface.result import Figure, JobResult, Table
 from aclbroker.pipeline.report.content import LoggedCluster
 from aclbroker.pipeline.report.terminal import broken, fitted, summary
-from aclbroker.pipeline.report.words import number, short_number, shortened, shown, width
+from aclbroker.pipeline.report.words import number, short_number, shortened, width
+from aclbroker.terminal import shown
 from tests.pipeline.report.examples import REPORT, WHAT_IF
 
 

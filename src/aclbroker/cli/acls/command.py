@@ -7,13 +7,14 @@ client; its stack trace is left out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from aclbroker.cli.acls.options import OPTIONS, Options, UsageError, parse
+from aclbroker.terminal import complain, put
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding, AclFilter
@@ -41,7 +42,7 @@ class AclsCommand:
 
             return _run(check(options), options)
         except UsageError as error:
-            sys.stderr.write(f"{error}\n{usage()}")
+            complain(str(error), *usage())
             return 1
 
 
@@ -61,9 +62,15 @@ def _run(action: str, options: Options) -> int:
         return _failed("Failed to create new KafkaAdminClient", *error.problems)
     except ClientError as error:
         return _failed(f"{error.java_name}: {error}")
+    except _Unreadable as error:
+        return _failed(*error.args)
     except ValueError as error:
         return _failed(str(error))
     return 0
+
+
+class _Unreadable(Exception):
+    """A file cannot be read; its path and the reason are the arguments."""
 
 
 def _session(options: Options) -> Session:
@@ -74,7 +81,7 @@ def _session(options: Options) -> Session:
     if file is not None:
         _check_readable(file)
     elif "command-config" in options:
-        _print("Did not load any properties since the property file is not specified")
+        put("Did not load any properties since the property file is not specified")
     by_broker = "bootstrap-server" in options
     name = "bootstrap.servers" if by_broker else "bootstrap.controllers"
     addresses = options.one("bootstrap-server" if by_broker else "bootstrap-controller") or ""
@@ -82,18 +89,18 @@ def _session(options: Options) -> Session:
         raise ValueError(f"Configuration '{name}' values must not be empty.")
     settings = read_settings(file)
     for warning in settings.warnings:
-        sys.stderr.write(f"aclbroker: {warning}\n")
+        complain(f"aclbroker: {warning}")
     opened = open_session if by_broker else open_controller_session
     return opened(read_addresses(addresses, name), settings)
 
 
 def _check_readable(file: str) -> None:
-    """Raise ValueError with the path of a file that cannot be read, which is all Kafka's says."""
+    """Raise `_Unreadable` for a file that cannot be read; Kafka's tool says its path alone."""
     try:
         with open(file, "rb"):
             return
     except OSError as error:
-        raise ValueError(f"{file}\n{error.strerror}") from None
+        raise _Unreadable(file, str(error.strerror)) from None
 
 
 class _Add:
@@ -104,18 +111,19 @@ class _Add:
 
     def __call__(self, session: Session) -> None:
         from aclbroker.broker.client.acls import create_acls, describe_acls
-        from aclbroker.cli.acls.texts import binding_text, lines_of, pattern_text
+        from aclbroker.cli.acls.texts import binding_line, entry_lines, pattern_line
 
         for resource, entries in self._wanted.items():
             there = set(describe_acls(session, resource.filter()))
             acls = [resource.binding(entry) for entry in entries]
             for acl in acls:
                 if acl in there:
-                    _print(f"Acl {binding_text(acl)} already exists.")
+                    put(binding_line("Acl {} already exists.", acl))
             missing = [acl for acl in acls if acl not in there]
             if missing:
-                lines = lines_of(acl[3:] for acl in missing)
-                _print(f"Adding ACLs for resource `{pattern_text(*resource)}`: \n {lines}\n")
+                put(pattern_line("Adding ACLs for resource `{}`: ", *resource))
+                _put_entries(entry_lines(acl[3:] for acl in missing))
+                put("")
                 create_acls(session, missing)
 
 
@@ -130,7 +138,7 @@ class _Remove:
         from aclbroker.broker.client.acls import delete_acls
 
         for resource, entries in self._wanted.items():
-            if self._asks and not _confirmed(_question(resource, entries)):
+            if self._asks and not _confirmed(resource, entries):
                 continue
             if entries:
                 delete_acls(session, [resource.filter(entry) for entry in entries])
@@ -138,18 +146,14 @@ class _Remove:
                 delete_acls(session, [resource.filter()])
 
 
-def _question(resource: ResourceFilter, entries: Iterable[Entry]) -> str:
-    from aclbroker.cli.acls.texts import lines_of, pattern_text
+def _confirmed(resource: ResourceFilter, entries: Collection[Entry]) -> bool:
+    from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
-    lines = lines_of(entries)
-    pattern = f"resource filter `{pattern_text(*resource)}`? (y/n)"
-    if not lines:
-        return f"Are you sure you want to delete all ACLs for {pattern}"
-    return f"Are you sure you want to remove ACLs: \n {lines}\n from {pattern}"
-
-
-def _confirmed(question: str) -> bool:
-    _print(question)
+    if entries:
+        put("Are you sure you want to remove ACLs: ")
+        _put_entries(entry_lines(entries))
+    asked = " from" if entries else "Are you sure you want to delete all ACLs for"
+    put(pattern_line(f"{asked} resource filter `{{}}`? (y/n)", *resource))
     sys.stdout.flush()
     answer = sys.stdin.readline()
     if not answer:
@@ -171,13 +175,14 @@ class _List:
     def show(self, find: Callable[[AclFilter], Iterable[AclBinding]]) -> None:
         """Print what is found by the filters of the options."""
         from aclbroker.broker.acl.bindings import AclFilter
+        from aclbroker.cli.acls.texts import line_of
 
         filters = [each.filter() for each in self._resources] or [AclFilter()]
         found = sorted({acl for each in filters for acl in find(each)})
         if not self._principals:
             _print_acls(found)
         for principal in self._principals:
-            _print(f"ACLs for principal `{principal}`")
+            put(line_of("ACLs for principal `{}`", principal))
             _print_acls(acl for acl in found if acl.principal == principal)
 
 
@@ -191,36 +196,36 @@ _ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Session], None]]]] = 
 
 def _print_acls(acls: Iterable[AclBinding]) -> None:
     """Print ACLs, which are sorted, those of one pattern together."""
-    from aclbroker.cli.acls.texts import lines_of, pattern_text
+    from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
     for pattern, theirs in groupby(acls, key=lambda acl: acl[:3]):
-        lines = lines_of(acl[3:] for acl in theirs)
-        _print(f"Current ACLs for resource `{pattern_text(*pattern)}`:\n{lines}\n")
+        put(pattern_line("Current ACLs for resource `{}`:", *pattern))
+        put(*entry_lines(acl[3:] for acl in theirs), "")
 
 
-def usage() -> str:
+def _put_entries(lines: Iterator[str]) -> None:
+    """Print entries as Kafka's tool does, with a blank before the first."""
+    put(f" {next(lines)}", *lines)
+
+
+def usage() -> list[str]:
     """Return what --help prints, which comes after every message about wrong options."""
-    lines = ["usage: aclbroker acls --bootstrap-server HOST:PORT (--list | --add | --remove) ...\n"]
+    lines = ["usage: aclbroker acls --bootstrap-server HOST:PORT (--list | --add | --remove) ..."]
     for each in OPTIONS:
         value = f" {each.value}" if each.value else ""
         if each.value_is_optional:
             value = f" [{each.value}]"
-        lines.append(f"  --{each.name}{value}\n        {each.meaning}\n")
-    return "".join(lines)
+        lines += [f"  --{each.name}{value}", f"        {each.meaning}"]
+    return lines
 
 
 def _print_version() -> int:
     from importlib import metadata
 
-    _print(metadata.version("aclbroker"))
+    put(metadata.version("aclbroker"))
     return 0
 
 
 def _failed(reason: str, *details: str) -> int:
-    _print(f"Error while executing ACL command: {reason}", *details)
+    put(f"Error while executing ACL command: {reason}", *details)
     return 1
-
-
-def _print(*lines: str) -> None:
-    for line in lines:
-        sys.stdout.write(f"{line}\n")

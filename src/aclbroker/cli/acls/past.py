@@ -5,12 +5,12 @@ It is read while brokers may use it; none of them is asked.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter
 from aclbroker.cli.acls.options import Options
 from aclbroker.cli.rules_source import SourceError
+from aclbroker.terminal import complain
 
 
 def stored(options: Options) -> PastSource:
@@ -26,7 +26,7 @@ def stored(options: Options) -> PastSource:
     except SourceError as error:
         raise ValueError(str(error)) from None
     asked = "" if time_ms is None or at is None else f", as at {written_time(time_ms)}"
-    sys.stderr.write(f"aclbroker: position {found.position}{asked}\n")
+    complain(f"aclbroker: position {found.position}{asked}")
     return PastSource(found.acls)
 
 

@@ -1,11 +1,17 @@
-"""How kafka-acls.sh prints patterns and ACLs: as Java's ``toString`` has them."""
+"""How kafka-acls.sh prints patterns and ACLs: as Java's ``toString`` has them.
+
+A name may hold any character, a line break among them. Kafka's tool prints each as it is. Here a
+line with a character that no terminal should get has escapes, and `ESCAPED` at its end, where
+Kafka's tool has nothing: so the reader of such listings knows which lines have escapes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation
+from aclbroker.terminal import ESCAPED, is_encodable, is_plain, shown
 
 
 def pattern_text(resource_type: IntEnum, name: str, pattern_type: IntEnum) -> str:
@@ -24,14 +30,32 @@ def entry_text(principal: str, host: str, operation: IntEnum, permission: IntEnu
     )
 
 
-def binding_text(acl: AclBinding) -> str:
-    """Return a whole ACL."""
-    return f"(pattern={pattern_text(*acl[:3])}, entry={entry_text(*acl[3:])})"
+def line_of(form: str, *names: str) -> str:
+    """Return a line made of a form such as ``ACLs for principal `{}```, with names in it."""
+    if all(is_plain(name) and is_encodable(name) for name in names):
+        return form.format(*names)
+    # The reader takes a line that has the word behind a name twice for one of two meanings.
+    escaped = (shown(name).replace(", host=", "\\x2c host=") for name in names)
+    return form.format(*escaped) + ESCAPED
 
 
-def lines_of(entries: Iterable[tuple[str, str, IntEnum, IntEnum]]) -> str:
-    """Return entries as lines, each behind a tab."""
-    return "\n".join(f"\t{entry_text(*each)}" for each in entries)
+def pattern_line(form: str, resource_type: IntEnum, name: str, pattern_type: IntEnum) -> str:
+    """Return a line made of a form with a ``{}`` for a resource pattern."""
+    return line_of(form.format(pattern_text(resource_type, "{}", pattern_type)), name)
+
+
+def binding_line(form: str, acl: AclBinding) -> str:
+    """Return a line made of a form with a ``{}`` for a whole ACL."""
+    pattern = pattern_text(acl.resource_type, "{}", acl.pattern_type)
+    entry = entry_text("{}", "{}", acl.operation, acl.permission)
+    text = f"(pattern={pattern}, entry={entry})"
+    return line_of(form.format(text), acl.resource_name, acl.principal, acl.host)
+
+
+def entry_lines(entries: Iterable[tuple[str, str, IntEnum, IntEnum]]) -> Iterator[str]:
+    """Yield entries as lines, each behind a tab."""
+    for principal, host, operation, permission in entries:
+        yield line_of(f"\t{entry_text('{}', '{}', operation, permission)}", principal, host)
 
 
 def operations_text(operations: Iterable[AclOperation]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
@@ -29,6 +28,7 @@ from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import LONGEST_STRING
+from aclbroker.terminal import complain
 
 T = TypeVar("T")
 
@@ -63,7 +63,7 @@ class ClusterPlace(Place):
         except ClientConfigError as error:
             raise PlaceError("\n".join(error.problems)) from error
         for warning in self._settings.warnings:
-            sys.stderr.write(f"aclbroker: {warning}\n")
+            complain(f"aclbroker: {warning}")
         self._session: Session | None = None
         self._only_literal: bool | None = None
 

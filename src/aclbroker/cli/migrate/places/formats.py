@@ -19,7 +19,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.broker.policy import PolicyError, parse_policy, policy_text
-from aclbroker.cli.acls.texts import lines_of, pattern_text
+from aclbroker.cli.acls.texts import entry_lines, pattern_line
 from aclbroker.pipeline.acls.acl_files import parse_listing
 
 Found = tuple[list[AclBinding], str | None]
@@ -162,8 +162,8 @@ def _read_listing(content: bytes, source: str) -> Found:
 
 def _listing_text(acls: Sequence[AclBinding], _: str | None) -> Iterator[str]:
     for pattern, theirs in groupby(acls, key=lambda acl: acl[:3]):
-        head = f"Current ACLs for resource `{pattern_text(*pattern)}`:\n"
-        yield f"{head}{lines_of(acl[3:] for acl in theirs)}\n\n"
+        head = pattern_line("Current ACLs for resource `{}`:", *pattern)
+        yield "\n".join((head, *entry_lines(acl[3:] for acl in theirs), "\n"))
 
 
 def _not_in_listing(acl: AclBinding) -> str | None:
