@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 METADATA_TOPIC: Final = "__cluster_metadata"
-INTERNAL_TOPICS: Final = frozenset(
-    ("__consumer_offsets", "__transaction_state", "__share_group_state")
-)
+GROUPS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+SHARES_TOPIC: Final = "__share_group_state"
+INTERNAL_TOPICS: Final = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARES_TOPIC))
 _TOPIC_NAME: Final = re.compile(r"(?!\.{1,2}\Z)[a-zA-Z0-9._-]{1,249}")
 
 

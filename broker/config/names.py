@@ -5,10 +5,10 @@ A section cut out of a real broker's file must work unchanged, so none of them i
 
 import difflib
 from collections.abc import Collection, Iterable
-from importlib import resources
 
 from aclbroker.broker.config.definition import Scope
 from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.kafka_settings import kafka_names
 from aclbroker.broker.config.metadata_definitions import CLUSTER_PREFIX, METADATA_PREFIX
 from aclbroker.broker.config.properties import Setting, display_name
 from aclbroker.broker.config.reader import Report, listener_prefix, unprefixed
@@ -24,13 +24,6 @@ _PLUGIN_PREFIXES = (
     "authorizer.zookeeper.",
     "confluent.",
 )
-
-
-def kafka_names() -> frozenset[str]:
-    """The names of all settings of Kafka's brokers, from Kafka 4.3.0 and 3.9.1."""
-    text = resources.files("aclbroker.broker.config").joinpath("kafka_names.txt").read_text("ascii")
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    return frozenset(" ".join(lines).split())
 
 
 def is_known(name: str) -> bool:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
+from aclbroker.broker.config.definitions import DEFINITIONS
+from aclbroker.broker.config.kafka_settings import PASSWORD, STRING, KafkaSetting, kafka_settings
 from aclbroker.broker.gate.conditions import (
     BROKER_CONFIG,
     BROKER_LOGGER_CONFIG,
@@ -20,6 +23,7 @@ from aclbroker.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsResponse,
     DescribeConfigsResult,
+    DescribeConfigsSynonym,
 )
 from aclbroker.protocol.messages.list_config_resources import (
     ConfigResource,
@@ -29,7 +33,9 @@ from aclbroker.protocol.messages.list_config_resources import (
 from aclbroker.turns import in_turns
 
 _STATIC_BROKER_CONFIG: Final = 4
-_STRING: Final = 2
+_DEFAULT_CONFIG: Final = 5
+_IDS: Final = ("node.id", "broker.id")
+_OWN: Final = KafkaSetting(STRING, None)
 _MOST_SETTINGS: Final = 20_000
 """How many settings an answer may have; a request may name this node a million times."""
 
@@ -37,54 +43,88 @@ _MOST_SETTINGS: Final = 20_000
 def describe_configs(
     services: Services, rights: RequestRights, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    """Answer with the settings of this node, all marked as read-only and without secrets."""
+    """Answer with the settings of this node, all marked as read-only and without secrets.
+
+    As in Kafka these are all settings that a broker has. A setting without a value has Kafka's
+    default, or the default that holds here where that differs.
+    """
     room = _MOST_SETTINGS
     results = []
-    for resource in in_turns(request.resources):
-        result = _described(services, rights, resource)
-        room -= len(result.configs)
-        if room < 0:
-            code, message = ErrorCode.INVALID_REQUEST, "The answer has too many settings already."
-            result = DescribeConfigsResult(
-                code, message, resource.resource_type, resource.resource_name
-            )
+    for resource in in_turns(request.resources, 1):
+        result = DescribeConfigsResult(0, None, resource.resource_type, resource.resource_name, [])
         results.append(result)
+        result.error_code, result.error_message = _refusal(services, rights, resource)
+        if result.error_code or resource.resource_type != BROKER_CONFIG:
+            continue
+        if resource.resource_name and room > 0:
+            result.configs = _settings(services, rights, request, resource)
+            room -= len(result.configs)
+        elif resource.resource_name:
+            result.error_code = ErrorCode.INVALID_REQUEST
+            result.error_message = "The answer has too many settings already."
     return DescribeConfigsResponse(results=results)
 
 
-def _described(
+def _refusal(
     services: Services, rights: RequestRights, resource: DescribeConfigsResource
-) -> DescribeConfigsResult:
-    code = ErrorCode.NONE
-    message: str | None = None
-    settings: list[DescribeConfigsResourceResult] = []
+) -> tuple[ErrorCode, str | None]:
     name = resource.resource_name
     if resource.resource_type == TOPIC_CONFIG and not services.catalog.exists(name):
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    elif resource.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None
+    if resource.resource_type in (BROKER_CONFIG, BROKER_LOGGER_CONFIG):
         node_id = str(services.node(rights).node_id)
         if name not in ("", node_id):
-            code = ErrorCode.INVALID_REQUEST
             message = f"This broker is {node_id}, not {shown_name(name)}."
-        elif name and resource.resource_type == BROKER_CONFIG:
-            settings = _settings(services, resource)
-    return DescribeConfigsResult(
-        code, message, resource.resource_type, resource.resource_name, settings
-    )
+            return ErrorCode.INVALID_REQUEST, message
+    return ErrorCode.NONE, None
 
 
 def _settings(
-    services: Services, resource: DescribeConfigsResource
+    services: Services,
+    rights: RequestRights,
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
 ) -> list[DescribeConfigsResourceResult]:
+    # Clients of a further cluster are not shown the settings of the server, which holds it.
+    if not services.settings:
+        return []
     asked = resource.configuration_keys
     keys = None if asked is None else set(in_turns(asked))
-    return [
-        DescribeConfigsResourceResult(
-            name, value, read_only=True, config_source=_STATIC_BROKER_CONFIG, config_type=_STRING
-        )
-        for name, value in services.settings.items()
-        if keys is None or name in keys
-    ]
+    node_id = str(services.node(rights).node_id)
+    given = dict(services.settings) | dict.fromkeys(_IDS, node_id)
+    names = dict.fromkeys([*given, *kafka_settings()])
+    return [_setting(given, name, request) for name in names if keys is None or name in keys]
+
+
+def _setting(
+    given: Mapping[str, str], name: str, request: DescribeConfigsRequest
+) -> DescribeConfigsResourceResult:
+    definition = DEFINITIONS.get(name)
+    kind, default = kafka_settings().get(name, _OWN)
+    if definition is not None and definition.default is not None:
+        default = definition.default
+    is_secret = kind == PASSWORD or (definition is not None and definition.secret)
+    value = None if is_secret else given.get(name, default)
+    source = _STATIC_BROKER_CONFIG if name in given else _DEFAULT_CONFIG
+    synonyms = []
+    if request.include_synonyms and source == _STATIC_BROKER_CONFIG:
+        synonyms.append(DescribeConfigsSynonym(name, value, source))
+    if request.include_synonyms and default is not None:
+        shown = None if is_secret else default
+        synonyms.append(DescribeConfigsSynonym(name, shown, _DEFAULT_CONFIG))
+    return DescribeConfigsResourceResult(
+        name,
+        value,
+        read_only=True,
+        is_default=source == _DEFAULT_CONFIG,
+        config_source=source,
+        is_sensitive=is_secret,
+        synonyms=synonyms,
+        config_type=kind,
+        documentation=definition.doc
+        if request.include_documentation and definition is not None
+        else None,
+    )
 
 
 def not_altered(services: Services, entry: Any) -> ErrorCode:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.handlers.features import FEATURES
 from aclbroker.broker.handlers.services import Services
 from aclbroker.protocol.compile.shared import SharedList
 from aclbroker.protocol.errors import ErrorCode
@@ -36,13 +37,6 @@ def _ranges(*keys: int) -> Sequence[ApiVersion]:
     return SharedList(ApiVersion(key, known[0], known[-1]) for key, known in versions)
 
 
-_FEATURES: Final = {"group.version": 1, "transaction.version": 2, "share.version": 1}
-"""What a cluster in memory has of Kafka's features (KIP-584), and at which level: the newest.
-
-By the second tells Java's producer that partitions need not be added to a transaction (KIP-890),
-by the third its share consumer that there are share groups (KIP-932).
-"""
-
 _FIRST_VERSION_WITH_LEVEL_0: Final = 4
 
 
@@ -70,13 +64,14 @@ def answer_api_versions(
     response = ApiVersionsResponse(api_keys=_ranges(*keys))
     if has_features:
         # Clients of version 3 cannot read that a level 0 is supported.
-        lowest = 0 if version >= _FIRST_VERSION_WITH_LEVEL_0 else 1
+        least = 0 if version >= _FIRST_VERSION_WITH_LEVEL_0 else 1
         response.finalized_features_epoch = 0
         response.supported_features = [
-            SupportedFeatureKey(name, lowest, level) for name, level in _FEATURES.items()
+            SupportedFeatureKey(name, max(least, lowest), level)
+            for name, (lowest, level) in FEATURES.items()
         ]
         response.finalized_features = [
-            FinalizedFeatureKey(name, level, level) for name, level in _FEATURES.items()
+            FinalizedFeatureKey(name, level, level) for name, (_, level) in FEATURES.items()
         ]
     return response
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from aclbroker.broker.memory.batch import LogError
 from aclbroker.broker.memory.clock import Clock
 from aclbroker.broker.memory.groups import Groups, GroupSettings
+from aclbroker.broker.memory.quotas import Quotas
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.memory.sessions import FetchSessions
 from aclbroker.broker.memory.share import SharePartitions, ShareSession, ShareSessions
@@ -65,6 +66,7 @@ class MemoryCluster:
             self.groups.account,
         )
         self.topics.transactions = self._may_write
+        self.quotas = Quotas()
         self.fetch_sessions = FetchSessions()
         self.topics.sessions = self.fetch_sessions
         self.share_partitions = SharePartitions(clock, self.groups, self.topics)

@@ -6,9 +6,16 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from aclbroker.broker.catalog import Catalog, new_topic_id
+from aclbroker.broker.catalog import (
+    GROUPS_TOPIC,
+    SHARES_TOPIC,
+    TRANSACTIONS_TOPIC,
+    Catalog,
+    new_topic_id,
+)
 from aclbroker.broker.memory.log import PartitionLog
 from aclbroker.broker.memory.log_settings import LogSettings, log_settings
+from aclbroker.broker.memory.placing import MOST_PARTITIONS
 from aclbroker.broker.memory.room import Room
 from aclbroker.broker.topic_configs import (
     TOPIC_CONFIGS,
@@ -20,6 +27,30 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.turns import in_turns
 
 _COORDINATOR_PARTITIONS: Final = 50
+_COORDINATOR_REPLICAS: Final = 3
+_SEGMENT_BYTES: Final = "104857600"
+_COORDINATOR_TOPICS: Final[Mapping[str, Mapping[str, str]]] = {
+    GROUPS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "producer",
+        "segment.bytes": _SEGMENT_BYTES,
+    },
+    TRANSACTIONS_TOPIC: {
+        "cleanup.policy": "compact",
+        "compression.type": "uncompressed",
+        "min.insync.replicas": "1",
+        "segment.bytes": _SEGMENT_BYTES,
+        "unclean.leader.election.enable": "false",
+    },
+    SHARES_TOPIC: {
+        "cleanup.policy": "delete",
+        "compression.type": "producer",
+        "min.insync.replicas": "1",
+        "retention.ms": "-1",
+        "segment.bytes": _SEGMENT_BYTES,
+    },
+}
+"""The topics of Kafka's coordinators with their settings. Here they stay empty."""
 
 VerifyTransaction = Callable[[str, int, int, str, int, bool], ErrorCode]
 """Takes a transactional id, the producer's id and epoch, the topic, the index of the partition, and
@@ -113,6 +144,19 @@ class MemoryTopics(Catalog):
         self.partitions += partitions
         self.version += 1
         return topic
+
+    def create_internal(self, name: str) -> None:
+        """Create a coordinator's topic, as Kafka does at the first request for a coordinator.
+
+        Nothing happens if it exists, or if there is no place for its partitions.
+        """
+        if (
+            name not in self.by_name
+            and self.partitions + _COORDINATOR_PARTITIONS <= MOST_PARTITIONS
+        ):
+            replicas = min(_COORDINATOR_REPLICAS, len(self._node_ids))
+            configs = _COORDINATOR_TOPICS[name]
+            self.create(name, _COORDINATOR_PARTITIONS, configs, replicas=replicas)
 
     def grow(self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] = ()) -> bool:
         """Give a topic as many partitions as ``count``. May pause.

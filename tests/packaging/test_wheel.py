@@ -69,6 +69,7 @@ def test_a_wheel_holds_one_package_and_its_data(wheel: Path) -> None:
         "aclbroker/py.typed",
         "aclbroker/broker/acl/decisions.py",
         "aclbroker/broker/config/kafka_names.txt",
+        "aclbroker/broker/config/kafka_settings.tsv",
         "aclbroker/broker/conformance/recordings/kafka-4.3.0.json.gz",
         "aclbroker/broker/conformance/recordings/kafka-4.3.0-behaviour.json.gz",
         "aclbroker/pipeline/report/style.css",

@@ -20,6 +20,8 @@ from aclbroker.broker.handlers.memory import (
     metadata,
     offsets,
     produce,
+    quorum,
+    quotas,
     topics,
     transactions,
 )
@@ -63,6 +65,7 @@ _CHANGING: Final[Mapping[int, Handler]] = {
     ApiKey.SHARE_ACKNOWLEDGE: share_acknowledge.share_acknowledge,
     ApiKey.ALTER_SHARE_GROUP_OFFSETS: share_offsets.alter_share_group_offsets,
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete_share_group_offsets,
+    ApiKey.ALTER_CLIENT_QUOTAS: quotas.alter_client_quotas,
 }
 """Those that change what there is, maybe in many steps. What waits for others while it does so is
 not among them, and says itself what is to be whole.
@@ -78,6 +81,10 @@ MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {
     ApiKey.DESCRIBE_CONFIGS: configs.describe_configs,
     ApiKey.LIST_CONFIG_RESOURCES: group_configs.list_config_resources,
     ApiKey.DESCRIBE_LOG_DIRS: describe.describe_log_dirs,
+    ApiKey.ALTER_REPLICA_LOG_DIRS: describe.alter_replica_log_dirs,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: quotas.describe_client_quotas,
+    ApiKey.DESCRIBE_QUORUM: quorum.describe_quorum,
+    ApiKey.UPDATE_FEATURES: quorum.update_features,
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: describe.alter_partition_reassignments,
     ApiKey.ELECT_LEADERS: describe.elect_leaders,
     ApiKey.DESCRIBE_PRODUCERS: describe.describe_producers,

@@ -65,7 +65,15 @@ def describe_configs(
     """Answer with the settings of each resource, those of topics with their defaults."""
     others = [each for each in in_turns(request.resources) if each.resource_type not in _KEPT]
     of_others = iter(
-        standalone.describe_configs(services, rights, DescribeConfigsRequest(others)).results
+        standalone.describe_configs(
+            services,
+            rights,
+            DescribeConfigsRequest(
+                others,
+                include_synonyms=request.include_synonyms,
+                include_documentation=request.include_documentation,
+            ),
+        ).results
     )
     room = _MOST_SETTINGS
     results = []

@@ -20,6 +20,12 @@ from aclbroker.protocol.messages.alter_partition_reassignments import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from aclbroker.protocol.messages.alter_replica_log_dirs import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from aclbroker.protocol.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -91,6 +97,34 @@ def describe_log_dirs(
     return DescribeLogDirsResponse(
         results=[DescribeLogDirsResult(0, _LOG_DIR, topics, room.limit, free)]
     )
+
+
+def alter_replica_log_dirs(
+    services: Services, rights: RequestRights, request: AlterReplicaLogDirsRequest
+) -> AlterReplicaLogDirsResponse:
+    """Confirm that partitions are in the one directory; there is no other to move them to."""
+    memory, node_id = services.memory, services.node(rights).node_id
+
+    def code(path: str, name: str, index: int) -> ErrorCode:
+        if path != _LOG_DIR:
+            return ErrorCode.LOG_DIR_NOT_FOUND
+        partition = memory.topics.partition(name, index)
+        if partition is None or node_id not in partition.replicas:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE
+
+    results = [
+        AlterReplicaLogDirTopicResult(
+            topic.name,
+            [
+                AlterReplicaLogDirPartitionResult(index, code(directory.path, topic.name, index))
+                for index in in_turns(topic.partitions)
+            ],
+        )
+        for directory in in_turns(request.dirs)
+        for topic in in_turns(directory.topics)
+    ]
+    return AlterReplicaLogDirsResponse(results=results)
 
 
 def describe_producers(

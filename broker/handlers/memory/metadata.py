@@ -6,7 +6,13 @@ import re
 from typing import Final
 
 from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.catalog import INTERNAL_TOPICS, is_topic_name
+from aclbroker.broker.catalog import (
+    GROUPS_TOPIC,
+    INTERNAL_TOPICS,
+    SHARES_TOPIC,
+    TRANSACTIONS_TOPIC,
+    is_topic_name,
+)
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers import cluster as standalone
 from aclbroker.broker.handlers.services import Node, Services, cluster_operations
@@ -35,6 +41,8 @@ from aclbroker.turns import in_turns
 
 _FIRST_VERSION_WITH_KEYS: Final = 4
 _SHARES: Final = 2
+_TOPIC_OF: Final = (GROUPS_TOPIC, TRANSACTIONS_TOPIC, SHARES_TOPIC)
+"""The coordinator's topic, by the type of the key."""
 _MOST_DIGITS: Final = 100
 _OF_SHARE: Final = re.compile(
     r"(?P<group>.*):(?P<topic_id>[\w-]{22}(?:==)?):(?P<index>[+-]?[0-9]+)", re.ASCII | re.DOTALL
@@ -92,7 +100,10 @@ def describe_cluster(
 def find_coordinator(
     services: Services, rights: RequestRights, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """Name the node that coordinates each group, transactional id or partition of a share group."""
+    """Name the node that coordinates each group, transactional id or partition of a share group.
+
+    As in Kafka, the topic of that coordinator exists from then on.
+    """
     nodes = {node.node_id: node for node in services.nodes(rights)}
 
     def coordinator(key: str) -> Node:
@@ -104,10 +115,12 @@ def find_coordinator(
         return Coordinator(key, *coordinator(key))
 
     if rights.context.api_version >= _FIRST_VERSION_WITH_KEYS:
-        return FindCoordinatorResponse(
-            coordinators=[found(key) for key in in_turns(request.coordinator_keys)]
-        )
+        coordinators = [found(key) for key in in_turns(request.coordinator_keys)]
+        if any(not each.error_code for each in in_turns(coordinators)):
+            services.memory.topics.create_internal(_TOPIC_OF[request.key_type])
+        return FindCoordinatorResponse(coordinators=coordinators)
     node = coordinator(request.key)
+    services.memory.topics.create_internal(_TOPIC_OF[request.key_type])
     return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
 
 

@@ -1,0 +1,25 @@
+"""The features (KIP-584) of a cluster in memory, at the levels that a Kafka 4.3.0 begins with."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class FeatureRange(NamedTuple):
+    """The lowest level of a feature that is supported, and its level, which is the highest."""
+
+    lowest: int
+    level: int
+
+
+FEATURES: Final[Mapping[str, FeatureRange]] = {
+    "group.version": FeatureRange(0, 1),
+    "metadata.version": FeatureRange(7, 30),
+    "share.version": FeatureRange(0, 1),
+    "transaction.version": FeatureRange(0, 2),
+}
+"""The features that clients look at.
+
+Java's producer learns from transaction.version that it need not add partitions to a transaction
+(KIP-890), and its share consumer from share.version that there are share groups (KIP-932). Kafka's
+other features concern brokers, or streams groups, which are not supported.
+"""
