@@ -51,6 +51,7 @@ class Follower:
         """What the index is to deny besides what has ACLs that cannot be read."""
 
         self._moved = asyncio.Event()
+        self._is_bringing = False
         self._fails = False
         self._task: asyncio.Task[None] | None = None
 
@@ -79,6 +80,11 @@ class Follower:
             pass
         return self.position >= position
 
+    async def settled(self) -> None:
+        """Wait until the index has no part of a change without the rest of it."""
+        while self._is_bringing and self._task is not None:
+            await self._moved.wait()
+
     async def close(self) -> None:
         """Stop following; whoever waits for a position waits no longer."""
         task, self._task = self._task, None
@@ -106,7 +112,10 @@ class Follower:
     async def _take(self, news: AsyncIterator[StoreChange | StoreReset]) -> None:
         async for each in news:
             self._fails = False
+            # Where that fails, the index has a part of the change until it is brought again.
+            self._is_bringing = True
             await self._bring(each)
+            self._is_bringing = False
             self._tell(each)
             self.position = each.position
             self._wake()

@@ -47,6 +47,9 @@ class MigratedAcls:
         # Changes that were begun, of which it is not known whether they were made.
         self._begun: set[str] = set()
         self._begun_names: set[str] = set()
+        self.clusters: set[str] = set()
+        """The ids of all clusters of which ACLs were copied."""
+
         self._process = uuid4().hex
         self._records_made = 0
 
@@ -54,6 +57,7 @@ class MigratedAcls:
         """Read the records. Raises `StoreError`."""
         for name, text in (await self._store.load_records(KIND)).items():
             cluster_id, _, bucket = name.rpartition("/")
+            self.clusters.add(cluster_id)
             # A part at a time, so that others have their turns.
             await asyncio.sleep(0)
             if cluster_id == self._cluster_id:
@@ -68,6 +72,22 @@ class MigratedAcls:
         """Return whether an ACL was copied, or may have been."""
         digest = digest_of(acl)
         return digest in self._begun or self._is_copied(digest)
+
+    @property
+    def count(self) -> int:
+        """How many ACLs were copied, or may have been, and are not known to be gone."""
+        unsure = sum(not self._is_copied(digest) for digest in self._begun)
+        return unsure + sum(map(len, self._buckets.values()))
+
+    def lost(self, own: Collection[AclBinding]) -> list[str]:
+        """Return the digests of the ACLs that it `may_have` and the cluster has no more.
+
+        ``own`` are all ACLs of the cluster.
+        """
+        there = {digest_of(acl) for acl in in_turns(own)}
+        known = [self._begun, *self._buckets.values()]
+        lost = {digest for digests in known for digest in in_turns(digests) if digest not in there}
+        return list(lost)
 
     def is_due(self, acl: AclBinding, *, is_there: bool) -> bool:
         """Return whether an ACL is to be created centrally as it ``is_there`` in the cluster, or

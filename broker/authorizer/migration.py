@@ -4,6 +4,9 @@ This is the broker of Confluent's migration that has
 ``confluent.authorizer.migrate.acls.from.cluster=true``. What the cluster has and had not before is
 created centrally, what it has no more is deleted there. What was deleted centrally stays deleted,
 and what was created centrally stays, over restarts as well (`migrated`).
+
+Before anything is copied the cluster is judged (`source_guard`). If its store may have lost its
+data, nothing is copied until it has them again, or an operator confirms the loss.
 """
 
 from __future__ import annotations
@@ -16,9 +19,13 @@ from typing import Any, Final, TypeVar
 from aclbroker.broker.acl.bindings import AclBinding, AclPermission
 from aclbroker.broker.acl.joint import PartIndex
 from aclbroker.broker.authorizer.migrated import MigratedAcls
+from aclbroker.broker.authorizer.remembered_source import RememberedSource
 from aclbroker.broker.authorizer.source import AclSource
+from aclbroker.broker.authorizer.source_guard import Gone, SourceGuard, SourceLoss, gone_of
+from aclbroker.broker.config.access_rules import ACCEPTED_LOSS
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import Origin, StoreError
+from aclbroker.broker.stores.identity import identity_of
 from aclbroker.broker.stores.store import LimitedStore
 from aclbroker.broker.turns import Turns
 from aclbroker.turns import in_turns
@@ -34,6 +41,10 @@ _SAVED_AFTER: Final = 20_000
 
 _SHOWN: Final = 10
 _RETRY_S: Final = 1.0
+_LOOKS_AGAIN_S: Final = 5.0
+"""After how long a source that has lost ACLs is looked at again, if it does not change."""
+
+_UNCOPIED: Final = "ACL migration ended with changes that are not copied"
 _PATIENCE_S: Final = 8.0
 """How long the end waits for what is not copied yet."""
 
@@ -48,23 +59,38 @@ def _tell_nobody(_created: Collection[AclBinding], _deleted: Collection[AclBindi
 class AclMigration:
     """Copies from `start` until `close`; ``tell`` may be set to be told.
 
-    ``own`` and ``central`` are loaded and followed; ``watched`` is the index of ``own``.
+    ``own`` and ``central`` are loaded and followed; ``watched`` is the index of ``own``, and
+    ``guard`` judges what it loses.
     """
 
-    def __init__(self, own: AclSource, central: AclSource, watched: PartIndex) -> None:
+    def __init__(
+        self,
+        own: AclSource,
+        central: AclSource,
+        watched: PartIndex,
+        guard: SourceGuard | None = None,
+    ) -> None:
         self.tell: Tell = _tell_nobody
+        self.problem = ""
+        """Why nothing is copied until an operator does something about it; "" if there is none."""
+
+        self._guard = guard or SourceGuard()
         self._own = own
         self._central = central
         self._watched = watched
         self._turns = Turns()
         # In the order in which they should be copied; the index says whether each is there.
         self._waiting: dict[AclBinding, None] = {}
-        # Which of these are being copied, and have not changed since that began.
+        # Which of these have changed since the others were judged.
+        self._unjudged: set[AclBinding] = set()
+        # Which are being copied, and have not changed since that began.
         self._at_work: set[AclBinding] = set()
         self._refused: set[AclBinding] = set()
         self._more = asyncio.Event()
         self._closing = False
         self._task: asyncio.Task[None] | None = None
+        self._migrated: MigratedAcls | None = None
+        self._source: RememberedSource | None = None
         self._fails = False
         self._is_first = True
         self._unsaved = 0
@@ -84,7 +110,7 @@ class AclMigration:
         self._more.set()
         done, _ = await asyncio.wait([task], timeout=_PATIENCE_S)
         if not done:
-            log.error("ACL migration ended with changes that are not copied", waiting=self.waiting)
+            log.error(_UNCOPIED, waiting=self.waiting)
             task.cancel()
             await asyncio.wait([task])
 
@@ -96,24 +122,25 @@ class AclMigration:
     def _changed(self, acl: AclBinding) -> None:
         self._waiting.pop(acl, None)
         self._waiting[acl] = None
+        self._unjudged.add(acl)
         self._at_work.discard(acl)
         self._more.set()
 
     async def _work(self) -> None:
-        migrated: MigratedAcls | None = None
         while True:
             # Before anything is looked at: what changes later, while it is saved too, is copied.
             self._more.clear()
             try:
-                if migrated is None:
-                    migrated = await self._begin()
-                while self._waiting:
-                    await self._copy(migrated)
-                await migrated.save()
-                self._unsaved = 0
-                self._tell_going_on()
-                if not self._waiting:
-                    self._tell_done()
+                if self._migrated is None:
+                    self._migrated = await self._begin()
+                await self._copy_all(self._migrated)
+            except SourceLoss as loss:
+                await self._stop(loss)
+                if self._closing:
+                    return
+                await asyncio.sleep(_RETRY_S)
+                await self._wait_for_more(_LOOKS_AGAIN_S)
+                continue
             except Exception as error:  # noqa: BLE001 # a bug must not end what keeps both equal
                 is_trouble = isinstance(error, StoreError)
                 self._tell_once(log.error if is_trouble else log.exception, reason=str(error))
@@ -121,13 +148,22 @@ class AclMigration:
                 continue
             if self._closing and not self._waiting:
                 return
-            await self._more.wait()
+            # What could not be copied is looked at again in a while.
+            await self._wait_for_more(_LOOKS_AGAIN_S if self._waiting else None)
 
     async def _begin(self) -> MigratedAcls:
         """Have all of the cluster's ACLs looked at, and those that were copied and are gone."""
-        migrated = MigratedAcls(self._central.store, await self._own.store.cluster_id())
+        central = self._central.store
+        cluster_id = await self._own.store.cluster_id()
+        migrated = MigratedAcls(central, cluster_id)
         await migrated.load()
+        self._source = RememberedSource(central, cluster_id, self._guard)
+        await self._source.load(migrated.clusters)
+        await self._own_settled()
         there = await self._run(lambda: _denials_first(self._own.index))
+        lost = await self._run(lambda: migrated.lost(there))
+        # A digest does not tell whether it is that of a denial.
+        await self._judge_source(migrated, len(there), Gone(lost, may_deny=True))
         gone = await self._run(lambda: _that_may_be_copied(self._central.index, migrated))
         await self._run(lambda: migrated.settle(there, gone))
         listed = await self._run(lambda: _in_order(there, gone))
@@ -140,15 +176,99 @@ class AclMigration:
             log.error("ACLs that cannot be read are not migrated", count=count, patterns=shown)
         return migrated
 
+    async def _copy_all(self, migrated: MigratedAcls) -> None:
+        """Copy what waits, and write down that it is copied. Raises `StoreError`, `SourceLoss`."""
+        while await self._judge(migrated):
+            while await self._copy(migrated):
+                pass
+        await migrated.save()
+        if not self._waiting:
+            self._guard.settle()
+        if self._source is not None:
+            await self._source.save()
+        self._unsaved = 0
+        self.problem = ""
+        self._tell_going_on()
+        if not self._waiting:
+            self._tell_done()
+
+    async def _judge(self, migrated: MigratedAcls) -> bool:
+        """Judge what waits; return whether some of it may be copied. Raises `SourceLoss`."""
+        if not self._waiting:
+            return False
+        await self._own_settled()
+        acls = list(self._waiting)
+        self._unjudged = set()
+        gone = await self._run(lambda: gone_of(self._gone(acls, migrated)))
+        # Asked for after the changes came: if it is the same source still, they are its own.
+        await self._judge_source(migrated, len(self._own.index), gone)
+        return len(self._unjudged) < len(self._waiting)
+
+    async def _judge_source(self, migrated: MigratedAcls, left: int, gone: Gone) -> None:
+        identity = await identity_of(self._own.store)
+        await self._run(lambda: self._guard.judge(identity, left, migrated.count, gone))
+
+    def _gone(self, acls: Collection[AclBinding], migrated: MigratedAcls) -> list[AclBinding]:
+        """Return those ACLs that the cluster has lost.
+
+        Where ACLs cannot be read, it is not known that one of them is lost: it is not copied.
+        """
+        own, withheld, found = self._own.index, self._own.index.withheld, []
+        for acl in in_turns(acls):
+            if acl in own or not migrated.may_have(acl):
+                continue
+            if acl.pattern in withheld:
+                self._unjudged.add(acl)
+            else:
+                found.append(acl)
+        return found
+
+    async def _own_settled(self) -> None:
+        if self._own.follower is not None:
+            await self._own.follower.settled()
+
+    async def _wait_for_more(self, within: float | None) -> None:
+        """Wait for the next change, but for so many seconds at most."""
+        try:
+            async with asyncio.timeout(within):
+                await self._more.wait()
+        except TimeoutError:
+            pass
+
+    async def _stop(self, loss: SourceLoss) -> None:
+        """Tell why nothing is copied now, and what an operator can do about it."""
+        problem = (
+            "the ACL migration has stopped, and the centralised ACLs stay as they are: the source "
+            f"{self._own.name} may have lost its data: {loss}. Bring its data back; or, if this is "
+            f"meant, set {ACCEPTED_LOSS}={loss.token} and restart this broker"
+        )
+        if problem != self.problem:
+            log.error("ACL migration has stopped", reason=problem)
+        self.problem, self._fails = problem, True
+        # After a restart the same ACLs must be known, so that the token is the same.
+        try:
+            if self._migrated is not None:
+                await self._migrated.save()
+            if self._source is not None:
+                await self._source.save()
+        except StoreError as error:
+            log.error("it is not written down that the migration has stopped", reason=str(error))
+
     def _wait_for(self, acls: Collection[AclBinding]) -> None:
         for acl in in_turns(acls):
             self._waiting.setdefault(acl)
 
-    async def _copy(self, migrated: MigratedAcls) -> None:
-        """Copy some of what waits. Raises `StoreError`; then it still waits."""
+    async def _copy(self, migrated: MigratedAcls) -> bool:
+        """Copy some of what was judged; return whether there was any.
+
+        Raises `StoreError`; then it still waits.
+        """
         # Nothing else is waited for where there is nothing to do.
         await asyncio.sleep(0)
-        some = list(islice(self._waiting, _AT_ONCE))
+        judged = (acl for acl in self._waiting if acl not in self._unjudged)
+        some = list(islice(judged, _AT_ONCE))
+        if not some:
+            return False
         self._at_work = set(some)
         own = self._own.index
         new = [acl for acl in some if acl in own and migrated.is_due(acl, is_there=True)]
@@ -161,10 +281,12 @@ class AclMigration:
             gone = [acl for acl in gone if acl in self._at_work]
             await self._central.store.apply(created, gone, Origin.now())
             migrated.note(created, gone)
+            self._guard.took(gone)
             self.tell(created, gone)
         for acl in self._at_work:
             del self._waiting[acl]
         await self._count(migrated, len(created), len(gone))
+        return True
 
     async def _count(self, migrated: MigratedAcls, created: int, deleted: int) -> None:
         """Count what was copied, and write now and then down that it was."""
@@ -205,6 +327,8 @@ class AclMigration:
                 acls=len(self._own.index),
                 refused=len(self._refused),
             )
+        if self._is_first and self._guard.is_unused:
+            log.warning(f"{ACCEPTED_LOSS} names no loss that waits to be confirmed; remove it")
         self._is_first = False
         self._counts = [0, 0]
 

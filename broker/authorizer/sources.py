@@ -15,6 +15,7 @@ from aclbroker.broker.authorizer.index_changes import IndexChanges
 from aclbroker.broker.authorizer.migration import AclMigration
 from aclbroker.broker.authorizer.opening import Waits, nobody, opened
 from aclbroker.broker.authorizer.source import AclSource
+from aclbroker.broker.authorizer.source_guard import SourceGuard
 from aclbroker.broker.authorizer.staleness import Staleness
 from aclbroker.broker.config.access_rules import CONFLUENT, access_rules
 from aclbroker.broker.config.store_url import store_url
@@ -29,8 +30,8 @@ class Sources:
     """The stores that decide together, by the names of their providers.
 
     Requests list and change the ACLs of the one that is ``managed``. ``records`` is which one has
-    those, too. If it ``migrates``, the managed ACLs are copied to those of CONFLUENT. `load` opens
-    the stores and `close` closes them.
+    those, too. If it ``migrates``, the managed ACLs are copied to those of CONFLUENT, as far as the
+    ``guard`` allows it. `load` opens the stores and `close` closes them.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Sources:
         records: str | None = "",
         *,
         migrates: bool = False,
+        guard: SourceGuard | None = None,
     ) -> None:
         self.stores = stores
         self.for_records = None if records is None else stores[records]
@@ -47,6 +49,7 @@ class Sources:
 
         self._name = managed
         self._migrates = migrates
+        self._guard = guard
         self._all: list[AclSource] = []
         self._running = AsyncExitStack()
         self.waits: Waits = nobody
@@ -70,7 +73,8 @@ class Sources:
         }
         url = store_url(properties)
         records = next((each.name for each in rules.providers if each.store == url), None)
-        return cls(stores, rules.managed.name, records, migrates=rules.migrates)
+        guard = SourceGuard(rules.max_loss_percent, rules.accepted_loss)
+        return cls(stores, rules.managed.name, records, migrates=rules.migrates, guard=guard)
 
     @property
     def store(self) -> AclStore:
@@ -111,7 +115,8 @@ class Sources:
         if self._migrates:
             by_name = {each.name: each for each in self._all}
             watched = parts[[*by_name].index(self._name)]
-            self.migration = AclMigration(by_name[self._name], by_name[CONFLUENT], watched)
+            source, target = by_name[self._name], by_name[CONFLUENT]
+            self.migration = AclMigration(source, target, watched, self._guard)
         return first
 
     async def close(self) -> None:

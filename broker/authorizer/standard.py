@@ -148,6 +148,11 @@ class StandardAuthorizer:
             self._sources.migration.tell = tell
             self._sources.migration.start()
 
+    def migration_problem(self) -> str:
+        """Return why the cluster's own ACLs are not copied any more; "" if they are."""
+        migration = None if self._sources is None else self._sources.migration
+        return "" if migration is None else migration.problem
+
     async def close(self) -> None:
         """Finish the changes that wait, refuse later ones, and close what was opened."""
         if self._writer is not None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from aclbroker.broker.client.errors import RequestRefused
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import ClientSettings
+from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest
+
+_NOT_SHOWN: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
 
 def cluster_id(session: Session) -> str | None:
@@ -16,6 +20,40 @@ def cluster_id(session: Session) -> str | None:
     answer = session.ask(ApiKey.METADATA, MetadataRequest(topics=[]))
     found: str | None = answer.cluster_id
     return found
+
+
+def metadata_marks(session: Session) -> dict[str, tuple[int, ...]]:
+    """Return numbers of a KRaft quorum that never go back: its epoch and its committed offset.
+
+    A cluster without a quorum, or one that does not show it to the client, has none. Raises
+    `ClientError`.
+    """
+    from aclbroker.protocol.messages.describe_quorum import (
+        DescribeQuorumRequest,
+        RequestPartitionData,
+        RequestTopicData,
+    )
+
+    topic = RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])
+    try:
+        answer = session.ask(ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequest([topic]))
+    except RequestRefused as error:
+        if error.code == ErrorCode.UNSUPPORTED_VERSION:
+            return {}
+        raise
+    if answer.error_code in _NOT_SHOWN:
+        return {}
+    [partition] = [each for topic in answer.topics for each in topic.partitions] or [None]
+    code = answer.error_code or (partition.error_code if partition else ErrorCode.NONE)
+    if code:
+        raise RequestRefused(code, "The quorum of the cluster cannot be described.")
+    # A leader that was just elected does not know yet what is committed, and says -1.
+    if partition is None or partition.high_watermark < 0:
+        return {}
+    return {
+        "metadata epoch": (partition.leader_epoch,),
+        "metadata offset": (partition.high_watermark,),
+    }
 
 
 def topic_names(session: Session) -> list[str]:

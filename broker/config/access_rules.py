@@ -15,6 +15,8 @@ from aclbroker.broker.config.store_url import CONFLUENT_AUTHORIZER, store_url, z
 
 PROVIDERS: Final = "confluent.authorizer.access.rule.providers"
 MIGRATES: Final = "confluent.authorizer.migrate.acls.from.cluster"
+MAX_LOSS: Final = "aclbroker.migration.max.loss.percent"
+ACCEPTED_LOSS: Final = "aclbroker.migration.accept.loss"
 CENTRAL_STORE: Final = "aclbroker.provider.confluent.store"
 CENTRAL_CLIENT: Final = "aclbroker.provider.confluent.client.config"
 KRAFT_STORE: Final = "aclbroker.provider.kraft.store"
@@ -25,6 +27,11 @@ CONFLUENT: Final = "CONFLUENT"
 ZK_ACL: Final = "ZK_ACL"
 KRAFT_ACL: Final = "KRAFT_ACL"
 NAMES: Final = (CONFLUENT, ZK_ACL, KRAFT_ACL)
+
+MAX_LOSS_PERCENT: Final = 50
+"""The largest share of its ACLs that a source may lose at once, by default."""
+
+_WHOLE: Final = 100
 
 DEFAULT: Final = ZK_ACL
 """What Confluent's authorizer has if nothing is named."""
@@ -57,6 +64,12 @@ class AccessRules(NamedTuple):
     migrates: bool
     """Whether the cluster's own ACLs are copied to the centralised ones."""
 
+    max_loss_percent: int
+    """The largest share of its ACLs that the cluster may lose at once and is copied still."""
+
+    accepted_loss: str
+    """What confirms a larger loss; "" for none."""
+
     @property
     def managed(self) -> Provider:
         """Whose ACLs Kafka's requests list and change: the cluster's own as long as they count."""
@@ -86,7 +99,9 @@ def access_rules(properties: Mapping[str, str]) -> AccessRules | None:
             f"there is nothing to copy with {PROVIDERS}={','.join(names)}",
             f"true beside {CONFLUENT},{ZK_ACL} or {CONFLUENT},{KRAFT_ACL}",
         )
-    return AccessRules(providers, migrates)
+    return AccessRules(
+        providers, migrates, _max_loss(properties), properties.get(ACCEPTED_LOSS, "").strip()
+    )
 
 
 def parse_providers(text: str) -> Sequence[str]:
@@ -134,6 +149,13 @@ def _with_client(properties: Mapping[str, str], setting: str) -> Mapping[str, st
     """The properties with which a store is opened that has settings of a client of its own."""
     client = properties.get(setting, "").strip()
     return {**properties, _STORE_CLIENT: client} if client else properties
+
+
+def _max_loss(properties: Mapping[str, str]) -> int:
+    text = properties.get(MAX_LOSS, "").strip() or str(MAX_LOSS_PERCENT)
+    if not text.isdecimal() or int(text) > _WHOLE:
+        raise AccessRuleError(MAX_LOSS, f"{text!r} is no percentage", "an integer from 0 to 100")
+    return int(text)
 
 
 def _is_true(properties: Mapping[str, str], name: str) -> bool:

@@ -78,6 +78,16 @@ PROVIDERS = (
         "to copy their changes. One broker of a cluster is enough.",
     ),
     Definition(
+        access_rules.MAX_LOSS, "", integer(0, 100), str(access_rules.MAX_LOSS_PERCENT),
+        "The largest share of its ACLs, in percent, that the cluster may lose within a minute: "
+        "beyond that nothing more is copied, and the broker is not ready, until the ACLs are there "
+        "again or the loss is confirmed. Two ACLs may always go, unless none is left.",
+    ),
+    Definition(
+        access_rules.ACCEPTED_LOSS, "", values.OPTIONAL_TEXT, "",
+        "Confirms one loss: the value that the log and `/readyz` tell after it. See providers.md.",
+    ),
+    Definition(
         access_rules.CENTRAL_STORE, "", values.OPTIONAL_STORE, "",
         "The store with the centralised ACLs, that of the cluster's "
         "`aclbroker.clusters.<id>.store` in the server.", default_doc="`aclbroker.store`",

@@ -13,6 +13,9 @@ TOPIC_DIRECTORY: Final = "__cluster_metadata-0"
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 
+_PROPERTIES: Final = "meta.properties"
+_CLUSTER_ID: Final = re.compile(r"^cluster\.id=(\S+)\s*$", re.MULTILINE)
+
 
 class Snapshot(NamedTuple):
     """A snapshot: all that held before ``end_offset``."""
@@ -80,6 +83,20 @@ def find(directory: Path) -> LogFiles:
     ends = [each.base_offset for each in segments[1:]]
     old = sum(end <= first for end in ends)
     return LogFiles(snapshot, tuple(segments[old:]))
+
+
+def read_cluster_id(directory: Path) -> str | None:
+    """Return the id of the cluster, which Kafka keeps beside its logs; None if it is not there.
+
+    The directory is that of the logs, or of the topic in it.
+    """
+    beside = directory if (directory / TOPIC_DIRECTORY).is_dir() else directory.parent
+    try:
+        text = (beside / _PROPERTIES).read_text(errors="replace")
+    except OSError:
+        return None
+    found = _CLUSTER_ID.search(text)
+    return None if found is None else found[1]
 
 
 def _stamp(path: Path) -> tuple[str, int, int] | None:

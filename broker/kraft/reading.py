@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.kraft.batches import TornEnd, batches, ends_snapshot, values_of
 from aclbroker.broker.kraft.errors import KraftError
-from aclbroker.broker.kraft.files import LogFiles, Snapshot, find
+from aclbroker.broker.kraft.files import LogFiles, Snapshot, find, read_cluster_id
 from aclbroker.broker.kraft.replay import AclReplay
 
 _ATTEMPTS: Final = 3
@@ -21,6 +21,14 @@ class MetadataAcls(NamedTuple):
     acls: list[AclBinding]
     end_offset: int
     notes: tuple[str, ...]
+    cluster_id: str | None = None
+    """As `meta.properties` beside the log has it; None if the file was not copied along."""
+
+    epoch: int = 0
+    """That of the last batch: it never goes back, and within it the end offset does not, either."""
+
+    snapshot_offset: int = 0
+    """The end of the snapshot, which never goes back."""
 
 
 def read_acls(directory: Path) -> MetadataAcls:
@@ -30,12 +38,13 @@ def read_acls(directory: Path) -> MetadataAcls:
     has not committed its files do not tell: all count. Raises `KraftError`.
     """
     attempts = 0
+    cluster_id = read_cluster_id(directory)
     while True:
         attempts += 1
         files = find(directory)
         before = files.stamps()
         try:
-            return _read(files)
+            return _read(files)._replace(cluster_id=cluster_id)
         except (KraftError, OSError) as error:
             # A controller deletes old files, and cuts off the end of its log if that was never
             # committed. What is damaged stays so.
@@ -57,7 +66,7 @@ def _read(files: LogFiles) -> MetadataAcls:
                 "there is no *.log file: the ACLs are those of the snapshot at offset "
                 f"{files.first_offset}"
             )
-    end, torn = _apply_log(files, replay)
+    end, epoch, torn = _apply_log(files, replay)
     if torn is not None:
         notes.append(
             f"the log ends within a batch at offset {torn.offset}, as it does while a controller "
@@ -70,7 +79,9 @@ def _read(files: LogFiles) -> MetadataAcls:
         )
     for kind, count in sorted(replay.not_known.items()):
         notes.append(f"{count} records of the type {kind}, which is not known here, do not count")
-    return MetadataAcls(replay.acls, end, tuple(notes))
+    return MetadataAcls(
+        replay.acls, end, tuple(notes), epoch=epoch, snapshot_offset=files.first_offset
+    )
 
 
 def _apply_snapshot(snapshot: Snapshot, replay: AclReplay) -> None:
@@ -87,9 +98,13 @@ def _apply_snapshot(snapshot: Snapshot, replay: AclReplay) -> None:
         raise KraftError(f"{snapshot.path}: the snapshot is cut off: its last record is missing")
 
 
-def _apply_log(files: LogFiles, replay: AclReplay) -> tuple[int, TornEnd | None]:
-    """Apply what follows the snapshot; return the offset behind it, and how the log is cut off."""
+def _apply_log(files: LogFiles, replay: AclReplay) -> tuple[int, int, TornEnd | None]:
+    """Apply what follows the snapshot.
+
+    Return the offset behind it, the epoch of its last batch, and how the log is cut off.
+    """
     first = files.first_offset
+    epoch = 0 if files.snapshot is None else files.snapshot.epoch
     end = files.segments[0].base_offset if files.segments else first
     for base_offset, path in files.segments:
         if base_offset != end:
@@ -98,7 +113,7 @@ def _apply_log(files: LogFiles, replay: AclReplay) -> tuple[int, TornEnd | None]
             )
         try:
             for batch in batches(path, base_offset):
-                end = batch.last_offset + 1
+                end, epoch = batch.last_offset + 1, batch.leader_epoch
                 if batch.is_control or end <= first:
                     continue
                 for offset, value in values_of(path, batch):
@@ -107,5 +122,5 @@ def _apply_log(files: LogFiles, replay: AclReplay) -> tuple[int, TornEnd | None]
         except TornEnd as torn:
             if path != files.segments[-1].path:
                 raise KraftError(f"{path}: it is cut off: {torn}") from None
-            return max(end, first), torn
-    return max(end, first), None
+            return max(end, first), epoch, torn
+    return max(end, first), epoch, None

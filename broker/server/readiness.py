@@ -70,6 +70,7 @@ class Readiness:
         self._stores: Callable[[], Iterable[AclStore]] = tuple
         self._clusters: Callable[[], Mapping[str, str]] = dict
         self._audit: Callable[[], str] = str
+        self._migration: Callable[[], str] = str
         self._remark: Callable[[], str] = str
 
     def waits_for(self, reason: str) -> None:
@@ -82,17 +83,20 @@ class Readiness:
         remark: Callable[[], str] = str,
         stores: Callable[[], Iterable[AclStore]] = tuple,
         clusters: Callable[[], Mapping[str, str]] = dict,
+        migration: Callable[[], str] = str,
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
         ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
         the operator should know, though the broker is ready. ``stores`` returns those that are
-        open, and ``clusters`` why further clusters are not served, by their ids.
+        open, ``clusters`` why further clusters are not served, by their ids, and ``migration`` why
+        the cluster's own ACLs are not copied to the centralised ones any more.
         """
         self._waits_for = ""
         self._stores = stores
         self._clusters = clusters
         self._audit = audit
+        self._migration = migration
         self._remark = remark
 
     def stopping(self) -> None:
@@ -105,7 +109,7 @@ class Readiness:
             return [self._waits_for]
         probes = [self._probes.setdefault(each, StoreProbe(each)) for each in self._stores()]
         stored = await asyncio.gather(*(each.problem() for each in probes))
-        found = (*stored, *self._clusters().values(), self._audit())
+        found = (*stored, *self._clusters().values(), self._audit(), self._migration())
         return [problem for problem in found if problem]
 
     async def page(self) -> Page:

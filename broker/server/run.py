@@ -96,7 +96,11 @@ async def _serve_with(
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, serving.renew)
     audit = serving.audit
     readiness.started(
-        audit.problem, audit.remark, partial(_stores, loaded), loaded.clusters.problems
+        audit.problem,
+        audit.remark,
+        partial(_stores, loaded),
+        loaded.clusters.problems,
+        partial(_migration_problem, loaded),
     )
     if start.hangup.has_come:
         serving.renew()
@@ -117,6 +121,11 @@ async def _serve_with(
     log.info("stopping")
     readiness.stopping()
     await serving.end()
+
+
+def _migration_problem(loaded: Loaded) -> str:
+    authorizer = loaded.authorizer
+    return authorizer.migration_problem() if isinstance(authorizer, StandardAuthorizer) else ""
 
 
 def _stores(loaded: Loaded) -> Iterable[AclStore]:

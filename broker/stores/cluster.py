@@ -21,11 +21,12 @@ from aclbroker.broker.client.acls import (
     exactly,
     refusals,
 )
-from aclbroker.broker.client.cluster_info import cluster_id
+from aclbroker.broker.client.cluster_info import cluster_id, metadata_marks
 from aclbroker.broker.client.errors import ClientError, RequestRefused, Unreachable, code_name
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import Address, ClientSettings
 from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores.identity import CLUSTER_ID, SourceIdentity
 from aclbroker.broker.stores.recent_changes import RecentChanges
 from aclbroker.broker.stores.store import (
     Origin,
@@ -115,6 +116,10 @@ class ClusterStore:
         if not found:
             raise StoreError(f"{self._url}: the cluster does not tell its id")
         return found
+
+    async def identity(self) -> SourceIdentity:
+        """Ask for the id of the cluster, and for the marks of its metadata."""
+        return await self._in_thread(lambda: self._ask(identity_of_session))
 
     @property
     def silent_s(self) -> float:
@@ -265,6 +270,12 @@ class ClusterStore:
         session, self._session = self._session, None
         if session is not None:
             session.close()
+
+
+def identity_of_session(session: Session) -> SourceIdentity:
+    """Return the identity of the cluster that a session is with. Raises `ClientError`."""
+    found = cluster_id(session)
+    return SourceIdentity({CLUSTER_ID: found} if found else {}, metadata_marks(session))
 
 
 def _by_permission(acls: Collection[AclBinding], first: AclPermission) -> list[AclBinding]:

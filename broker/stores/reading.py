@@ -68,6 +68,15 @@ def read_acls(path: Path) -> tuple[list[AclBinding], str]:
         return _acls(connection, sealed, sealed.last_change), cluster_id
 
 
+def read_identity(path: Path) -> tuple[str, int]:
+    """Return the id of the cluster, and the position of the last change of ACLs.
+
+    Raises `StoreError` as `read_acls`.
+    """
+    with _reading(path) as (_, cluster_id, sealed):
+        return cluster_id, sealed.last_change
+
+
 def read_acls_at(
     path: Path, *, position: int | None = None, time_ms: int | None = None
 ) -> PastAcls:

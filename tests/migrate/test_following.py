@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import signal
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +20,9 @@ from aclbroker.cli.migrate.moving import difference
 from aclbroker.cli.migrate.places import Contents, Place, PlaceError, open_place
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.conftest import StartBroker
+from tests.kraft.log_files import batch, created, framed
 from tests.migrate.running import (
+    change_store,
     contents,
     described,
     fill,
@@ -237,6 +241,116 @@ def test_a_source_that_becomes_empty_takes_nothing_along() -> None:
     source.acls = {DENIED}
     assert follower.round()
     assert target.acls == {DENIED}
+
+
+MANY = [DENIED, *(allow(f"User:{number}", READ) for number in range(99))]
+
+
+def test_a_source_that_loses_most_of_its_acls_takes_nothing_along(tmp_path: Path) -> None:
+    source, target = f"file:{tmp_path}/a.json", f"sqlite:///{tmp_path}/b.db"
+    whole = json_of(tmp_path, MANY)
+    replace(tmp_path / "a.json", whole)
+    with following(tmp_path / "log", source, target) as process:
+        for left, says in (
+            (json_of(tmp_path, [OTHER]), "it has lost 100 of its 100 ACLs at once"),
+            ('{"version": 1, "acls": []}', "it has no ACLs at all, and had 100"),
+            (json_of(tmp_path, MANY[:30]), "it has lost 70 of its 100 ACLs at once"),
+            (json_of(tmp_path, MANY[1:]), "it has lost ACLs, and still lacks 1 of its 100"),
+        ):
+            replace(tmp_path / "a.json", left)
+            wait_until_told(process, f"the source may have lost its data: {says}")
+            assert contents(target) == set(MANY)
+        replace(tmp_path / "a.json", whole)
+        wait_until_told(process, "It goes on.")
+        replace(tmp_path / "a.json", json_of(tmp_path, [*MANY[20:], OTHER]))
+        wait_until_equal(target, [*MANY[20:], OTHER])
+        replace(tmp_path / "a.json", json_of(tmp_path, [OTHER]))
+        wait_until_told(process, "it has lost 100 of its 101 ACLs at once, more than 50 %")
+        assert process.terminate() == 1
+
+
+def test_a_loss_is_confirmed_by_its_token_and_a_larger_share_by_an_option(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = fill(f"file:{tmp_path}/a.json", [OTHER])
+    target = fill(f"sqlite:///{tmp_path}/b.db", MANY)
+    words = ["--prune", "--max-loss", "60"]
+    assert migrate(source, target, *words) == 1
+    told = capsys.readouterr().err
+    assert "it has lost 100 of its 100 ACLs at once, more than 60 %" in told
+    token = re.findall(r"--accept-loss=(\w+)$", told, re.MULTILINE)[0]
+    assert migrate(source, target, *words, "--accept-loss=0123456789") == 1
+    assert contents(target) == set(MANY)
+    assert migrate(source, target, *words, f"--accept-loss={token}") == 0
+    assert contents(target) == {OTHER}
+    fill(target, MANY[:50])
+    assert migrate(source, target, *words, f"--accept-loss={token}") == 1
+    assert migrate(source, target, "--prune", "--max-loss=100") == 0
+    assert contents(target) == {OTHER}
+
+
+def test_another_source_at_the_same_place_is_not_followed(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.db", tmp_path / "other.db"
+    fill(f"sqlite:///{path}", MANY)
+    fill(f"sqlite:///{other}", [*MANY[1:], OTHER])
+    target = Shaky([])
+    with open_place(f"sqlite:///{path}") as source:
+        follower = Follower(source, target, may_lose_denies=False)
+        target.acls = set(follower.first().acls)
+        other.replace(path)
+        with pytest.raises(PlaceError, match=r"its cluster id was .* and is .* now"):
+            follower.round()
+    assert target.acls == set(MANY)
+
+
+def test_a_store_that_was_restored_from_a_backup_is_not_followed(tmp_path: Path) -> None:
+    path, backup = tmp_path / "a.db", tmp_path / "backup.db"
+    fill(f"sqlite:///{path}", MANY[1:])
+    shutil.copy(path, backup)
+    change_store(path, [DENIED], [])
+    target = Shaky([])
+    with open_place(f"sqlite:///{path}") as source:
+        follower = Follower(source, target, may_lose_denies=False)
+        target.acls = set(follower.first().acls)
+        for each in tmp_path.glob("a.db*"):
+            each.unlink()
+        backup.replace(path)
+        with pytest.raises(PlaceError, match="its position went back from 100 to 99"):
+            follower.round()
+    assert target.acls == set(MANY)
+
+
+def test_a_metadata_log_of_another_cluster_or_an_older_one_is_not_followed(tmp_path: Path) -> None:
+    folder = tmp_path / "__cluster_metadata-0"
+    folder.mkdir()
+    log, properties = folder / f"{0:020}.log", tmp_path / "meta.properties"
+    values = [framed(created(number, acl)) for number, acl in enumerate(MANY)]
+
+    def write(count: int, epoch: int, name: str) -> None:
+        log.write_bytes(batch(0, values[:count], epoch=epoch))
+        properties.write_text(f"version=1\ncluster.id={name}\n")
+
+    target = Shaky([])
+    with open_place(f"kraft:///{tmp_path}") as source:
+        for before, now, says in (
+            ((99, 2, "a"), (100, 2, "b"), "its cluster id was a and is b now"),
+            ((100, 2, "a"), (99, 2, "a"), "went back from 2, 100 to 2, 99"),
+            ((100, 2, "a"), (99, 1, "a"), "went back from 2, 100 to 1, 99"),
+        ):
+            write(*before)
+            follower = Follower(source, target, may_lose_denies=False)
+            target.acls = kept = set(follower.first().acls)
+            write(*now)
+            with pytest.raises(PlaceError, match=says):
+                follower.round()
+            assert target.acls == kept
+        # What a leader of a new epoch cuts off was never committed.
+        write(100, 2, "a")
+        follower = Follower(source, target, may_lose_denies=False)
+        target.acls = set(follower.first().acls)
+        write(99, 3, "a")
+        assert follower.round()
+        assert target.acls == set(MANY[:99])
 
 
 def test_a_file_that_changes_in_mid_copy_is_brought_over_when_it_is_settled(

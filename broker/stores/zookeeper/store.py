@@ -9,6 +9,7 @@ from typing import Final
 from kazoo.exceptions import NodeExistsError
 
 from aclbroker.broker.acl.bindings import AclBinding, ResourcePattern
+from aclbroker.broker.stores.identity import SourceIdentity
 from aclbroker.broker.stores.store import (
     Origin,
     StoreChange,
@@ -22,7 +23,12 @@ from aclbroker.broker.stores.zookeeper.connection import ask
 from aclbroker.broker.stores.zookeeper.mirror import Mirror
 from aclbroker.broker.stores.zookeeper.news import Own, Records, State
 from aclbroker.broker.stores.zookeeper.settings import ZookeeperSettings
-from aclbroker.broker.stores.zookeeper.tree import CLUSTER_ID, read_cluster_id, read_nodes
+from aclbroker.broker.stores.zookeeper.tree import (
+    CLUSTER_ID,
+    read_cluster_id,
+    read_identity,
+    read_nodes,
+)
 
 _CLUSTER: Final = "/cluster"
 
@@ -77,6 +83,10 @@ class ZookeeperStore:
         if found is None:
             raise StoreError(f"{connection.path(CLUSTER_ID)} in ZooKeeper was removed just now")
         return found
+
+    async def identity(self) -> SourceIdentity:
+        """Read the id of the cluster, which node has the ACLs, and the last zxid."""
+        return await read_identity(self._mirror.connection)
 
     @property
     def silent_s(self) -> float:

@@ -11,6 +11,8 @@ from kazoo.exceptions import BadArgumentsError, NodeExistsError, NoNodeError
 
 from aclbroker.broker.acl.bindings import ResourcePattern
 from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores import identity
+from aclbroker.broker.stores.identity import SourceIdentity
 from aclbroker.broker.stores.store import StoreError
 from aclbroker.broker.stores.zookeeper import layout, records
 from aclbroker.broker.stores.zookeeper.connection import Connection, ask
@@ -104,6 +106,24 @@ async def read_cluster_id(connection: Connection) -> str | None:
         raise StoreError(
             f"{connection.path(CLUSTER_ID)} in ZooKeeper has no id of a cluster"
         ) from None
+
+
+async def read_identity(connection: Connection) -> SourceIdentity:
+    """Return the id of the cluster, when the node of the ACLs was made, and the last zxid.
+
+    Raises `StoreError`.
+    """
+    # A server that lags would show an older zxid.
+    await connection.one(ask("sync", "/"))
+    [root] = await connection.all([ask("exists", connection.path(layout.LITERAL_ROOT))])
+    if isinstance(root, Exception):
+        raise StoreError(f"ZooKeeper cannot tell what it has: {type(root).__name__}")
+    made = identity.NONE if root is None else f"{root.czxid} at {root.ctime}"
+    names = {
+        identity.CLUSTER_ID: await read_cluster_id(connection) or identity.NONE,
+        f"node {connection.path(layout.LITERAL_ROOT)}": made,
+    }
+    return SourceIdentity(names, {"zxid": (connection.seen,)})
 
 
 async def children(connection: Connection, path: str) -> list[str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from aclbroker.cli.migrate.plan import Move
 
 _INTERVAL_S: Final = 1.0
+_WHOLE: Final = 100
 _ROUNDS: Final = 5
 """How often what the source changes meanwhile is brought over before a move ends."""
 
@@ -35,6 +36,8 @@ class MigrateCommand:
     interval: float = _INTERVAL_S
     accept_lost_denies: bool = False
     accept_empty_source: bool = False
+    accept_loss: str = ""
+    max_loss: int | None = None
 
     def run(self) -> int:
         """Run the command; return 0 if the target has all ACLs of the source, or may get them.
@@ -73,15 +76,17 @@ class MigrateCommand:
                 raise PlaceError(f"{option} is for a cluster or a ZooKeeper")
 
     def _move(self, source: Place, target: Place) -> int:
+        from aclbroker.broker.authorizer.source_guard import SourceGuard
+        from aclbroker.broker.config.access_rules import MAX_LOSS_PERCENT
         from aclbroker.cli.migrate.following import EMPTY, Follower
         from aclbroker.cli.migrate.plan import counted, denies, lost_lines, move
 
-        follower = Follower(
-            source,
-            target,
-            may_lose_denies=self.accept_lost_denies,
-            may_empty=self.accept_empty_source,
+        guard = SourceGuard(
+            MAX_LOSS_PERCENT if self.max_loss is None else self.max_loss,
+            self.accept_loss,
+            kept=False,
         )
+        follower = Follower(source, target, may_lose_denies=self.accept_lost_denies, guard=guard)
         acls = follower.first().acls
         there = target.read(may_be_new=True)
         failed(*(f"{target.url}: {note}" for note in there.notes))
@@ -89,8 +94,13 @@ class MigrateCommand:
         told(f"From {source.url}: {counted(len(acls))}, DENYs among them: {len(denies(acls)):,}")
         told(f"To {target.url}: {counted(len(there.acls))}")
         told(*planned.lines(prune=self.prune, shows_all=self.dry_run))
-        if not acls and planned.changes.remove and not self.accept_empty_source:
-            return failed(f"{source.url}: {EMPTY}. Nothing was changed")
+        removed = planned.changes.remove
+        if removed and (acls or not self.accept_empty_source):
+            # An operator who prunes once is shown what that removes. What follows runs unseen.
+            if self.follow or self.max_loss is not None:
+                follower.judge(len(acls), len(there.acls), removed)
+            elif not acls:
+                return failed(f"{source.url}: {EMPTY}. Nothing was changed")
         of_source = set(acls)
         follower.lost = {acl: why for acl, why in planned.lost.items() if acl in of_source}
         staying = planned.lost.keys() - follower.lost.keys()
@@ -124,6 +134,7 @@ class MigrateCommand:
         wrong = difference(target, wanted)
         if wrong:
             return failed(f"{target.url}: {not_equal(wrong)}; run it again")
+        follower.settle_loss()
         of_source = len(set(planned.source).intersection(wanted))
         are_all = of_source == len(planned.source)
         which = "all" if are_all else f"{of_source:,} of the"
@@ -189,7 +200,20 @@ def add_migrate(commands: Any) -> None:
     migrate.add_argument(
         "--accept-empty-source",
         action="store_true",
-        help="remove all that the target has even if the source has no ACLs at all",
+        help="remove all that the target has even if the source has no ACLs when it is read first",
+    )
+    migrate.add_argument(
+        "--accept-loss",
+        metavar="TOKEN",
+        default="",
+        help="confirm one loss of ACLs of the source, by the token that the command told",
+    )
+    migrate.add_argument(
+        "--max-loss",
+        metavar="PERCENT",
+        type=_percent,
+        help="change nothing if the source has lost a larger share of its ACLs; by default, with "
+        "--follow, that is half of them within a minute",
     )
     migrate.add_argument(
         "--follow",
@@ -203,6 +227,12 @@ def add_migrate(commands: Any) -> None:
         default=_INTERVAL_S,
         help=f"how long --follow waits before it looks again; default: {_INTERVAL_S:g}",
     )
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or int(text) > _WHOLE:
+        raise argparse.ArgumentTypeError(f"{text!r} is no percentage from 0 to 100")
+    return int(text)
 
 
 def _seconds(text: str) -> float:

@@ -7,11 +7,12 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from types import FrameType
 from typing import Any, Final, Self
 
 from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.authorizer.source_guard import SourceGuard, SourceLoss, gone_of
 from aclbroker.cli.cluster import failed, told
 from aclbroker.cli.migrate.moving import Difference, LostDenies, difference, make
 from aclbroker.cli.migrate.places import Contents, Place, PlaceError
@@ -25,24 +26,29 @@ EMPTY: Final = (
     "it has no ACLs at all, and the target would lose its own, DENYs too. If that is meant, "
     "--accept-empty-source removes them"
 )
-"""Why a source that is empty, as a file is that somebody has just begun, is not followed."""
+"""Why a source that is empty, as a new file is, does not empty the target."""
 
 
 class Follower:
     """A source and a target that has what the source had when it was read last.
 
-    ``lost`` are the ACLs of the source that the target cannot hold, each with why. Without
-    ``may_empty`` nothing is removed because the source has no ACLs any more.
+    ``lost`` are the ACLs of the source that the target cannot hold, each with why. The ``guard``
+    keeps what the target has where the source may have lost its data.
     """
 
     def __init__(
-        self, source: Place, target: Place, *, may_lose_denies: bool, may_empty: bool = False
+        self,
+        source: Place,
+        target: Place,
+        *,
+        may_lose_denies: bool,
+        guard: SourceGuard | None = None,
     ) -> None:
         self.lost: dict[AclBinding, str] = {}
         self._source = source
         self._target = target
         self._may_lose_denies = may_lose_denies
-        self._may_empty = may_empty
+        self._guard = guard or SourceGuard(kept=False)
         self._seen: set[AclBinding] = set()
         # What a round that failed may have added to the target, or removed from it.
         self._unsure: set[AclBinding] = set()
@@ -53,9 +59,29 @@ class Follower:
         """Return what the source has now, and take it for what the target is going to have."""
         self._stamp = self._source.stamp()
         contents = self._source.read()
+        self._guard.known = self._source.identity()
         self._tell(contents)
         self._seen = set(contents.acls)
         return contents
+
+    def judge(self, left: int, had: int, gone: Collection[AclBinding]) -> None:
+        """Raise `PlaceError` if the source may have lost its data.
+
+        It has so many ACLs ``left`` of those that it ``had``, and those that are ``gone`` are to be
+        removed from the target.
+        """
+        try:
+            self._guard.judge(self._source.identity(), left, had, gone_of(gone))
+        except SourceLoss as loss:
+            raise PlaceError(
+                f"{self._source.url}: the source may have lost its data: {loss}. The target stays "
+                "as it is. Bring the data back; or, if this is meant, start the command again with "
+                f"--prune --accept-loss={loss.token}"
+            ) from None
+
+    def settle_loss(self) -> None:
+        """Note that the target has what the source has: a confirmed loss is over."""
+        self._guard.settle()
 
     def settle(self) -> bool:
         """Wait until a file that is being edited stays as it is; tell whether it has in time."""
@@ -106,12 +132,16 @@ class Follower:
         stamp = self._source.stamp()
         if stamp is None and self._source.is_edited:
             return False
-        if stamp is not None and stamp == self._stamp and not self._unsure:
+        is_new = stamp is None or stamp != self._stamp
+        if not (is_new or self._unsure or self._guard.is_stopped):
             return False
         contents = self._source.read()
         self._tell(contents)
         now = set(contents.acls)
         changes = now != self._seen or bool(self._unsure)
+        if changes or self._guard.is_stopped:
+            had = self._seen | self._unsure
+            self.judge(len(now), len(had), had - now)
         if changes:
             self._bring(now)
         self._seen, self._stamp = now, stamp
@@ -120,8 +150,6 @@ class Follower:
     def _bring(self, now: set[AclBinding]) -> None:
         new = (now - self._seen) | (now & self._unsure)
         gone = (self._seen | self._unsure) - now
-        if gone and not now and not self._may_empty:
-            raise PlaceError(f"{self._source.url}: {EMPTY}")
         lost = lost_of(new, self._target.refusal)
         if denies(lost) and not self._may_lose_denies:
             raise LostDenies(lost)
@@ -135,6 +163,8 @@ class Follower:
         if wrong:
             raise PlaceError(f"{self._target.url}: {not_equal(wrong)}")
         self._unsure.clear()
+        self._guard.took(changes.remove)
+        self._guard.settle()
         failed(*lost_lines(lost))
         told(f"{counted(len(added))} added, {len(changes.remove):,} removed.")
         self.lost = {acl: why for acl, why in self.lost.items() if acl in now} | lost

@@ -24,6 +24,8 @@ from aclbroker.broker.client.errors import (
 )
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
+from aclbroker.broker.stores.cluster import identity_of_session
+from aclbroker.broker.stores.identity import SourceIdentity
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
@@ -70,6 +72,10 @@ class ClusterPlace(Place):
     def read(self, *, may_be_new: bool = False) -> Contents:
         """Return what DescribeAcls answers."""
         return Contents(list(dict.fromkeys(self._ask(describe_acls, *_DESCRIBE))))
+
+    def identity(self) -> SourceIdentity:
+        """Return the id of the cluster, and how far its metadata has come."""
+        return self._ask(identity_of_session, *_DESCRIBE)
 
     def refusal(self, acl: AclBinding) -> str | None:
         """Tell why no cluster, or one that knows version 0 of the requests alone, has an ACL."""

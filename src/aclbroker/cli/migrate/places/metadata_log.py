@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aclbroker.broker.kraft import KraftError, read_acls
 from aclbroker.broker.kraft.files import find
+from aclbroker.broker.stores.identity import CLUSTER_ID, SourceIdentity
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 
 
@@ -16,6 +17,7 @@ class MetadataLogPlace(Place):
     def __init__(self, url: str) -> None:
         super().__init__(url)
         self._directory = Path(url.removeprefix("kraft:///"))
+        self._identity = SourceIdentity()
 
     def read(self, *, may_be_new: bool = False) -> Contents:
         """Return the ACLs of the newest snapshot and the log behind it."""
@@ -23,7 +25,18 @@ class MetadataLogPlace(Place):
             found = read_acls(self._directory)
         except KraftError as error:
             raise PlaceError(str(error)) from error
+        names = {CLUSTER_ID: found.cluster_id} if found.cluster_id else {}
+        # The end of the log alone may go back with a new epoch, where it was never committed.
+        marks = {
+            "metadata epoch and offset": (found.epoch, found.end_offset),
+            "metadata snapshot": (found.snapshot_offset,),
+        }
+        self._identity = SourceIdentity(names, marks)
         return Contents(found.acls, found.notes)
+
+    def identity(self) -> SourceIdentity:
+        """Return the id of the cluster, and how far the log had come when it was read last."""
+        return self._identity
 
     def stamp(self) -> Hashable | None:
         """Return the names, sizes and times of the files."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import NamedTuple, Self
 
 from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.broker.stores.identity import SourceIdentity
 
 
 class PlaceError(Exception):
@@ -54,6 +55,13 @@ class Place(ABC):
     def stamp(self) -> Hashable | None:
         """Return what differs whenever the ACLs do; None where only `read` tells."""
         return None
+
+    def identity(self) -> SourceIdentity:
+        """Return what tells the place from another one at the same URL, or from an older state.
+
+        By default nothing does.
+        """
+        return SourceIdentity()
 
     def refusal(self, acl: AclBinding) -> str | None:
         """Tell why the place cannot hold an ACL; None if it can, as far as that is known before."""

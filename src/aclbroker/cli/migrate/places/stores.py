@@ -24,8 +24,9 @@ from aclbroker.broker.stores import (
     open_store,
     path_of,
 )
+from aclbroker.broker.stores.identity import CLUSTER_ID, SourceIdentity, identity_of
 from aclbroker.broker.stores.kafka.connection import SETTING
-from aclbroker.broker.stores.reading import read_acls
+from aclbroker.broker.stores.reading import read_acls, read_identity
 from aclbroker.broker.stores.store import LimitedStore
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 from aclbroker.cli.migrate.places.stamps import stamp_of
@@ -61,6 +62,11 @@ class StorePlace(Place):
         with self._told():
             self._run(self._opened().apply(added, removed, Origin.now(_WHO)))
         return {}
+
+    def identity(self) -> SourceIdentity:
+        """Return the identity of the store."""
+        with self._told():
+            return self._run(identity_of(self._opened()))
 
     def close(self) -> None:
         """Let go of the store, if it was opened."""
@@ -181,6 +187,14 @@ class SqlitePlace(StorePlace):
             return Contents([])
         with self._told():
             return Contents(read_acls(self._path)[0])
+
+    def identity(self) -> SourceIdentity:
+        """Return the id of the cluster, and the position of the last change."""
+        if self._store is not None:
+            return super().identity()
+        with self._told():
+            cluster_id, position = read_identity(self._path)
+        return SourceIdentity({CLUSTER_ID: cluster_id}, {"position": (position,)})
 
     def stamp(self) -> Hashable | None:
         """Return sizes and times of the file and of SQLite's log beside it."""

@@ -1,0 +1,174 @@
+"""Tells a source of ACLs that has lost its data from one whose ACLs were deleted.
+
+A migration removes from its target what its source has no more. It stops before that, and changes
+nothing, where the source
+
+1. is another one, or an older state of the same one (`SourceIdentity`);
+2. has no ACLs at all, and had some;
+3. has lost more than a share of its ACLs within a minute.
+
+Once stopped, it goes on when the source has its ACLs again, or when an operator confirms this loss
+by its token. The token is made of the ACLs that are gone, so that it is good for this loss alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.broker.authorizer.migrated import digest_of
+from aclbroker.broker.config.access_rules import MAX_LOSS_PERCENT
+from aclbroker.broker.stores.identity import SourceIdentity
+from aclbroker.turns import in_turns
+
+WITHIN_S: Final = 60.0
+"""Losses within so many seconds count as one."""
+
+FEW: Final = 2
+"""So many ACLs may go whatever their share is, unless none is left."""
+
+_DAY_S: Final = 86_400
+_TOKEN_BYTES: Final = 5
+
+
+class SourceLoss(Exception):
+    """A source has lost ACLs, and it is not known that this is meant.
+
+    The text says what happened; ``token`` confirms the loss.
+    """
+
+    def __init__(self, reason: str, token: str) -> None:
+        super().__init__(reason)
+        self.token = token
+
+
+class Gone(NamedTuple):
+    """ACLs that a source had and has no more: their digests, and whether one of them may deny."""
+
+    digests: Collection[str]
+    may_deny: bool
+
+
+def gone_of(acls: Collection[AclBinding]) -> Gone:
+    """Return what stands for ACLs that a source has no more."""
+    digests = [digest_of(acl) for acl in in_turns(acls)]
+    return Gone(digests, any(acl.permission is not AclPermission.ALLOW for acl in in_turns(acls)))
+
+
+class SourceGuard:
+    """Judges a source before its changes are brought to a target.
+
+    ``known`` is its identity when it was judged last, None for a source that is new. ``stops`` is
+    how many stops are over, and ``is_stopped`` whether there is one now. If these three are
+    ``kept`` over restarts, a token is good for one stop, and a loss of all because the cluster is
+    another one is confirmed by the id of that cluster. Else a token is good for a day.
+    """
+
+    def __init__(
+        self,
+        percent: int = MAX_LOSS_PERCENT,
+        confirmed: str = "",
+        *,
+        kept: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.known: SourceIdentity | None = None
+        self.stops = 0
+        self.is_stopped = False
+        self._kept = kept
+        self._percent = percent
+        self._confirmed = confirmed
+        self._clock = clock
+        self._recent: deque[tuple[float, int]] = deque()
+        # What a confirmed loss may take along until it is over; None if none was confirmed.
+        self._accepted: set[str] | None = None
+        self._is_used = False
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether there is a confirmation of a loss that was not needed until now."""
+        return bool(self._confirmed) and not self._is_used
+
+    def judge(self, now: SourceIdentity, left: int, had: int, gone: Gone) -> None:
+        """Take the identity of a source, or raise `SourceLoss`.
+
+        ``left`` is how many ACLs it has, ``had`` how many it had when it was judged last, and
+        ``gone`` are those among them that it has no more.
+        """
+        reason = self._reason(now, left, had, gone)
+        if reason:
+            tokens = self._tokens(now, gone.digests)
+            if self._is_used or self._confirmed not in tokens:
+                self.is_stopped = True
+                raise SourceLoss(reason, tokens[0])
+            self._accepted, self._is_used = set(gone.digests), True
+        elif self.is_stopped:
+            self.stops += 1
+        self.known = now
+        self.is_stopped = False
+
+    def took(self, acls: Collection[AclBinding]) -> None:
+        """Note that ACLs, which were judged, were removed from the target.
+
+        A confirmed loss takes each ACL once.
+        """
+        accepted = self._accepted or set()
+        digests = {digest_of(acl) for acl in acls}
+        count = len(digests - accepted)
+        accepted -= digests
+        if count:
+            self._recent.append((self._clock(), count))
+        elif digests and not accepted:
+            self.settle()
+
+    def settle(self) -> None:
+        """Note that the target has all changes of the source: a confirmed loss is over."""
+        if self._accepted is not None:
+            self._accepted = None
+            self.stops += 1
+            self._recent.clear()
+
+    def _reason(self, now: SourceIdentity, left: int, had: int, gone: Gone) -> str:
+        """Return what is wrong with a source; "" if nothing is."""
+        if self.known is not None and (why := self.known.difference(now)):
+            return f"it is another source, or an older state of it: {why}"
+        accepted = self._accepted or ()
+        count = sum(digest not in accepted for digest in in_turns(gone.digests))
+        if not count:
+            return ""
+        if not left:
+            return f"it has no ACLs at all, and had {had:,}"
+        earlier = self._lost_lately()
+        lost, of = earlier + count, earlier + had
+        if lost > FEW and lost * 100 > of * self._percent:
+            return f"it has lost {lost:,} of its {of:,} ACLs at once, more than {self._percent} %"
+        if self.is_stopped and (lost > FEW or gone.may_deny):
+            return f"it has lost ACLs, and still lacks {count:,} of its {had:,}"
+        return ""
+
+    def _lost_lately(self) -> int:
+        now = self._clock()
+        while self._recent and self._recent[0][0] < now - WITHIN_S:
+            self._recent.popleft()
+        return sum(count for _, count in self._recent)
+
+    def _tokens(self, now: SourceIdentity, digests: Collection[str]) -> list[str]:
+        """Return what confirms the loss of ACLs, or of the cluster: the latest form comes first."""
+        known = self.known
+        if not self._kept:
+            today = int(time.time()) // _DAY_S
+            return [_token(digests, day) for day in (today, today - 1)]
+        if known is not None and known.is_other_cluster(now):
+            digests = [known.cluster_id]
+        return [_token(digests, self.stops)]
+
+
+def _token(digests: Collection[str], number: int) -> str:
+    # A sum is the same in any order: to sort many takes long, all at once.
+    total = sum(int.from_bytes(digest.encode(), "big") for digest in in_turns(digests))
+    text = f"{number} {len(digests)} {total:x}"
+    return blake2b(text.encode(), digest_size=_TOKEN_BYTES).hexdigest()
