@@ -20,6 +20,7 @@ from yaml.events import (
     SequenceStartEvent,
     StreamEndEvent,
 )
+from yaml.reader import ReaderError
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_ANCHORS: Final = "anchors (&) and tags (!) are not supported; quote the text"
@@ -62,6 +63,7 @@ class YamlReader:
     def __init__(
         self, text: str | bytes, source: str, what: str, error: type[YamlError] = YamlError
     ) -> None:
+        self._text = text
         self._source = source
         self._what = what
         self._error = error
@@ -194,8 +196,15 @@ class YamlReader:
 
     def _refuse(self, error: yaml.YAMLError) -> NoReturn:
         """Raise the error that says what YAML cannot be read."""
+        if isinstance(error, ReaderError):
+            # A byte that is no UTF-8, or a control character.
+            text = self._text.encode() if isinstance(self._text, str) else self._text
+            line = text[: error.position].count(b"\n") + 1
+            raise self._error(
+                f"{self._source}: line {line}: {error.reason} (#x{_code(error):04x}); save the "
+                "file as UTF-8, and write control characters as \\xXX between quotes"
+            ) from None
         if not isinstance(error, yaml.MarkedYAMLError):
-            # A byte that is no UTF-8, or a control character: the reader knows no line.
             raise self._error(f"{self._source}: {error}") from None
         mark = error.problem_mark or error.context_mark
         # The frequent mistake: a host or name * without quotes.
@@ -204,6 +213,12 @@ class YamlReader:
         raise self._error(
             f"{self._source}:{where} {error.problem or error.context}{hint}"
         ) from None
+
+
+def _code(error: ReaderError) -> int:
+    """Return the number of the character, or byte, that cannot be read."""
+    found = error.character
+    return ord(found) if isinstance(found, str | bytes) else int(found)
 
 
 def _quoted(key: str) -> str:

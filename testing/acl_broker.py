@@ -20,10 +20,11 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl_files import acls_of, read_acls
 from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.handlers.faults import Fault, api_key, error_code
 from aclbroker.broker.memory.placing import MOST_PARTITIONS
-from aclbroker.broker.policy import Policy, parse_policy, read_policy
+from aclbroker.broker.policy import Policy
 from aclbroker.broker.topic_configs import validate
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.testing.clients import client_config
@@ -284,10 +285,10 @@ class AclBroker:
 def _acls_of(policy: str | Path | Iterable[AclBinding]) -> list[AclBinding]:
     found: Policy
     if isinstance(policy, Path):
-        found = read_policy(policy)
+        found = read_acls(policy)
     elif isinstance(policy, str):
         # A path has no line breaks, and a policy at least one.
-        found = parse_policy(policy) if "\n" in policy else read_policy(Path(policy))
+        found = acls_of(policy, "policy").policy if "\n" in policy else read_acls(policy)
     else:
         return list(policy)
     return list(found.acls)

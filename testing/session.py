@@ -38,9 +38,9 @@ class Session:
         self._workers: set[str] = set()
         self._recorded = ""
         if policy is not None:
-            from aclbroker.broker.policy import read_policy
+            from aclbroker.broker.acl_files import read_acls
 
-            self._enforced = list(read_policy(policy).acls)
+            self._enforced = read_acls(policy).acls
 
     def broker(self, *args: Any, **options: Any) -> AclBroker:
         """Make a broker as `AclBroker` does, which records or enforces if the run does."""

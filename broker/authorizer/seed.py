@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from aclbroker.broker.acl.bindings import AclBinding
@@ -74,10 +73,11 @@ async def _add(store: AclStore, bindings: Sequence[AclBinding], position: int) -
 
 def _read(path: str) -> Sequence[AclBinding]:
     # Imported where somebody uses it: other brokers start sooner without YAML.
-    from aclbroker.broker.policy import PolicyError, read_policy
+    from aclbroker.broker.acl_files import read_acls
+    from aclbroker.broker.policy import PolicyError
 
     try:
-        return read_policy(Path(path)).acls
+        return read_acls(path).acls
     except PolicyError as error:
         raise StoreError(f"{SETTING}: {error}") from None
     except OSError as error:

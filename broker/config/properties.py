@@ -12,6 +12,7 @@ from pathlib import Path
 import javaproperties
 
 from aclbroker.broker.config.model import ConfigError
+from aclbroker.broker.text_files import TextFileError, properties_of
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _PLAIN_NAME = re.compile(r"[\w.-]+", re.ASCII)
@@ -51,11 +52,11 @@ def read_properties(
     empty), or holds an escape that is none.
     """
     try:
-        text = Path(path).read_bytes().decode("iso-8859-1")
+        text = properties_of(Path(path).read_bytes(), path)
     except OSError as error:
         raise ConfigError((f"{path}: cannot be read: {error.strerror or error}",)) from None
-    if "\0" in text:
-        raise ConfigError((f"{path}: is no properties file: it has bytes that are 0",))
+    except TextFileError as error:
+        raise ConfigError((str(error),)) from None
     settings: dict[str, Setting] = {}
     warnings: list[str] = []
     for line, item in _numbered_items(path, text):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.settings import authorizer_settings
+from aclbroker.broker.text_files import TextFileError, properties_of
 
 # What Java's String.trim() removes, which Kafka applies to every value.
 _JAVA_BLANKS: Final = "".join(map(chr, range(0x21)))
@@ -56,7 +57,9 @@ def client_properties(path: str) -> dict[str, str]:
     import javaproperties
 
     try:
-        found = javaproperties.loads(Path(path).read_bytes().decode("iso-8859-1"))
+        found = javaproperties.loads(properties_of(Path(path).read_bytes(), path))
+    except TextFileError as error:
+        raise PropertiesError(str(error)) from None
     except javaproperties.InvalidUEscapeError:
         raise PropertiesError(f"{path}: a \\u is not followed by four hexadecimal digits") from None
     return {name: value.strip(_JAVA_BLANKS) for name, value in found.items()}

@@ -43,7 +43,7 @@ def _add_sets(group: Any) -> None:
             type=_given,
             action="append",
             default=[],
-            help=f"{does}: a policy file, or what kafka-acls.sh --list printed"
+            help=f"{does}: a policy file, a list of kafka-acls.sh, or a file of another tool"
             + (", or a broker to ask" if where != "FILE" else "")
             + "; also sqlite:///FILE, a store, and kraft:///DIR, a controller's metadata log",
         )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import ResourceType
+from aclbroker.broker.acl_files import read_acls
+from aclbroker.broker.name_lists import NameListError, read_topics
 from aclbroker.broker.policy import Policy
-from aclbroker.pipeline.acls.acl_files import read_acls
 from aclbroker.pipeline.acls.broker_properties import read_broker_properties
 from aclbroker.pipeline.acls.history import AclHistory
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
@@ -156,7 +156,7 @@ def read_rules(
     # With other settings alone, the ACLs that are proposed are those in force.
     read = cache(partial(_acl_set, command_config=options.command_config, describe=describe))
     sets = {option: [read(each) for each in values] for option, values in given.items()}
-    topics = [(each, _names(each.value)) for each in options.topics]
+    topics = [(each, _topics(each.value)) for each in options.topics]
     client = options.command_config
     histories = [(each, _history(each.value, client, read_history)) for each in options.history]
     return RuleFiles(sets, settings, topics, proposed, histories)
@@ -175,9 +175,14 @@ def _history(url: str, command_config: str | None, read_history: ReadHistory | N
     return read_history(url, command_config if is_topic else None)
 
 
-def _names(path: str) -> frozenset[str]:
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return frozenset(line.strip() for line in lines) - {""}
+def _topics(path: str) -> frozenset[str]:
+    try:
+        found = read_topics(path)
+    except NameListError as error:
+        raise InputError(f"--topics {error}") from error
+    if not found:
+        raise InputError(f"--topics {path}: no topic is in it; name another file, or none")
+    return found
 
 
 def _acl_set(given: Given, *, command_config: str | None, describe: Describe | None) -> AclSet:

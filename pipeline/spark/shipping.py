@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import aclbroker
 from aclbroker import broker, pipeline
-from aclbroker.broker import acl, reasoning
+from aclbroker.broker import acl, acl_files, reasoning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,8 +58,10 @@ def write_archive(path: Path) -> None:
 def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
     modules = (aclbroker, "terminal.py"), (aclbroker, "turns.py")
-    policies = (broker, "policy*.py"), (broker, "yaml_events.py")
-    packages = (broker, alone), *policies, *((each, whole) for each in (acl, reasoning, pipeline))
+    names = "policy*.py", "text_files.py", "yaml_events.py", "catalog.py", "name_lists.py"
+    files_of_users = [(broker, name) for name in names]
+    trees = acl, acl_files, reasoning, pipeline
+    packages = (broker, alone), *files_of_users, *((each, whole) for each in trees)
     for package, files in ((aclbroker, alone), *modules, *packages):
         home = _home(package)
         folder = package.__name__.replace(".", "/")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aclbroker.broker.acl.bindings import AclPermission, PatternType
-from aclbroker.pipeline.acls.acl_files import parse_listing
+from aclbroker.broker.acl_files.listing import parse_listing
 from benchmarks import in_process, plot, question_sets, questions, report
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE, OURS, RATE, Row

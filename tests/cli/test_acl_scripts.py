@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation
 from aclbroker.broker.policy import Policy, PolicyError, write_policy
+from aclbroker.cli.acl_files import acls_of_file
 from aclbroker.cli.acls.lines import ANY_SERVER, add_line, remove_line
-from aclbroker.cli.acls.script import is_script, read_script
+from aclbroker.cli.acls.script import is_script, parse_script
 from aclbroker.cli.acls.shell import HOLE, Shell, ShellError
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
@@ -36,9 +37,7 @@ def acls(tmp_path: Path) -> Acls:
     """The ACLs that a text makes."""
 
     def read(text: str) -> set[AclBinding]:
-        file = tmp_path / "acls.sh"
-        file.write_text(text)
-        return set(read_script(str(file)).acls)
+        return set(parse_script(text, f"{tmp_path}/acls.sh").acls)
 
     return read
 
@@ -203,11 +202,9 @@ def test_what_is_not_understood_is_told_with_its_line(text: str, said: str, acls
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "acls.sh"
     for content, said in ((b"\xff", "utf-8"), (b"echo \0", "bytes that are 0")):
-        file.write_bytes(content)
         with pytest.raises(PolicyError, match=said):
-            read_script(str(file))
+            acls_of_file(content, f"{tmp_path}/acls.sh")
 
 
 def test_the_pipelines_scripts_are_read_as_the_acls_that_they_were_made_of(acls: Acls) -> None:
@@ -240,11 +237,9 @@ def test_the_commands_that_lint_proposes_are_read(acls: Acls) -> None:
     ],
 )
 def test_a_script_is_known_by_its_name_or_its_first_line(
-    name: str, text: str, expected: bool, tmp_path: Path
+    name: str, text: str, expected: bool
 ) -> None:
-    file = tmp_path / name
-    file.write_text(text)
-    assert is_script(str(file)) is expected
+    assert is_script(text, name) is expected
 
 
 def test_questions_are_answered_from_a_script_and_two_sets_compared(

@@ -10,7 +10,7 @@ import pytest
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.policy import Policy, write_policy
-from aclbroker.cli.acls.script import read_script
+from aclbroker.cli.acls.script import parse_script
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.acl.examples import DESCRIBE, GROUP, READ, WRITE, allow, deny
@@ -70,7 +70,7 @@ def test_after_the_commands_it_is_allowed_and_nothing_more_is_told(
         + " --operation Read --group app",
     ]
     script.write_text("\n".join([*before, *commands]))
-    after = read_script(str(script)).acls
+    after = parse_script(script.read_text(), str(script)).acls
     status, out = ask(after, *CONSUME)
     assert (status, out.splitlines()[0]) == (0, "yes")
     assert "would be allowed" not in out

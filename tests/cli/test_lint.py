@@ -141,6 +141,79 @@ def test_orphans_are_found_with_the_names_that_there_are(lint, tmp_path):
     ]
 
 
+TOPICS_DESCRIBED = "Topic: orders\tTopicId: abc\tPartitionCount: 1\tReplicationFactor: 1\n"
+GROUPS_DESCRIBED = "\nGROUP           TOPIC  PARTITION\napp             orders 0\n"
+
+
+@pytest.mark.parametrize(
+    ("option", "text", "line"),
+    [
+        ("--topics", TOPICS_DESCRIBED, 1),
+        ("--topics", "orders\nError while executing topic command : timed out\n", 2),
+        ("--topics", "[2026-11-28 10:00:00,000] WARN Couldn't connect\norders\n", 1),
+        ("--topics", '["orders"]\n', 1),
+        ("--topics", "orders,payments\n", 1),
+        ("--topics", "Connection refused\n", 1),
+        ("--topics", "NAME    PARTITIONS  REPLICAS\norders  1  1\n", 1),
+        ("--topics", "o" * 250, 1),
+        ("--topics", "version: 1\n", 1),
+        ("--consumer-groups", GROUPS_DESCRIBED, 2),
+        ("--consumer-groups", "Consumer group 'app' has no active members.\n", 1),
+        ("--consumer-groups", "app\nError: Executing consumer group command failed: x\n", 2),
+        ("--consumer-groups", "java.util.concurrent.TimeoutException: x\n", 1),
+        ("--consumer-groups", "app\t1\n", 1),
+    ],
+)
+def test_a_text_that_is_no_list_of_names_is_refused_with_its_line(
+    lint, tmp_path, option, text, line
+):
+    file = tmp_path / "names"
+    file.write_text(text)
+    acls = [allow(), allow(name="app", resource_type=GROUP)]
+    status, out, error = lint(acls, option, str(file))
+    assert (status, out) == (2, "")
+    assert error.startswith(f"aclbroker: {file}: line {line}: ")
+    assert "expected one a line, as kafka-" in error
+
+
+@pytest.mark.parametrize("text", ["", "\n", " \r\n", "\ufeff"])
+def test_an_empty_list_of_names_counts_only_with_an_option(lint, tmp_path, text):
+    file = tmp_path / "names"
+    file.write_text(text)
+    acls = [allow(), allow(name="app", resource_type=GROUP)]
+    for option, noun in (("--topics", "topics"), ("--consumer-groups", "groups")):
+        status, out, error = lint(acls, option, str(file))
+        assert (status, out) == (2, "")
+        assert f"{file}: it names no {noun}, so each ACL on {noun} would" in error
+        assert "orphaned" in lint(acls, option, str(file), "--accept-empty-list")[1]
+    # Without an ACL on a group, no group is missed.
+    assert lint([allow()], "--consumer-groups", str(file))[0] == 0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"orders\r\napp\r\n",
+        b"orders \n\n app\t\n",
+        "orders\napp\n".encode("utf-8-sig"),
+        "orders\napp\n".encode("utf-16"),
+        b"orders - marked for deletion\napp",
+    ],
+)
+def test_names_are_read_in_each_encoding_and_with_blanks_around_them(lint, tmp_path, content):
+    file = tmp_path / "names"
+    file.write_bytes(content)
+    status, out, _ = lint([allow(), allow(name="app"), allow(name="gone")], "--topics", str(file))
+    assert (status, out.count("orphaned")) == (1, 1)
+
+
+def test_a_blank_may_be_of_a_groups_name(lint, tmp_path):
+    file = tmp_path / "names"
+    file.write_text("app \nmy group\r\n")
+    acls = [allow(name=name, resource_type=GROUP) for name in ("app", "app ", "my group")]
+    assert "orphaned" not in lint(acls, "--consumer-groups", str(file))[1]
+
+
 def test_settings_decide_what_is_found(lint):
     subnet = [allow(host="10.0.0.0/8")]
     status, out, _ = lint(subnet)

@@ -12,7 +12,10 @@ from aclbroker.broker.policy import Policy, write_policy
 from aclbroker.broker.stores import open_store
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.audit import AuditCommand
+from aclbroker.cli.migrate.command import MigrateCommand
+from aclbroker.cli.policy.command import PolicyCommand
 from aclbroker.cli.questions import QuestionCommand
+from aclbroker.cli.run import RunCommand
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.kraft.log_files import batch, created, framed, write_log
 from tests.pipeline.kafka_lines import line
@@ -100,3 +103,74 @@ def test_the_audit_of_a_log_takes_them_as_well(places: list[str], tmp_path: Path
     html = (tmp_path / "report" / "diff.html").read_text()
     assert store_url in html
     assert log_url in html
+
+
+STRIMZI = """apiVersion: kafka.strimzi.io/v1beta2
+kind: KafkaUser
+metadata: {name: etl}
+spec:
+  authentication: {type: scram-sha-512}
+  authorization:
+    type: simple
+    acls:
+    - {resource: {type: topic, name: orders, patternType: prefix}, operations: [Read]}
+    - {resource: {type: topic, name: orders.secret}, operations: [Read], type: deny}
+"""
+TERRAFORM = 'resource "kafka_acl" "test" {\n  acl_principal = "User:etl"\n}\n'
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> list[str]:
+    """The words of an audit, but for its ACLs."""
+    (tmp_path / "kafka.log").write_text(f"{line()}\n")
+    return ["audit", "matrix", "--input", f"{tmp_path}/kafka.log", "--output", f"{tmp_path}/report"]
+
+
+def each_command(path: Path, audited: list[str]) -> list[list[str]]:
+    """A command of each kind that reads a file of ACLs."""
+    acls = ["--acls", str(path)]
+    statements = path.parent / "statements.yaml"
+    statements.write_text("version: 1\ninvariants: [User:etl may READ topic orders.eu]\n")
+    return [
+        ["who-can", "READ", "topic", "orders.eu", *acls],
+        ["what-can", "User:etl", *acls],
+        ["explain", "User:etl", "READ", "topic", "orders.eu", *acls],
+        ["can", "User:etl", "describe-topic", "topic", "orders.eu", *acls],
+        ["lint", *acls],
+        ["prove", "-f", str(statements), *acls],
+        ["diff", str(path), str(path)],
+        ["migrate", "--from", f"file:{path}", "--to", f"file:{path}.json"],
+        [*audited, *acls],
+    ]
+
+
+def run(words: list[str]) -> int:
+    command = parse_arguments(words)
+    assert isinstance(
+        command, AuditCommand | MigrateCommand | PolicyCommand | QuestionCommand | RunCommand
+    )
+    return command.run()
+
+
+def test_all_commands_read_the_files_of_other_tools(
+    tmp_path: Path, audited: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "users.yaml"
+    path.write_text(STRIMZI)
+    for words in each_command(path, audited):
+        assert run(words) == 0, (words, capsys.readouterr().err)
+    capsys.readouterr()
+    assert status_of("who-can", "READ", "topic", "orders.secret", "--acls", str(path)) == 0
+    assert capsys.readouterr().out == "nobody\n"
+
+
+def test_all_commands_name_the_form_that_they_refuse(
+    tmp_path: Path, audited: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "acls.tf"
+    path.write_text(TERRAFORM)
+    apply = ["policy", "apply", str(path), "--bootstrap-server", "127.0.0.1:1"]
+    others = [apply, ["run", "--policy", str(path), "--", "true"]]
+    for words in [*each_command(path, audited), *others]:
+        assert run(words) != 0
+        assert f"{path}: this is Terraform's HCL, which is not read" in capsys.readouterr().err

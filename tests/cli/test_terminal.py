@@ -12,11 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import aclbroker
+from aclbroker.broker.acl_files import read_acls
+from aclbroker.broker.acl_files.listing import parse_listing
 from aclbroker.broker.policy import Policy, write_policy
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.cli.acls.command import _print_acls
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
-from aclbroker.pipeline.acls.acl_files import parse_listing, read_acls
 from aclbroker.terminal import csv_cell, is_plain, meant, printable, put, shown
 from tests.acl.examples import ALL, GROUP, READ, allow, deny
 from tests.stores.origins import ORIGIN

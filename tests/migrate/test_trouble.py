@@ -149,13 +149,17 @@ def test_a_file_that_is_cut_off_within_an_acl_moves_nothing(
         ("a.json", '{"version": 1, "acls": [], "acls": []}', 'key "acls" more than once'),
         ("a.csv", b"\xef\xbb\xbf", "the first line must name the columns"),
         ("a.csv", "a,b\n", "the first line must name the columns: resource_type,resource_name,"),
-        ("a.csv", "{}TOPIC,x\n", "row 1: it has 2 values for 7 columns"),
+        ("a.csv", "{}TOPIC,x\n", "line 2: it has 2 values for 7 columns"),
         ("a.csv", '{}TOPIC,"x\n', "line 2: unexpected end of data"),
-        ("a.csv", "{}TOPIC,x,LITERAL,User:a,*,REED,ALLOW\n", "row 1: operation must be one of ALL"),
+        (
+            "a.csv",
+            "{}TOPIC,x,LITERAL,User:a,*,REED,ALLOW\n",
+            "line 2: operation must be one of",
+        ),
         ("a.csv", "{}ANY,x,LITERAL,User:a,*,READ,ALLOW\n", "The resource type of a new ACL"),
         ("a.txt", "hello", "line 1: neither"),
         ("a.yaml", "acls: []", "version"),
-        ("a.csv", b"\xff\xfe", "can't decode"),
+        ("a.csv", b"\xfe", "line 1: 'utf-8' codec can't decode"),
     ],
 )
 def test_a_file_with_a_mistake_is_told_where(

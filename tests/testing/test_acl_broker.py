@@ -117,9 +117,14 @@ def test_a_policy_may_be_given_as_text_and_as_a_file(tmp_path):
     text = (
         "version: 1\nacls:\n- principal: User:alice\n  rules:\n  - topic: orders\n    allow: READ\n"
     )
-    path = tmp_path / "policy.yaml"
+    path, users = tmp_path / "policy.yaml", tmp_path / "users.yaml"
     path.write_text(text)
-    for policy in (text, str(path), path):
+    rule = "{resource: {type: topic, name: orders}, operations: [Read]}"
+    users.write_text(
+        "apiVersion: kafka.strimzi.io/v1\nkind: KafkaUser\nmetadata: {name: alice}\n"
+        f"spec: {{authorization: {{type: simple, acls: [{rule}]}}}}\n"
+    )
+    for policy in (text, str(path), path, users):
         with AclBroker(policy, topics={"orders": 1}) as broker:
             assert asked_for(broker, "orders") is None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from aclbroker.cli.mending import server_options, steps
 from aclbroker.cli.rules_source import SourceError, add_source, source_of
 
 if TYPE_CHECKING:
+    from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.broker.reasoning.lint.findings import Finding
     from aclbroker.broker.reasoning.lint.orphans import Live
     from aclbroker.cli.answers import Answer
@@ -44,6 +45,11 @@ def add_lint(parser: argparse.ArgumentParser) -> None:
         help="ask --bootstrap-server for topics and groups; the login must be allowed to DESCRIBE "
         "all of them",
     )
+    parser.add_argument(
+        "--accept-empty-list",
+        action="store_true",
+        help="the cluster has no topics, or no groups, if no name is in their list",
+    )
     add_source(parser)
 
 
@@ -61,7 +67,9 @@ def linted(options: argparse.Namespace) -> tuple[int, Answer]:
     live = _live(options)
     source = source_of(options)
     with _no_collector():
-        found = [each for each in lint(source.rules(), live) if each.code not in options.ignore]
+        rules = source.rules()
+        _check_empty(live, rules.acls, options)
+        found = [each for each in lint(rules, live) if each.code not in options.ignore]
         rows = _rows(found, server_options(options))
     if options.sarif is not None:
         _write_sarif(rows, source.place or _STORE, Path(options.sarif))
@@ -90,6 +98,7 @@ def _no_collector() -> Iterator[None]:
 
 
 def _live(options: argparse.Namespace) -> Live:
+    from aclbroker.broker.name_lists import read_groups, read_topics
     from aclbroker.broker.reasoning.lint.orphans import Live
 
     topics: Collection[str] | None = None
@@ -97,21 +106,43 @@ def _live(options: argparse.Namespace) -> Live:
     if options.live:
         topics, groups = _of_cluster(options)
     if options.topics is not None:
-        topics = _names(options.topics)
+        topics = _names(options.topics, read_topics)
     if options.consumer_groups is not None:
-        groups = _names(options.consumer_groups)
+        groups = _names(options.consumer_groups, read_groups)
     return Live(topics, groups)
 
 
-def _names(file: str) -> list[str]:
-    """Return the names in a file, one a line; blanks may be of a name."""
+def _names(file: str, read: Callable[[str], frozenset[str]]) -> frozenset[str]:
+    """Return the names in a file. Raises SourceError."""
+    from aclbroker.broker.name_lists import NameListError
+
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        return read(file)
+    except NameListError as error:
+        raise SourceError(str(error)) from error
     except OSError as error:
         raise SourceError(f"{file}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise SourceError(f"{file}: {error}") from error
-    return [line for line in text.split("\n") if line]
+
+
+def _check_empty(live: Live, acls: Iterable[AclBinding], options: argparse.Namespace) -> None:
+    """Raise SourceError for an empty list by which all ACLs of its type would be orphans."""
+    from aclbroker.broker.acl.bindings import ResourceType
+
+    types = {acl.resource_type for acl in acls}
+    for kind, names, file, noun in (
+        (ResourceType.TOPIC, live.topics, options.topics, "topics"),
+        (ResourceType.GROUP, live.groups, options.consumer_groups, "groups"),
+    ):
+        if names is None or names or kind not in types or options.accept_empty_list:
+            continue
+        where = f"{file}: it names no {noun}"
+        if file is None:
+            server = f"kafka://{options.bootstrap_server}"
+            where = f"{server}: there are no {noun}, or the login may not DESCRIBE them"
+        raise SourceError(
+            f"{where}, so each ACL on {noun} would be called orphaned. If the cluster has none, "
+            "add --accept-empty-list"
+        )
 
 
 def _of_cluster(options: argparse.Namespace) -> tuple[list[str], list[str]]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aclbroker.terminal import complain
-
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.broker.reasoning.rules import Rules
@@ -77,19 +75,10 @@ class Source:
                 raise SourceError(str(error)) from error
         from aclbroker.broker.policy import PolicyError
         from aclbroker.broker.urls import without_login
-        from aclbroker.cli.acls.script import is_script, read_script
-        from aclbroker.pipeline.acls.acl_files import read_acls
+        from aclbroker.cli.acl_files import acls_of_file
 
         try:
-            if not is_script(place):
-                return read_acls(place).acls, None
-            script = read_script(place)
-            if script.left_out:
-                complain(
-                    f"aclbroker: {place}: {script.left_out} ACLs stand in comments alone "
-                    "('# Not done'), and are left out"
-                )
-            return script.acls, None
+            return acls_of_file(Path(place).read_bytes(), place).policy.acls, None
         except OSError as error:
             shown = without_login(place)
             raise SourceError(f"{shown}: {error.strerror or error}") from error
@@ -186,6 +175,7 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
                 name.lower(),
                 metavar=name,
                 help="a policy file, what kafka-acls.sh --list printed, a file of its commands, "
+                "one of another tool, "
                 "the server.properties (*.properties) of a broker whose store is read, "
                 "kafka://HOST:PORT, sqlite:///FILE of a store, or kraft:///DIR with the metadata "
                 "log of a KRaft controller",
@@ -196,6 +186,7 @@ def add_source(parser: argparse.ArgumentParser, *, positional: Sequence[str] = (
             "--acls",
             metavar="FILE",
             help="a policy file, what kafka-acls.sh --list printed, a file of its commands, "
+            "one of another tool, "
             "sqlite:///FILE, or kraft:///DIR",
         )
         place.add_argument(

@@ -55,14 +55,16 @@ class RunCommand:
 
     def _run(self, child: Child) -> int:
         from aclbroker.broker.config import ConfigError
-        from aclbroker.broker.policy import read_policy
         from aclbroker.broker.server.start_error import StartError
+        from aclbroker.cli.acl_files import acls_of_file
         from aclbroker.testing import AclBroker
 
         if self.record is not None and not self.record.absolute().parent.is_dir():
             return _failed(f"--record: there is no directory for {self.record}")
         try:
-            enforced = () if self.policy is None else tuple(read_policy(self.policy).acls)
+            enforced: Sequence[AclBinding] = ()
+            if self.policy is not None:
+                enforced = acls_of_file(self.policy.read_bytes(), str(self.policy)).policy.acls
             broker = AclBroker(
                 enforced,
                 topics=self.topics,

@@ -20,10 +20,11 @@ def test_the_archive_holds_the_pipeline_the_authorizer_core_and_the_reasoning_al
     assert {name.split("/")[0] for name in names} == {"aclbroker"}
     modules = {name.removeprefix("aclbroker/") for name in names}
     assert {"__init__.py", "pipeline/replay/replay.py", "pipeline/ingest/read.py"} <= modules
-    modules_of_policies = ("__init__", "policy", "policy_lines", "yaml_events")
-    beside = {f"broker/{name}.py" for name in modules_of_policies}
+    files = "policy", "policy_lines", "text_files", "yaml_events", "catalog", "name_lists"
+    beside = {f"broker/{name}.py" for name in ("__init__", *files)}
+    trees = "broker/acl/", "broker/acl_files/", "broker/reasoning/"
     assert {name for name in modules if name.startswith("broker/")} - beside == {
-        name for name in modules if name.startswith(("broker/acl/", "broker/reasoning/"))
+        name for name in modules if name.startswith(trees)
     }
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, invalid_reason
@@ -49,32 +48,25 @@ class Script(NamedTuple):
     left_out: int
 
 
-def is_script(path: str) -> bool:
-    """Tell whether a file is a script, by its name or its first line that is no comment.
-
-    Raises OSError if it cannot be read.
-    """
-    if path.endswith(".sh"):
+def is_script(text: str, source: str) -> bool:
+    """Tell whether a text is a script, by its file's name or its first line that is no comment."""
+    if source.endswith(".sh"):
         return True
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            text = line.lstrip()
-            if _BEGINNING.match(text):
-                return True
-            if text and not text.startswith("#"):
-                return False
+    for line in text.split("\n"):
+        content = line.lstrip()
+        if _BEGINNING.match(content):
+            return True
+        if content and not content.startswith("#"):
+            return False
     return False
 
 
-def read_script(path: str) -> Script:
+def parse_script(text: str, path: str) -> Script:
     """Return the ACLs that the commands of a file make.
 
-    Raises PolicyError, which names the file and the line, and OSError if it cannot be read.
+    Raises PolicyError, which names the file and the line.
     """
-    try:
-        text = Path(path).read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise PolicyError(f"{path}: {error}") from None
+    text = text.replace("\r\n", "\n")
     if HOLE in text:
         raise PolicyError(f"{path}: it has bytes that are 0")
     acls: dict[AclBinding, None] = {}

@@ -45,11 +45,12 @@ class PolicyCommand:
 
         It is 1 also if the question was not answered with y.
         """
-        from aclbroker.broker.policy import PolicyError, read_policy
+        from aclbroker.broker.policy import PolicyError
+        from aclbroker.cli.acl_files import acls_of_file
         from aclbroker.cli.rules_source import SourceError, rules_beside
 
         try:
-            policy = read_policy(Path(self.file))
+            policy = acls_of_file(Path(self.file).read_bytes(), self.file).policy
             beside = rules_beside(self.broker_properties, self.groups_file)
         except (PolicyError, SourceError) as error:
             return failed(*str(error).splitlines())
@@ -165,7 +166,9 @@ def add_policy(commands: Any) -> None:
         description="Show what a cluster lacks of a policy file's ACLs, ask, and create it.",
         allow_abbrev=False,
     )
-    apply.add_argument("file", metavar="FILE", help="a policy file (docs/policy.md)")
+    apply.add_argument(
+        "file", metavar="FILE", help="a policy file (docs/policy.md), or another file of ACLs"
+    )
     add_cluster_options(apply)
     apply.add_argument(
         "--principal",

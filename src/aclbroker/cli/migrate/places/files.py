@@ -11,7 +11,9 @@ from typing import Final
 from urllib.parse import unquote
 
 from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.broker.acl_files import Found
 from aclbroker.broker.policy import PolicyError
+from aclbroker.cli.acl_files import acls_of_file
 from aclbroker.cli.migrate.places.formats import FORMATS, Format
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 from aclbroker.cli.migrate.places.stamps import stamp_of
@@ -35,15 +37,16 @@ class FilePlace(Place):
                 raise PlaceError(f"{url}: expected file:PATH or file:///PATH, without a host")
             path = unquote(f"/{rest}")
         found = FORMATS.get(Path(path).suffix.lower())
-        if found is None:
-            raise PlaceError(f"{url}: the name of a file of ACLs ends with {', '.join(FORMATS)}")
         # What a link names is written, and the link stays.
         self._path = Path(os.path.realpath(path))
-        self._format: Format = found
+        if found is None and not self._path.exists():
+            raise PlaceError(f"{url}: the name of a file of ACLs ends with {', '.join(FORMATS)}")
+        self._format: Format | None = found
 
     def read(self, *, may_be_new: bool = False) -> Contents:
         """Return the ACLs of the file."""
-        return Contents(self._read(may_be_new=may_be_new)[0])
+        found = self._read(may_be_new=may_be_new)
+        return Contents([] if found is None else list(dict.fromkeys(found.policy.acls)))
 
     def stamp(self) -> Hashable | None:
         """Return what tells files apart; None while the file is written."""
@@ -51,40 +54,53 @@ class FilePlace(Place):
 
     def refusal(self, acl: AclBinding) -> str | None:
         """Tell why the format cannot say an ACL."""
-        return super().refusal(acl) or self._format.refusal(acl)
+        return super().refusal(acl) or self._writable_format().refusal(acl)
 
     def write(
         self, added: Collection[AclBinding], removed: Collection[AclBinding]
     ) -> Mapping[AclBinding, str]:
         """Put a new file in the place of the old one."""
-        acls, cluster = self._read(may_be_new=True)
+        written = self._writable_format()
+        found = self._read(may_be_new=True)
+        if found is not None and found.form is not written.form:
+            raise PlaceError(
+                f"{self.url}: this is {found.form.name}, and {written.form.name} would take its "
+                "place: name another file"
+            )
+        acls, cluster = ([], None) if found is None else found.policy
         outcome = sorted({*acls, *added} - set(removed))
-        text = "".join(self._format.text(outcome, cluster))
+        text = "".join(written.text(outcome, cluster))
         try:
             _replace(self._path, text.encode())
         except OSError as error:
             raise PlaceError(f"{self.url}: {error.strerror or error}") from error
         return {}
 
-    def _read(self, *, may_be_new: bool) -> tuple[list[AclBinding], str | None]:
+    def _writable_format(self) -> Format:
+        if self._format is None:
+            raise PlaceError(
+                f"{self.url}: the name of a file that is written ends with {', '.join(FORMATS)}"
+            )
+        return self._format
+
+    def _read(self, *, may_be_new: bool) -> Found | None:
+        """Return the ACLs of the file; None if it is new."""
         try:
             content = self._path.read_bytes()
         except FileNotFoundError as error:
             if may_be_new and self._path.parent.is_dir():
-                return [], None
+                return None
             raise PlaceError(f"{self.url}: {error.strerror}") from error
         except OSError as error:
             raise PlaceError(f"{self.url}: {error.strerror or error}") from error
         if not content.strip():
             if may_be_new:
-                return [], None
+                return None
             raise PlaceError(f"{self.url}: it is empty")
         try:
-            return self._format.read(content, str(self._path))
+            return acls_of_file(content, str(self._path))
         except PolicyError as error:
             raise PlaceError(str(error)) from error
-        except (ValueError, RecursionError) as error:
-            raise PlaceError(f"{self.url}: {error}") from error
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -11,8 +11,8 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl_files import read_acls
 from aclbroker.broker.policy import Policy, PolicyError, write_policy
-from aclbroker.pipeline.acls.acl_files import read_acls
 
 LISTED = (
     "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=orders, "
@@ -61,6 +61,9 @@ def test_a_policy_file_is_read_with_its_cluster(tmp_path: Path):
 HEAD = "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=x, patternType={})`:\n"
 
 
+OLD_ENTRY = "U:a has Allow permission for operations: Read from hosts: *"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
@@ -76,7 +79,10 @@ HEAD = "Current ACLs for resource `ResourcePattern(resourceType=TOPIC, name=x, p
         # A name with a line break.
         (HEAD.format("LITERAL").replace("x", "x\ny"), 1, "neither 'Current ACLs"),
         ("ACLs for principal `User:a`\n" + HEAD.format("LITERAL"), 1, "not all of them"),
-        ("Current ACLs for resource `Topic:LITERAL:x`:\n", 1, "neither 'Current ACLs"),
+        ("Current ACLs for resource `Topic:x`:\n(principal=U:a)", 2, "neither 'Current ACLs"),
+        ("Current ACLs for resource `Tropic:x`:\n" + OLD_ENTRY, 2, "resource_type must be one of"),
+        ("Current ACLs for resource `Topic:x`:\n" + OLD_ENTRY[2:], 2, "it has no colon"),
+        ("Current ACLs for resource `Topic:x`:\n" + OLD_ENTRY * 2, 2, "neither"),
     ],
 )  # fmt: skip
 def test_a_line_without_one_meaning_is_named(tmp_path: Path, text: str, line: int, said: str):
@@ -87,5 +93,5 @@ def test_a_line_without_one_meaning_is_named(tmp_path: Path, text: str, line: in
 
 
 def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path):
-    with pytest.raises(PolicyError, match="acls: 'utf-8' codec"):
+    with pytest.raises(PolicyError, match="acls: line 8: 'utf-8' codec"):
         read(tmp_path, LISTED.encode() + b"\xff")

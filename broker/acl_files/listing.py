@@ -1,10 +1,9 @@
-"""Reads sets of ACLs from files: policy files, and what ``kafka-acls.sh --list`` printed."""
+"""What ``kafka-acls.sh --list`` prints since Kafka 2.2."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from aclbroker.broker.acl.bindings import (
@@ -15,11 +14,12 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.broker.policy import Policy, PolicyError, parse_policy
+from aclbroker.broker.policy import Policy, PolicyError
 from aclbroker.terminal import meant
 
-_LIST_HEAD: Final = "Current ACLs for resource `"
 _FOR_PRINCIPAL: Final = "ACLs for principal `"
+LIST_HEADS: Final = ("Current ACLs for resource `", _FOR_PRINCIPAL)
+"""How the first line of a list begins, of any version."""
 
 # As Kafka 2.0 and later print ResourcePattern and AccessControlEntry. A name may hold anything, so
 # it is what stands between the words before and behind it.
@@ -32,20 +32,9 @@ _ENTRY: Final = re.compile(
 )
 
 
-def read_acls(path: str) -> Policy:
-    """Return the ACLs of a file, of either kind.
-
-    Raises PolicyError, which names the file and line, and OSError if the file cannot be read.
-    """
-    content = Path(path).read_bytes()
-    first = content.lstrip().split(b"\n", 1)[0].decode(errors="replace")
-    if first.startswith((_LIST_HEAD, _FOR_PRINCIPAL)):
-        try:
-            text = content.decode()
-        except UnicodeDecodeError as error:
-            raise PolicyError(f"{path}: {error}") from None
-        return Policy(list(parse_listing(text, path)))
-    return parse_policy(content, path)
+def read_listing(text: str, source: str) -> Policy:
+    """Return the ACLs of such a list, each once. Raises PolicyError."""
+    return Policy(list(dict.fromkeys(parse_listing(text, source))))
 
 
 def parse_listing(text: str, source: str) -> Iterator[AclBinding]:

@@ -1,0 +1,45 @@
+"""Files of ACLs in each form that is read: one reader for all commands, and for applications."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from aclbroker.broker.acl_files.forms import CSV, JSON, KNOWN, LISTING, POLICY, Form, form_of
+from aclbroker.broker.policy import Policy, PolicyError
+from aclbroker.broker.text_files import TextFileError, text_of
+
+__all__ = ["CSV", "JSON", "KNOWN", "LISTING", "POLICY", "Form", "Found", "acls_of", "read_acls"]
+
+
+class Found(NamedTuple):
+    """The ACLs of a file, and its form."""
+
+    policy: Policy
+    form: Form
+
+
+def read_acls(path: str | Path) -> Policy:
+    """Return the ACLs of a file in any form.
+
+    Raises PolicyError, which names the file and what is wrong, and OSError if it cannot be read.
+    """
+    return acls_of(Path(path).read_bytes(), str(path)).policy
+
+
+def acls_of(
+    content: bytes | str, source: str, other_form: Callable[[str], Form | None] = lambda _: None
+) -> Found:
+    """Return the ACLs of a file's content. Raises PolicyError, which names ``source``.
+
+    ``other_form`` returns the form of texts that are not read here, None for all others.
+    """
+    try:
+        text = text_of(content, source) if isinstance(content, bytes) else content
+        form = other_form(text) or form_of(text, source)
+        return Found(form.read(text, source), form)
+    except (PolicyError, TextFileError) as error:
+        raise PolicyError(str(error)) from None
+    except ValueError as error:
+        raise PolicyError(f"{source}: {error}") from None
