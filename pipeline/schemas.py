@@ -74,6 +74,27 @@ def usage() -> StructType:
     )
 
 
+def hours() -> StructType:
+    """The allowed, or the denied, events of a broker that began in an hour, a row.
+
+    - ``broker``: the node or the file (`pipeline.ingest.hours`); null if the log does not tell
+    - ``hour``: its beginning, in UTC; ``day``: its day
+    - ``events``, ``first_seen``, ``last_seen``: as in `usage`
+
+    Several rows may have the same key, and count together.
+    """
+    return _struct(
+        cluster="string",
+        day="date",
+        broker="string",
+        hour="timestamp",
+        allowed="boolean",
+        events="long",
+        first_seen="timestamp",
+        last_seen="timestamp",
+    )
+
+
 def quarantine() -> StructType:
     """One line that is no event a row, and the reason.
 

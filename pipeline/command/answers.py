@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.pipeline.acls import snapshots
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.coverage import Coverage, coverages
 from aclbroker.pipeline.command.log_content import Content, content
 from aclbroker.pipeline.command.log_tables import LogTables, gather, gathered, load, of_options
 from aclbroker.pipeline.command.options import ALL, AuditOptions
@@ -17,6 +18,7 @@ from aclbroker.pipeline.command.rule_files import ClusterRules, RuleFiles
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.tables import BatchProgress
 from aclbroker.pipeline.ingest.unread import UnreadFile, told
+from aclbroker.pipeline.interface.coverage import logged_hours, whole_days
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.job import Job
 from aclbroker.pipeline.interface.left_out import left_out_lines
@@ -68,6 +70,7 @@ def answered(
         by_cluster.names,
         by_cluster.histories,
         tables.positioned,
+        coverage=_coverage(tables, found),
     )
     results, unanswered, refused = _results(inputs, options, progress)
     report = AuditReport(
@@ -75,7 +78,7 @@ def answered(
         datetime.now(UTC),
         found.window,
         [
-            _cluster(name, events, by_cluster)
+            _cluster(name, events, by_cluster, inputs.coverage.get(name))
             for name, events in sorted(found.clusters.items(), key=lambda each: -each[1])
         ],
         found.quarantined,
@@ -97,6 +100,14 @@ def answered(
         output.text(FINDINGS, findings_json(report))
         step.name += f" {output.place}/{name}"
     return report
+
+
+def _coverage(tables: LogTables, found: Content) -> dict[str, Coverage]:
+    """Return when each cluster's log has allowed events; older tables tell only the days."""
+    rows = [] if tables.hours is None else tables.hours().to_pylist()
+    hours = [each for each in logged_hours(rows) if (each[0], each[1].start.date()) in found.days]
+    known = {(cluster, each.start.date()) for cluster, each in hours}
+    return coverages([*hours, *whole_days(found.days, known)])
 
 
 def _noted_before(
@@ -159,11 +170,13 @@ def _asked(options: AuditOptions) -> list[Job[Any]]:
     return [JOBS[options.job]]
 
 
-def _cluster(name: str, events: int, rules: ClusterRules) -> LoggedCluster:
+def _cluster(
+    name: str, events: int, rules: ClusterRules, coverage: Coverage | None
+) -> LoggedCluster:
     current, proposed, other = (
         each.get(name) for each in (rules.current, rules.proposed, rules.other)
     )
-    return LoggedCluster(name, events, current, proposed, other)
+    return LoggedCluster(name, events, current, proposed, other, coverage)
 
 
 def _warnings(log: Content, rules: ClusterRules) -> list[str]:

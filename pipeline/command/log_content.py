@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.unread import FORMS
+from aclbroker.pipeline.interface.coverage import Days
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.usage.summary import NEEDED, summed, summed_type
 from aclbroker.pipeline.usage.table import Usage
@@ -24,13 +25,15 @@ class Content(NamedTuple):
     """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
 
     ``super_users`` has the events of each cluster's principals whom the log calls super users, so
-    far as `usage.summary` names them.
+    far as `usage.summary` names them. ``days`` has the allowed and the denied events of each
+    cluster and day.
     """
 
     window: Window
     clusters: dict[str, int]
     quarantined: dict[str, int]
     super_users: dict[str, Counter[str]]
+    days: Days
 
     def unlisted(self, listed: Mapping[str, frozenset[str]]) -> Counter[str]:
         """Return the events of those super users whom ``listed``, by cluster, does not name."""
@@ -71,8 +74,12 @@ def content(usage: Usage, quarantine: DataFrame, summary: pa.Table | None = None
         if row.super_user is not None:
             super_users.setdefault(row.cluster, Counter())[row.super_user] += row.events
     by_day: Counter[date] = Counter()
+    days: dict[tuple[str, date], tuple[int, int]] = {}
     for row in rows:
         by_day[row.day] += row.events
+        allowed, denied = days.get((row.cluster, row.day), (0, 0))
+        more = (row.events, 0) if row.allowed else (0, row.events)
+        days[row.cluster, row.day] = allowed + more[0], denied + more[1]
     events = clusters.total()
     allowed = sum(row.events for row in rows if row.allowed)
     window = Window(
@@ -84,7 +91,7 @@ def content(usage: Usage, quarantine: DataFrame, summary: pa.Table | None = None
         sum(quarantined.values()),
         dict(sorted(by_day.items())),
     )
-    return Content(window, dict(sorted(clusters.items())), quarantined, super_users)
+    return Content(window, dict(sorted(clusters.items())), quarantined, super_users, days)
 
 
 def _counted(usage: Usage, quarantine: DataFrame) -> tuple[list[_Row], dict[str, int]]:

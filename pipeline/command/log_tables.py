@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, reduce
 from pathlib import Path
@@ -15,7 +15,7 @@ from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.positioned import Mark, read_positioned
 from aclbroker.pipeline.ingest.read import LogForm, Reading, positioned, usage
 from aclbroker.pipeline.ingest.sources import head, lines
-from aclbroker.pipeline.ingest.stored import QUARANTINE, has_tables, read_table, read_usage
+from aclbroker.pipeline.ingest.stored import HOURS, QUARANTINE, has_tables, read_table, read_usage
 from aclbroker.pipeline.ingest.tables import BatchProgress, follow, ingest
 from aclbroker.pipeline.ingest.topic import is_topic
 from aclbroker.pipeline.ingest.unread import UnreadFile, unread_files
@@ -40,6 +40,7 @@ class LogTables(NamedTuple):
     quarantine as a whole. ``positioned`` returns the same events as rows of
     `pipeline.ingest.positioned`, for which the log is read once more. ``summary`` returns what
     `usage.summary` has of the usage and the lines in quarantine; None if nobody has summed it up.
+    ``hours`` returns the rows of `pipeline.schemas.hours`, or of `usage.hours`.
     """
 
     usage: Usage
@@ -48,6 +49,7 @@ class LogTables(NamedTuple):
     unread: Callable[[], Sequence[UnreadFile]] = tuple
     positioned: Callable[[Mark], Usage] | None = None
     summary: Callable[[], pa.Table] | None = None
+    hours: Callable[[], pa.Table] | None = None
 
 
 def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
@@ -79,7 +81,9 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     counted.kept.persist()
     unread = partial(unread_files, counted.quarantine, counted.read)
     again = partial(positioned, rows, how)
-    found = LogTables(counted.usage, counted.quarantine, True, unread, again, counted.summary)
+    found = LogTables(
+        counted.usage, counted.quarantine, True, unread, again, counted.summary, counted.hours
+    )
     return of_options(found, options)
 
 
@@ -110,10 +114,14 @@ def gather(
 def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
     """Return the tables at some places together."""
     counted = reduce(Usage.and_also, (read_usage(spark, place) for place in places))
-    lines = [read_table(spark, place, QUARANTINE) for place in places]
-    quarantine = reduce(lambda one, other: one.unionByName(other), lines)
+    quarantine = _together(read_table(spark, place, QUARANTINE) for place in places)
     again = partial(_positioned, spark, tuple(places))
-    return LogTables(counted, quarantine, False, positioned=again)
+    hours = _together(read_table(spark, place, HOURS) for place in places)
+    return LogTables(counted, quarantine, False, positioned=again, hours=hours.toArrow)
+
+
+def _together(tables: Iterable[DataFrame]) -> DataFrame:
+    return reduce(lambda one, other: one.unionByName(other), tables)
 
 
 def _positioned(spark: SparkSession, places: Sequence[str], mark: Mark) -> Usage:

@@ -10,7 +10,7 @@ REQUIRED: Final = (
 )
 """What must have a column. Without ``allowed``, what was denied would count as in use."""
 
-OPTIONAL: Final = ("host", "cluster", "listener", "api", "client_id", "count")
+OPTIONAL: Final = ("host", "cluster", "broker", "listener", "api", "client_id", "count")
 """What may have one; `pipeline.ingest.foreign` says what it is without."""
 
 

@@ -104,7 +104,11 @@ def parsed(found: Mapping[str, pa.Array], source_file: str, cluster: str, zone: 
     ones = pa.repeat(pa.scalar(1, pa.int64()), rows)
     made: dict[str, pa.Array] = {
         **read,
-        **{name: texts[name] for name in ("listener", "api", "client_id") if name in texts},
+        **{
+            name: texts[name]
+            for name in ("listener", "api", "client_id", "broker")
+            if name in texts
+        },
         "quiet": pa.repeat(False, rows),
         "reference_count": ones if count is None else count,
         "source": pa.repeat(SOURCE, rows),
@@ -144,7 +148,7 @@ def _checks(
 
 _TEXTS: Final = (
     *("principal", "operation", "resource_type", "resource_name"),
-    *("host", "cluster", "listener", "api", "client_id"),
+    *("host", "cluster", "broker", "listener", "api", "client_id"),
 )
 
 

@@ -62,7 +62,7 @@ def _compiled(form: str) -> re.Pattern[bytes]:
 
 _ORIGIN: Final = _compiled(
     rf',"level":"{_one_of(json_line.LEVELS)}","event":"authorization","cluster_id":"{_SOME}",'
-    rf'"node_id":{_INTEGER},"listener":"{_SOME}"'
+    rf'"node_id":({_INTEGER}),"listener":"{_SOME}"'
 )
 _ASKED: Final = _compiled(
     rf',"operation":"{_one_of(json_line.OPERATIONS)}",'
@@ -121,7 +121,7 @@ class JsonForm:
 
     def __init__(self) -> None:
         self._hour = Words(CLOCK.hour_form, ("micros",), hour_of)
-        self._origin = Words(_ORIGIN, ("quiet", "cluster", "listener"), _origin)
+        self._origin = Words(_ORIGIN, ("quiet", "cluster", "broker", "listener"), _origin)
         self._asked = Words(_ASKED, ("operation", "resource_type"), _texts)
         self._request = Words(_REQUEST, ("reference_count", "api"), _request)
         self._decision = Words(_DECISION, ("allowed", "rule"), _decision)
@@ -297,9 +297,9 @@ def _texts(match: re.Match[bytes]) -> tuple[str, ...]:
     return tuple(each.decode() for each in match.groups())
 
 
-def _origin(match: re.Match[bytes]) -> tuple[bool, str, str]:
-    level, cluster, listener = _texts(match)
-    return level == "trace", cluster, listener
+def _origin(match: re.Match[bytes]) -> tuple[bool, str, str, str]:
+    level, cluster, node, listener = _texts(match)
+    return level == "trace", cluster, json_line.node_name(node), listener
 
 
 def _request(match: re.Match[bytes]) -> tuple[int, str] | None:

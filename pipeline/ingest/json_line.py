@@ -46,7 +46,7 @@ POSITIONS: Final = ("acls", "first_acls")
 KEYS: Final = frozenset(
     [*TEXTS, "principals", "resource_ref_count", "count", "allowed", *POSITIONS]
 )
-"""The keys that are read; others may hold anything, and stand there twice."""
+"""The keys that make an event; others may hold anything, and stand there twice."""
 
 
 class JsonReason(StrEnum):
@@ -121,7 +121,7 @@ def parse(line: bytes) -> Said | JsonReason | None:
         return JsonReason.ROLL_UP
     if found["rule"] == RESERVED:
         return None
-    return Said(timestamp, _record(found), count, last)
+    return Said(timestamp, _record(found)._replace(broker=broker_of(line)), count, last)
 
 
 def _roll_up(found: dict[str, Any], timestamp: datetime) -> tuple[int, datetime | None]:
@@ -270,3 +270,18 @@ def _record(found: dict[str, Any]) -> Record:
         acls=found.get("acls"),
         first_acls=found.get("first_acls"),
     )
+
+
+def broker_of(line: bytes) -> str | None:
+    """Return what a line calls its broker, by the number of its node; None if it has none."""
+    found = re.search(NODE.encode(), line)
+    return found and node_name(found["node"].decode())
+
+
+NODE: Final = '"node_id":(?P<node>0|-?[1-9][0-9]{0,17}),'
+"""The key that names the broker. In a text, a quotation mark has a backslash before it."""
+
+
+def node_name(node: str) -> str:
+    """Return what the broker of a node is called."""
+    return f"node {node}"

@@ -96,20 +96,20 @@ def _together(lines: pa.Array, source_file: str) -> Iterator[Parsed]:
             yield from _together(lines[start:end], source_file)
         return
     times, last = _times(table["timestamp"]), _times(table["last_timestamp"])
-    others = _others(table)
+    others, brokers = _others(table), _brokers(lines)
     good = pc.and_(_is_good(table, times, lines), pc.not_equal(pc.fill_null(others, "[]"), _WRONG))
     good = pc.and_(good, _is_single_or_roll_up(table, times, last))
     if not pc.all(good).as_py():
         bad = pc.invert(good)
         yield _one_by_one(lines.filter(bad), source_file)
-        table, others = table.filter(good), others.filter(good)
+        table, others, brokers = (each.filter(good) for each in (table, others, brokers))
         times, last = times.filter(good), last.filter(good)
     timestamp = times.cast(pa.int64()).cast(MICROSECOND)
     rolled_up = None
     if last.null_count < len(last):
         count = pc.fill_null(_array(table["count"]), 1)
         rolled_up = RolledUp(count, pc.coalesce(last, times).cast(pa.int64()).cast(MICROSECOND))
-    yield Parsed(_records(table, others), None, timestamp, (), rolled_up)
+    yield Parsed(_records(table, others, brokers), None, timestamp, (), rolled_up)
 
 
 def _one_by_one(lines: pa.Array, source_file: str) -> Parsed:
@@ -232,6 +232,12 @@ def _is_there(column: pa.ChunkedArray, key: str, lines: pa.Array) -> pa.Array:
     return there
 
 
+def _brokers(lines: pa.Array) -> pa.Array:
+    """Return what each line calls its broker, as `json_line.broker_of` does."""
+    nodes = pc.struct_field(pc.extract_regex(lines, json_line.NODE), "node").cast(pa.string())
+    return _array(_mapped(nodes, json_line.node_name, pa.string()))
+
+
 def _others(table: pa.Table) -> pa.Array:
     """Return the principals after the first as `json_line.others` does, or `_WRONG`."""
     principals = _array(table["principals"])
@@ -258,7 +264,7 @@ def _others_of(joined: str) -> str | None:
 _WRONG: Final = ""
 
 
-def _records(table: pa.Table, others: pa.Array) -> pa.Table:
+def _records(table: pa.Table, others: pa.Array, brokers: pa.Array) -> pa.Table:
     same = {"operation", "resource_type", "resource_name", "listener", "principal", "client_id"}
     renamed = {
         "cluster": "cluster_id",
@@ -270,6 +276,7 @@ def _records(table: pa.Table, others: pa.Array) -> pa.Table:
         "host": _mapped(table["host"], canonical_host, pa.string()),
         "quiet": pc.equal(table["level"], "trace"),
         "source": pa.chunked_array([pa.repeat(json_line.SOURCE, table.num_rows)]),
+        "broker": pa.chunked_array([brokers]),
     }
     columns = [
         made[name] if name in made else table[name if name in same else renamed.get(name, name)]

@@ -25,6 +25,7 @@ RECORD_SCHEMA: Final = pa.schema(
         ("source", pa.string()),
         ("acls", pa.int64()),
         ("first_acls", pa.int64()),
+        ("broker", pa.string()),
     ]
 )
 """The fields of `Record` as columns."""

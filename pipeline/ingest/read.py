@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import StrEnum
@@ -17,6 +17,7 @@ from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.columns import Columns
 from aclbroker.pipeline.ingest.conversion_pattern import compiled
 from aclbroker.pipeline.ingest.foreign_files import rows_of
+from aclbroker.pipeline.ingest.hours import broker_of, hours_rows
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.layout_search import layout_of
@@ -29,6 +30,7 @@ from aclbroker.pipeline.ingest.usage import usage_rows
 from aclbroker.pipeline.spark.tasks import busy_tasks
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.counting import Counting
+from aclbroker.pipeline.usage.hours import HOURS_COUNTS, HOURS_KEYS, HOURS_SCHEMA, added_up
 from aclbroker.pipeline.usage.packing import packed, unpacked
 from aclbroker.pipeline.usage.summary import Summary, combined
 from aclbroker.pipeline.usage.table import COUNTS, KEYS, Usage
@@ -91,6 +93,9 @@ class Ingested(NamedTuple):
     quarantine: DataFrame
 
 
+_Together = Callable[[Iterable[pa.Table]], Iterator[pa.Table]]
+
+
 class Counted(NamedTuple):
     """The tables of usage and of quarantined lines, and which files had events.
 
@@ -105,12 +110,20 @@ class Counted(NamedTuple):
 
     def summary(self) -> pa.Table:
         """Return what `usage.summary` has of all that was read."""
-        rows = self.kept.where(F.col("summary").isNotNull()).select("summary")
+        return pa.concat_tables([Summary().table(), *self._packed("summary", combined)])
+
+    def hours(self) -> pa.Table:
+        """Return what was read by broker and hour (`usage.hours`)."""
+        return pa.concat_tables([HOURS_SCHEMA.empty_table(), *self._packed("hours", added_up)])
+
+    def _packed(self, name: str, together: _Together) -> Iterator[pa.Table]:
+        """Yield the tables of a column. ``together`` makes few tables of many, in tasks."""
+        rows = self.kept.where(F.col(name).isNotNull()).select(name)
         # What comes to the driver must not grow with the tasks that read the log.
         busy = busy_tasks(rows.sparkSession)
         rows = rows if busy is None else rows.coalesce(busy)
-        found = rows.mapInArrow(_combined_batches, "summary binary").toArrow()
-        return pa.concat_tables([Summary().table(), *unpacked(found["summary"])])
+        found = rows.mapInArrow(partial(_combined_batches, name, together), f"{name} binary")
+        return unpacked(found.toArrow()[name])
 
 
 def events(found: DataFrame, reading: Reading) -> Ingested:
@@ -146,14 +159,14 @@ def _either(schema: StructType) -> StructType:
 
 
 def _packed() -> StructType:
-    """Columns for packed usage and summaries, and those of quarantined lines."""
+    """Columns for packed usage, summaries and hours, and those of quarantined lines."""
     from aclbroker.pipeline.frames.types import BinaryType, StructField, StructType
 
     quarantine = schemas.quarantine()
     return StructType(
         [
             *(quarantine["cluster"], quarantine["day"]),
-            *(StructField(name, BinaryType()) for name in ("packed", "summary")),
+            *(StructField(name, BinaryType()) for name in ("packed", "summary", "hours")),
         ]
     )
 
@@ -190,12 +203,18 @@ def _event_batches(reading: Reading, batches: Batches) -> Batches:
 def _usage_batches(reading: Reading, batches: Batches) -> Batches:
     schema = schemas.arrow(_either(_packed()))
     counting, summary = Counting(KEYS, COUNTS), Summary()
+    hours = Counting(HOURS_KEYS, HOURS_COUNTS)
     read: set[str] = set()
     for source_file, parsed in _parsed(reading, batches):
         yield from _quarantined(parsed.rejected, reading, schema)
         summary.add_lines((each.day, each.reason) for each in parsed.rejected)
         if len(parsed.timestamp):
             read.add(source_file)
+            # Files of a table are parts of it, and no brokers.
+            broker = broker_of(source_file) if reading.columns is None else None
+            early = hours.add(hours_rows(parsed, broker))
+            if early is not None:
+                yield from _batches(_packed_column("hours", early), schema)
             found = counting.add(usage_rows(parsed))
             if found is not None:
                 summary.add(found)
@@ -205,6 +224,9 @@ def _usage_batches(reading: Reading, batches: Batches) -> Batches:
         summary.add(found)
         yield from _batches(_packed_column("packed", found), schema)
     yield from _batches(_packed_column("summary", summary.table()), schema)
+    of_hours = hours.rest()
+    if of_hours is not None:
+        yield from _batches(_packed_column("hours", of_hours), schema)
     if read:
         yield from _batches(pa.table({"source_file": pa.array(sorted(read))}), schema)
 
@@ -214,10 +236,10 @@ def _positioned_batches(reading: Reading, mark: Mark, batches: Batches) -> Batch
     yield from packed_rows(map(positioned_rows, parsed), mark)
 
 
-def _combined_batches(batches: Batches) -> Batches:
-    tables = (table for batch in batches for table in unpacked(batch.column("summary")))
-    for found in combined(tables):
-        yield from _packed_column("summary", found).to_batches()
+def _combined_batches(name: str, together: _Together, batches: Batches) -> Batches:
+    tables = (table for batch in batches for table in unpacked(batch.column(name)))
+    for found in together(tables):
+        yield from _packed_column(name, found).to_batches()
 
 
 def _packed_column(name: str, table: pa.Table) -> pa.Table:

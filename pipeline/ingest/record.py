@@ -10,7 +10,10 @@ from aclbroker.broker.acl.hosts import canonical
 
 
 class Record(NamedTuple):
-    """The columns of `pipeline.schemas.events` that do not depend on the time."""
+    """The columns of `pipeline.schemas.events` that do not depend on the time, and the broker.
+
+    ``broker``: which broker decided, None if the line does not say.
+    """
 
     cluster: str
     listener: str | None
@@ -29,6 +32,7 @@ class Record(NamedTuple):
     source: str
     acls: int | None = None
     first_acls: int | None = None
+    broker: str | None = None
 
 
 PRINCIPAL_FORM: Final = "[^ :]+:"

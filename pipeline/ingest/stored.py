@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EVENTS: Final = "events"
 USAGE: Final = "usage_daily"
+HOURS: Final = "hours"
 QUARANTINE: Final = "quarantine"
 CHECKPOINTS: Final = "_checkpoints"
 """Where `ingest` notes what is in the tables, beside them."""
@@ -100,6 +101,7 @@ def schema_of(name: str) -> StructType:
     schemas_by_name = {
         EVENTS: schemas.events,
         USAGE: schemas.usage,
+        HOURS: schemas.hours,
         QUARANTINE: schemas.quarantine,
     }
     return schemas_by_name[name]()

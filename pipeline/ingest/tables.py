@@ -28,6 +28,7 @@ from aclbroker.pipeline.ingest.sources import IngestError, lines, stream
 from aclbroker.pipeline.ingest.stored import (
     CHECKPOINTS,
     EVENTS,
+    HOURS,
     QUARANTINE,
     USAGE,
     schema_of,
@@ -43,12 +44,13 @@ from aclbroker.pipeline.spark.files import (
     remove,
     write_text,
 )
+from aclbroker.pipeline.usage.hours import as_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
-_TABLES: Final = (USAGE, QUARANTINE, EVENTS)
+_TABLES: Final = (USAGE, HOURS, QUARANTINE, EVENTS)
 _PARTITIONS: Final = ("cluster", "day", "batch")
 
 # Spark forgets files that are a week older than the newest: they would be left out silently.
@@ -252,6 +254,7 @@ def _write(found: DataFrame, reading: Reading, place: str, batch: str) -> Writte
     try:
         tables = {
             USAGE: counted.usage.rows,
+            HOURS: found.sparkSession.createDataFrame(as_stored(counted.hours())),
             QUARANTINE: counted.quarantine,
             # To read the lines once more takes less time than to keep what they say.
             EVENTS: events(found, reading).events,

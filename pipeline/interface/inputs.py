@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.acls.history import AclHistory
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.coverage import Coverage
 from aclbroker.pipeline.analysis.days import Days, calendar, parted
 from aclbroker.pipeline.interface.output import Output
 
@@ -69,7 +70,8 @@ class Inputs:
     begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
     in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
     `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
-    ``today`` is the day of the run, in UTC.
+    ``today`` is the day of the run, in UTC. ``coverage`` tells of each cluster when its log has
+    allowed events; one that is missing is not judged by it.
     """
 
     spark: SparkSession
@@ -84,3 +86,4 @@ class Inputs:
     histories: Mapping[str, AclHistory] = field(default_factory=dict)
     positioned: Callable[[Mark], Usage] | None = None
     today: date = field(default_factory=_today)
+    coverage: Mapping[str, Coverage] = field(default_factory=dict)

@@ -112,6 +112,16 @@ MAX_DRIFT: Final = Option(
 )
 """The option of jobs that propose nothing of a cluster whose log says otherwise than its ACLs."""
 
+MIN_COVERAGE: Final = Option(
+    "min-coverage",
+    "min_coverage",
+    "how many of 100 hours that the brokers of a cluster logged must have allowed events, for its "
+    "use to count as known (default: 100)",
+    percent,
+    "PERCENT",
+)
+"""The option of jobs that take what no allowed event shows for unused."""
+
 TOP: Final = Option(
     "top", "top", "how many rows the tables of the report have (default: 20)", whole, "N"
 )

@@ -13,7 +13,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.difference import AclDifference, difference, setting_differences
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import TOP, Job
+from aclbroker.pipeline.interface.job import MIN_COVERAGE, TOP, Job
 from aclbroker.pipeline.interface.result import Cell, Figure, JobResult, Table
 from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
 
@@ -26,8 +26,14 @@ _ACLS: Final = "diff/acls"
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    """``top``: how many rows the tables of the summary show."""
+    """How the answer is judged and shown.
 
+    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
+      allowed events, for "none newly denied" to count as an answer
+    - ``top``: how many rows the tables of the summary show
+    """
+
+    min_coverage: float = 100.0
     top: int = 20
 
 
@@ -62,7 +68,7 @@ def run(inputs: Inputs, options: DiffOptions | None = None) -> JobResult:
     inputs.output.table(_ACLS, differences_frame(inputs.spark, differing))
     outputs[_ACLS] = "every ACL that one side has alone, and what it has changed into"
     tables = [table for table in _tables(pairs, options.top) if table.total]
-    replayed = _replayed(inputs, pairs, options.top)
+    replayed = _replayed(inputs, pairs, options)
     if replayed is None:
         warnings.append("the log is of none of these clusters: nothing was replayed")
         return _result(pairs, tables, warnings, outputs)
@@ -99,7 +105,7 @@ def _pair(name: str, current: Ruleset, other: Ruleset) -> _Pair:
     return _Pair(name, current, other, difference(current, other))
 
 
-def _replayed(inputs: Inputs, pairs: Sequence[_Pair], top: int) -> Comparison | None:
+def _replayed(inputs: Inputs, pairs: Sequence[_Pair], options: DiffOptions) -> Comparison | None:
     from aclbroker.pipeline.replay.comparison import compare
 
     rows = inputs.usage.by("cluster").select("cluster").distinct().collect()
@@ -112,7 +118,8 @@ def _replayed(inputs: Inputs, pairs: Sequence[_Pair], top: int) -> Comparison | 
         {pair.name: pair.other for pair in logged},
         job=JOB.name,
         rules="other ACLs",
-        top=top,
+        top=options.top,
+        min_coverage=options.min_coverage,
     )
 
 
@@ -190,6 +197,6 @@ JOB: Final = Job(
     "compare two sets of ACLs, and replay the log under both",
     DiffOptions,
     run,
-    (TOP,),
+    (MIN_COVERAGE, TOP),
     needs=("acls", "other"),
 )

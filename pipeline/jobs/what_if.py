@@ -10,14 +10,20 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.difference import setting_differences
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import TOP, Job
+from aclbroker.pipeline.interface.job import MIN_COVERAGE, TOP, Job
 from aclbroker.pipeline.interface.result import Figure, JobResult, Table
 
 
 @dataclass(frozen=True, slots=True)
 class WhatIfOptions:
-    """``top``: how many rows the tables of the summary show."""
+    """How the answer is judged and shown.
 
+    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
+      allowed events, for "none newly denied" to count as an answer
+    - ``top``: how many rows the tables of the summary show
+    """
+
+    min_coverage: float = 100.0
     top: int = 20
 
 
@@ -38,7 +44,13 @@ def run(inputs: Inputs, options: WhatIfOptions | None = None) -> JobResult:
         raise InputError("what-if needs a proposed set of ACLs to replay the log under")
     rules = _called(inputs.current, inputs.proposed)
     found = compare(
-        inputs, inputs.current, inputs.proposed, job=JOB.name, rules=rules, top=options.top
+        inputs,
+        inputs.current,
+        inputs.proposed,
+        job=JOB.name,
+        rules=rules,
+        top=options.top,
+        min_coverage=options.min_coverage,
     )
     return JobResult(
         job=JOB.name,
@@ -93,6 +105,6 @@ JOB: Final = Job(
     "replay the log under a proposed set of ACLs",
     WhatIfOptions,
     run,
-    (TOP,),
+    (MIN_COVERAGE, TOP),
     needs=("proposed",),
 )

@@ -8,6 +8,7 @@ from typing import Final
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.interface.coverage import coverage_warnings, too_little
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.wording import clusters_in_short
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings
@@ -15,16 +16,22 @@ from aclbroker.pipeline.replay.flips.comparing import NEWLY_ALLOWED, NEWLY_DENIE
 from aclbroker.pipeline.replay.flips.find import Flips, FlipTotal, find_flips
 from aclbroker.pipeline.replay.flips.summary import FlipsReport, report_flips
 
-_ALARMS: Final = {"newly-denied": NEWLY_DENIED, "newly-allowed": NEWLY_ALLOWED}
+_BROKEN: Final = "newly-denied"
+_ALARMS: Final = {_BROKEN: NEWLY_DENIED, "newly-allowed": NEWLY_ALLOWED}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The flips, what can be shown of them, and what is doubtful."""
+    """The flips, what can be shown of them, and what is doubtful.
+
+    ``is_use_known``: whether the log has allowed events at all times, so that none newly denied
+    means that nothing breaks.
+    """
 
     flips: Flips
     report: FlipsReport
     warnings: Sequence[str]
+    is_use_known: bool
 
     def summary(self, rules: str) -> str:
         """Return one sentence on what flips. ``rules``: what the new rules are called."""
@@ -43,6 +50,9 @@ class Comparison:
             alarm: self.flips.totals.get(direction, FlipTotal()).events
             for alarm, direction in _ALARMS.items()
         }
+        if not self.is_use_known and not flipped[_BROKEN]:
+            # It was looked for where nothing could be found.
+            del flipped[_BROKEN]
         return flipped | {"drift": self.flips.drift_denied + self.flips.drift_allowed}
 
     def _count(self, direction: str) -> str:
@@ -59,11 +69,14 @@ def compare(
     job: str,
     rules: str,
     top: int,
+    min_coverage: float,
 ) -> Comparison:
     """Replay the clusters in ``after``; write the tables ``JOB/flips`` and ``JOB/causes``.
 
     Clusters that are not in ``before`` are compared with the decisions of their log. ``rules``: the
-    word for the rules ``after``, in messages. Raises InputError if the log has no such cluster.
+    word for the rules ``after``, in messages. ``min_coverage``: of how many of 100 hours there must
+    be allowed events, for the use of a cluster to count as known. Raises InputError if the log has
+    no such cluster.
     """
     before = {cluster: before[cluster] for cluster in after if cluster in before}
     flips = find_flips(inputs.usage, before, after, inputs.output, f"{job}/flips", top=top)
@@ -71,7 +84,11 @@ def compare(
     report = report_flips(flips, inputs.output, job, inputs.window.days, top)
     drift = Drift(flips.drift_denied, flips.drift_allowed, flips.drift_mixed)
     warnings += drift_warnings(drift, inputs.usage, before)
-    return Comparison(flips, report, warnings)
+    silent = coverage_warnings(
+        inputs, after, "What was used at another time, or at another broker, was not replayed."
+    )
+    is_known = not too_little(inputs, after, min_coverage)
+    return Comparison(flips, report, [*silent, *warnings], is_known)
 
 
 def _left_out(

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from aclbroker.pipeline.acls.ruleset import Ruleset
+from aclbroker.pipeline.analysis.coverage import Coverage
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, JobResult, Table
 
@@ -68,13 +69,17 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoggedCluster:
-    """A cluster of the log, and the rules that it was held against; None if not given."""
+    """A cluster of the log, and the rules that it was held against; None if not given.
+
+    ``coverage`` tells when its log has allowed events.
+    """
 
     name: str
     events: int
     current: Ruleset | None = None
     proposed: Ruleset | None = None
     other: Ruleset | None = None
+    coverage: Coverage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
+from aclbroker.pipeline.analysis.coverage import Coverage
 from aclbroker.pipeline.interface.inputs import Window
 from aclbroker.pipeline.interface.result import Cell, JobResult, Table
 from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
@@ -50,7 +52,33 @@ def _window(window: Window) -> dict[str, Any]:
 def _cluster(cluster: LoggedCluster) -> dict[str, Any]:
     sets = {"acls": cluster.current, "proposed": cluster.proposed, "other": cluster.other}
     counts = {name: None if each is None else len(each.acls) for name, each in sets.items()}
-    return {"name": cluster.name, "events": cluster.events, **counts}
+    coverage = None if cluster.coverage is None else _coverage(cluster.coverage)
+    return {"name": cluster.name, "events": cluster.events, **counts, "coverage": coverage}
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "unit": "day" if coverage.is_by_day else "hour",
+        "logged": coverage.hours,
+        "covered": coverage.covered,
+        "brokers": [
+            {
+                "broker": each.broker,
+                "logged": each.hours,
+                "silent": each.silent,
+                "allowed": [[_time(at) for at in times] for times in each.stretches[:_MOST]],
+            }
+            for each in coverage.brokers[:_MOST]
+        ],
+    }
+
+
+_MOST: Final = 100
+"""So many brokers are told, and of each so many stretches of time with allowed events."""
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _result(result: JobResult, report: AuditReport) -> dict[str, Any]:

@@ -65,14 +65,26 @@ class StoredUsage:
         self.last_day = max(each.day for each in own)
         self.first_day = self.last_day - timedelta(days=days - 1)
         self._files = [each for each in own if each.day >= self.first_day]
+        self._allowed_days: set[date] = set()
 
     def allowed(self) -> Iterator[Used]:
         """Yield what was asked and allowed. Raises InputError for a file that cannot be read."""
-        tables = (table for file in self._files for table in _read(file))
+        tables = (table for file in self._files for table in self._read(file))
         for found in counted(tables, _TEXTS, _COUNTS):
             texts = [values(found[name]) for name in _TEXTS]
             numbers = [found[name].to_pylist() for name in _COUNTS]
             yield from map(Used, *texts, *numbers)
+
+    @property
+    def silent_days(self) -> list[date]:
+        """The days that have events but no allowed one, when `allowed` has been read to its end."""
+        return sorted({each.day for each in self._files} - self._allowed_days)
+
+    def _read(self, file: _File) -> Iterator[pa.Table]:
+        for table in _read(file):
+            if table.num_rows:
+                self._allowed_days.add(file.day)
+            yield table
 
 
 class _File(NamedTuple):

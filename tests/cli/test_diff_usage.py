@@ -285,3 +285,12 @@ def test_without_pyarrow_the_extra_is_named(diff, monkeypatch):
     assert status == 2
     assert "pip install '.[audit]'" in err
     assert diff(OLD, NEW)[0] == 1
+
+
+def test_days_with_denials_alone_are_named_because_use_is_not_known_then(diff, tables):
+    place = tables(use(5, allowed=False), use(4, allowed=False), use(), use(allowed=False))
+    old = [allow(operation=WRITE, name="gone")]
+    _, lines, note = diff(old, [], "--usage", place)
+    assert lines[-1] == "lost: 1 right, not used in the 90 days to 2026-03-31"
+    assert note.startswith("on 2 days of the log (2026-03-26, 2026-03-27) no allowed event")
+    assert diff(old, [], "--usage", place, "--days", "4")[2] == ""

@@ -11,6 +11,7 @@ from aclbroker.pipeline.analysis.days import Days, calendar
 from aclbroker.pipeline.analysis.spikes import SpikeRule
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.interface.coverage import coverage_warnings
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.jobs.anomalies.novelty import habits_of, items_of
 from aclbroker.pipeline.jobs.anomalies.spike_days import spike_days
@@ -67,7 +68,10 @@ def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomali
     split = _end_of_baseline(found.usual, left_out, baseline_days)
     days = calendar(found.usual)
     usage, warnings = _with_baseline(_without(inputs.usage.rows, left_out), split)
-    warnings = [*_told(inputs.window.by_day, found), *warnings]
+    silent = coverage_warnings(
+        inputs, inputs.coverage, "What was used before and not logged then looks new."
+    )
+    warnings = [*_told(inputs.window.by_day, found), *warnings, *silent]
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
     principals = inputs.output.table(PRINCIPALS, _principals(usage, split))
     known = principals.where(~F.col("new"))

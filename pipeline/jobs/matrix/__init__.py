@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
@@ -26,11 +26,16 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> JobResult:
     ``last_seen``. If rules are given, also write what they decide on it, and by which ACLs (see
     `pipeline.jobs.matrix.decisions`).
     """
+    from aclbroker.pipeline.interface.coverage import coverage_warnings
     from aclbroker.pipeline.jobs.matrix.find import find
     from aclbroker.pipeline.jobs.matrix.summary import summary
 
     options = options or MatrixOptions()
-    return summary(find(inputs, options.top), inputs.window)
+    found = summary(find(inputs, options.top), inputs.window)
+    silent = coverage_warnings(
+        inputs, inputs.coverage, "What was used at another time, or at another broker, is not here."
+    )
+    return replace(found, warnings=[*found.warnings, *silent])
 
 
 JOB: Final = Job("matrix", "tell who used what, how often and when", MatrixOptions, run, (TOP,))

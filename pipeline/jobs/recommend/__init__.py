@@ -32,7 +32,7 @@ from typing import Final
 
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import MAX_DRIFT, Job, Option, zero_or_more
+from aclbroker.pipeline.interface.job import MAX_DRIFT, MIN_COVERAGE, Job, Option, zero_or_more
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -47,6 +47,8 @@ class RecommendOptions:
     - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
     - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
       rules decide; one with more is left out
+    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
+      allowed events; one with fewer is left out
     - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below what is sensible.
@@ -60,6 +62,7 @@ class RecommendOptions:
     hosts: bool = False
     most_hosts: int = 3
     max_drift: float = 1.0
+    min_coverage: float = 100.0
     top: int = 20
 
     def __post_init__(self) -> None:
@@ -78,8 +81,8 @@ class RecommendOptions:
 def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
     """Return what is recommended, and write the ACLs and the prefixes that were considered.
 
-    A cluster without allowed events in the log, or with more drift than the options allow, is left
-    out. Raises InputError if all are.
+    A cluster without allowed events in the log, or at some time, or with more drift than the
+    options allow, is left out. Raises InputError if all are.
     """
     from aclbroker.pipeline.jobs.recommend.find import find
     from aclbroker.pipeline.jobs.recommend.summary import summary
@@ -108,6 +111,7 @@ JOB: Final = Job(
             "N",
         ),
         MAX_DRIFT,
+        MIN_COVERAGE,
     ),
     needs=("acls",),
 )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclBinding, AclPermission
 from aclbroker.pipeline.acls.ruleset import Change
+from aclbroker.pipeline.interface.coverage import coverage_warnings
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.wording import clusters_in_short
@@ -71,6 +72,11 @@ def warnings(
     left_out = (f"{each[0].upper()}{each[1:]}" for each in left_out_lines(found.left_out))
     return [
         *left_out,
+        *coverage_warnings(
+            inputs,
+            found.rules,
+            "What was used at another time, or at another broker, is not granted.",
+        ),
         *about_flips(counts),
         *about_silent(principals, inputs.window),
         *drift_warnings(

@@ -13,6 +13,7 @@ from aclbroker.pipeline.acls.acl_table import acl_values
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.interface.coverage import too_little
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import (
@@ -80,8 +81,8 @@ class Recommendation:
 def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
     """Return what is recommended; the options are those of the job.
 
-    Clusters whose log has no allowed events, or too much drift, are left out. Raises InputError if
-    that is all of them.
+    Clusters whose log has no allowed events, or not at all times, or too much drift, are left out.
+    Raises InputError if that is all of them.
     """
     if not inputs.window.allowed:
         raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
@@ -94,7 +95,7 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         counts = {cluster: each.counted for cluster, each in every_part.items()}
         drifts = {name: each.drift for name, each in counts.items() if name in inputs.current}
         drift = sum(each.events for each in drifts.values())
-        left_out = _left_out(inputs, counts, drifts, options.max_drift)
+        left_out = _left_out(inputs, counts, drifts, options)
         parts = {name: each for name, each in every_part.items() if name not in left_out}
         if not parts:
             raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
@@ -135,7 +136,7 @@ def _left_out(
     inputs: Inputs,
     counts: Mapping[str, ReplayCounts],
     drifts: Mapping[str, Drift],
-    max_drift: float,
+    options: RecommendOptions,
 ) -> dict[str, str]:
     """Return the clusters whose log does not tell what is needed, and why."""
     silent = {
@@ -143,9 +144,10 @@ def _left_out(
         for cluster, each in counts.items()
         if cluster in inputs.current and not each.recorded_events
     }
+    silent |= too_little(inputs, counts.keys() - silent, options.min_coverage)
     events = {cluster: each.events for cluster, each in counts.items()}
     told = {cluster: each for cluster, each in drifts.items() if cluster not in silent}
-    drifting = above(told, events, max_drift)
+    drifting = above(told, events, options.max_drift)
     fewer = by_subnets(inputs.usage, {cluster: inputs.current[cluster] for cluster in drifting})
     drifting = {
         cluster: each._replace(by_subnets=fewer.get(cluster, 0))
@@ -153,7 +155,7 @@ def _left_out(
     }
     return {
         **silent,
-        **too_much_drift(drifting, events, max_drift, inputs.usage, inputs.current),
+        **too_much_drift(drifting, events, options.max_drift, inputs.usage, inputs.current),
     }
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aclbroker.broker.acl.bindings import AclBinding, ResourceType
 from aclbroker.pipeline.analysis.opened import OPENS_NOTHING
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
+from aclbroker.pipeline.interface.coverage import judged_by
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.result import Chart, Figure, JobResult
 from aclbroker.pipeline.jobs.recommend.doubts import principals_of, warnings
@@ -83,7 +84,7 @@ class _RecommendSummary:
             f"{self.inputs.window.first_day} to {self.inputs.window.last_day}: a replay of "
             f"{sum(each.questions for each in counts):,} questions "
             f"({sum(each.events for each in counts):,} events) decides {outcome} as now. "
-            f"{self._opened()}{self._left_out()}"
+            f"{self._opened()}{judged_by(self.inputs, self.found.rules)}{self._left_out()}"
         )
 
     def _left_out(self) -> str:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.by_principal import AclsByPrincipal, Grouped
+from aclbroker.pipeline.interface.coverage import coverage_table, write_coverage
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_table
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_tables
@@ -30,6 +31,7 @@ ACLS: Final = "recommend/acls"
 """The files with what is recommended, which are no table."""
 
 _CLUSTERS: Final = "recommend/clusters"
+_COVERAGE: Final = "recommend/coverage"
 _PRINCIPALS: Final = "recommend/principals"
 _PREFIXES: Final = "recommend/prefixes"
 _UNMET: Final = "recommend/unmet"
@@ -89,7 +91,11 @@ class RecommendTables:
             cluster: rules.by_principal for cluster, rules in found.rules.items()
         }
         # What is left out stays as it is, and no file of an earlier run stands for it.
-        wanted |= {cluster: Grouped(self._now(cluster)) for cluster in found.left_out}
+        wanted |= {
+            cluster: Grouped(self._now(cluster))
+            for cluster in found.left_out
+            if cluster in self._inputs.current
+        }
         outputs = output.acls(
             ACLS,
             dict(sorted(wanted.items())),
@@ -108,9 +114,13 @@ class RecommendTables:
         if unmet:
             output.table(_UNMET, frame_of(spark, _UNMET_COLUMNS, unmet))
             outputs[_UNMET] = "what was used, and no ACL can be recommended for"
+        outputs |= write_coverage(self._inputs, self._logged(), _COVERAGE)
         if found.proof.flips is not None:
             outputs[FLIPS] = "what would be decided otherwise than now"
         return outputs
+
+    def _logged(self) -> list[str]:
+        return sorted({*self._found.rules, *self._found.left_out})
 
     def _now(self, cluster: str) -> Sequence[AclBinding]:
         current = self._inputs.current.get(cluster)
@@ -136,6 +146,7 @@ class RecommendTables:
         if self._prefixes:
             yield prefix_table(self._prefixes, self._top, _PREFIXES)
         yield self._used_and_unmet()
+        yield from coverage_table(self._inputs, self._logged(), _COVERAGE)
         if self._found.proof.flips is not None:
             yield self._flips(self._found.proof.flips)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import MAX_DRIFT, TOP, Job, Option
+from aclbroker.pipeline.interface.job import MAX_DRIFT, MIN_COVERAGE, TOP, Job, Option
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -27,26 +27,28 @@ class UnusedOptions:
       with them, whoever lists all topics uses every ACL by which a topic is shown
     - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
       rules decide; one with more is left out
+    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
+      allowed events; one with fewer is left out
     - ``top``: how many rows the tables of the summary show
     """
 
     filtering: bool = True
     max_drift: float = 1.0
+    min_coverage: float = 100.0
     top: int = 20
 
 
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
-    A cluster without allowed events in the log, or with more drift than the options allow, is left
-    out. Raises InputError if all are, or if there are no ACLs.
+    A cluster without allowed events in the log, or at some time, or with more drift than the
+    options allow, is left out. Raises InputError if all are, or if there are no ACLs.
     """
     from aclbroker.pipeline.jobs.unused.find import find
     from aclbroker.pipeline.jobs.unused.summary import summary
 
     options = options or UnusedOptions()
-    found = find(inputs, filtering=options.filtering, max_drift=options.max_drift)
-    return summary(inputs, found, options.top)
+    return summary(inputs, find(inputs, options), options.top)
 
 
 JOB: Final = Job(
@@ -62,6 +64,7 @@ JOB: Final = Job(
             flag=False,
         ),
         MAX_DRIFT,
+        MIN_COVERAGE,
         TOP,
     ),
     needs=("acls",),

@@ -16,9 +16,11 @@ from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, Asked, acl_uses
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.interface.coverage import too_little, write_coverage
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame
+from aclbroker.pipeline.jobs.unused import UnusedOptions
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings, too_much_drift
 from aclbroker.pipeline.replay.removal import Removal, proven, replayed, rules_of
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 ACLS: Final = "unused/acls"
 OPENED: Final = "unused/opened"
+COVERAGE: Final = "unused/coverage"
 """The tables that are written."""
 
 _COLUMNS: Final = [
@@ -83,18 +86,19 @@ class UnusedAcls(NamedTuple):
     outputs: dict[str, str]
 
 
-def find(inputs: Inputs, *, filtering: bool, max_drift: float) -> UnusedAcls:
+def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     """Find the ACLs that can go, and write what is left; the options are those of the job.
 
-    Clusters whose log has no allowed events, or too much drift, are left out. Raises InputError if
-    that is all of them, and if there are no ACLs.
+    Clusters whose log has no allowed events, or not at all times, or too much drift, are left out.
+    Raises InputError if that is all of them, and if there are no ACLs.
     """
+    filtering = options.filtering
     given = rules_of(inputs.current, "unused")
     if not inputs.window.allowed:
         raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
     usage = _usage(inputs, given, filtering=filtering)
     log = _read(usage, given)
-    left_out = _left_out(log, max_drift, usage, given)
+    left_out = _left_out(inputs, log, options, usage, given)
     current = {cluster: rules for cluster, rules in given.items() if cluster not in left_out}
     if not current:
         drift = sum(each.drift.events for each in log.values())
@@ -126,7 +130,11 @@ def _usage(inputs: Inputs, clusters: Iterable[str], *, filtering: bool) -> Usage
 
 
 def _left_out(
-    log: Mapping[str, AclLog], max_drift: float, usage: Usage, current: Mapping[str, Ruleset]
+    inputs: Inputs,
+    log: Mapping[str, AclLog],
+    options: UnusedOptions,
+    usage: Usage,
+    current: Mapping[str, Ruleset],
 ) -> dict[str, str]:
     """Return the clusters whose log does not tell what is unused, and why."""
     silent = {
@@ -134,10 +142,11 @@ def _left_out(
         for cluster, each in log.items()
         if not each.allowed_events
     }
+    silent |= too_little(inputs, log.keys() - silent, options.min_coverage)
     told = {cluster: each for cluster, each in log.items() if cluster not in silent}
     drifts = {cluster: each.drift for cluster, each in told.items()}
     events = {cluster: each.events for cluster, each in told.items()}
-    return {**silent, **too_much_drift(drifts, events, max_drift, usage, current)}
+    return {**silent, **too_much_drift(drifts, events, options.max_drift, usage, current)}
 
 
 def _young(inputs: Inputs, cluster: str) -> list[int]:
@@ -270,5 +279,6 @@ def _write(
     return {
         ACLS: "every ACL with its use (Parquet)",
         OPENED: f"{RIGHTS} (Parquet)",
+        **write_coverage(inputs, given, COVERAGE),
         **files,
     }

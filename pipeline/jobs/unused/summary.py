@@ -11,12 +11,17 @@ from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.proof import is_overlooked
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, UseKind
+from aclbroker.pipeline.interface.coverage import (
+    coverage_table,
+    coverage_warnings,
+    judged_by,
+)
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines, left_out_table
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.interface.wording import clusters_in_short
-from aclbroker.pipeline.jobs.unused.find import ACLS, OPENED, UnusedAcls
+from aclbroker.pipeline.jobs.unused.find import ACLS, COVERAGE, OPENED, UnusedAcls
 
 _STAYING: Final = {
     Stay.PROTECTS: ("DENYs that protect", "they deny what ALLOWs that stay allow"),
@@ -49,6 +54,7 @@ class _UnusedSummary:
 
     def result(self) -> JobResult:
         """Return all of it."""
+        inputs = self._inputs
         going = self._those(stays=None)
         events = sum(self._found.removal.events.values())
         drift = sum(each.drift.events for each in self._log)
@@ -62,11 +68,12 @@ class _UnusedSummary:
             f"nothing (proven for every request, asked or not), and in the log from {self._days} "
             f"none of {events:,} events would have been decided otherwise. It closes "
             f"{closed:,} rights that nobody used."
-            f"{self._left_out_sentence()}",
+            f"{judged_by(inputs, self._found.uses)}{self._left_out_sentence()}",
             self._figures(events, drift, closed),
             [
                 *self._tables(going),
                 *rights_tables(self._found.removal.changed, self._top, OPENED),
+                *coverage_table(inputs, list(self._found.log), COVERAGE),
                 *([left_out_table(left_out)] if left_out else []),
             ],
             [self._chart()],
@@ -183,7 +190,12 @@ class _UnusedSummary:
 
     def _warnings(self) -> list[str]:
         left_out = (f"{each[0].upper()}{each[1:]}" for each in left_out_lines(self._found.left_out))
-        found = [*left_out, *self._found.drift_warnings]
+        silent = coverage_warnings(
+            self._inputs,
+            self._found.uses,
+            "An ACL that was used at another time, or at another broker, looks unused.",
+        )
+        found = [*left_out, *silent, *self._found.drift_warnings]
         unknown = sorted(set(self._found.uses) - set(self._inputs.earlier))
         if unknown:
             found.append(

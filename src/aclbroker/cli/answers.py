@@ -14,7 +14,7 @@ from aclbroker.broker.reasoning.explain import Change, Explanation
 from aclbroker.broker.reasoning.names import NamePattern
 from aclbroker.broker.reasoning.questions import Holder, Reasoner
 from aclbroker.broker.reasoning.regions import Region, Request
-from aclbroker.cli.lost_use import LostUse, Use, besides_row, summary, used_line, used_row
+from aclbroker.cli.lost_use import LostUse, Use, besides_row, notes, summary, used_line, used_row
 from aclbroker.cli.mending import Step, steps
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.terminal import complain, csv_lines, put, put_text
@@ -125,7 +125,7 @@ def differences(compared: Compared, use: LostUse | None = None) -> Answer:
     lines = lines or ["no difference"]
     if use is not None:
         lines.append(summary(compared, use))
-    return Answer(rows, lines)
+    return Answer(rows, lines, [] if use is None else notes(use))
 
 
 def _add_use(rows: list[Row], lines: list[str], use: Use | None) -> None:

@@ -55,13 +55,15 @@ class LostUse(NamedTuple):
     """The use of what is lost: of each difference by its number, and what is besides.
 
     ``besides`` has what is of no difference: of sessions that only several principals together
-    allow something, about any topic, and of broker users. ``days`` were looked at.
+    allow something, about any topic, and of broker users. ``days`` were looked at; on
+    ``silent_days`` the log has events, but no allowed one.
     """
 
     of_differences: Mapping[int, Use]
     besides: Mapping[Besides, Use]
     days: int
     last_day: date
+    silent_days: Sequence[date] = ()
 
 
 class Besides(NamedTuple):
@@ -115,7 +117,8 @@ def lost_use(
     try:
         usage = StoredUsage(place, days, cluster)
         flipped = _flipped(old, new, _questions(usage.allowed(), old, new))
-        return LostUse(*_placed(flipped, compared), days, usage.last_day)
+        placed = _placed(flipped, compared)
+        return LostUse(*placed, days, usage.last_day, usage.silent_days)
     except InputError as error:
         raise SourceError(str(error)) from error
 
@@ -256,6 +259,18 @@ def summary(compared: Compared, use: LostUse) -> str:
         by.update(each.by)
     some = "" if lost == 1 else f"{used:,} of them "
     return f"lost: {rights}, {some}used {days} by {_listed([each for each, _ in by.most_common()])}"
+
+
+def notes(use: LostUse) -> list[str]:
+    """Return what makes "not used" doubtful, for standard error."""
+    if not use.silent_days:
+        return []
+    days = "1 day" if len(use.silent_days) == 1 else f"{len(use.silent_days):,} days"
+    return [
+        f"on {days} of the log ({_listed([str(day) for day in use.silent_days])}) no allowed event "
+        "was logged, so a right that was used then is told as not used. Set the level of Kafka's "
+        "kafka.authorizer.logger to DEBUG, or aclbroker.audit.level=all here"
+    ]
 
 
 def _listed(names: Sequence[str], most: int = 3) -> str:

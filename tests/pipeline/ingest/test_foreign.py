@@ -33,6 +33,7 @@ GOOD: dict[str, Any] = {
     "listener": "SASL_SSL",
     "api": "Fetch",
     "client_id": "c",
+    "broker": "b1",
     "count": 3,
 }
 SAME = columns(",".join(f"{what}={what}" for what in REQUIRED))

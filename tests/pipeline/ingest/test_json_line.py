@@ -30,6 +30,7 @@ def test_every_field_of_an_event() -> None:
             reference_count=4,
             client_id="app",
             source="jsonl",
+            broker="node 1",
         ),
         1,
         datetime(2026, 11, 21, 7, 48, 42, 328_104, UTC),
