@@ -63,6 +63,7 @@ class Kind(Enum):
     NOW = "allowed by now"
     NEVER = "no resource was named: nobody can be allowed that"
     NONE = "no ACL can be made"
+    SUSPECT = "no ACL is proposed, because the principal behaves like an intruder"
     UNKNOWN = "the current ACLs are not given"
 
 

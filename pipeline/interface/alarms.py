@@ -29,6 +29,7 @@ ALARMS: Final[Mapping[str, Alarm]] = {
         "events that the log decides otherwise than the rules in force",
         ("unused", "recommend", "what-if", "diff"),
     ),
+    "suspects": Alarm("principals that were denied as an intruder would be", ("denials",)),
     "decided-otherwise": Alarm(
         "events that were decided otherwise than the ACLs of their time decide", ("point-in-time",)
     ),

@@ -82,6 +82,8 @@ def too_little(inputs: Inputs, clusters: Iterable[str], least: float) -> dict[st
 
 def _short(coverage: Coverage) -> str:
     """Return which hours of a log have allowed events, as a part of a sentence."""
+    if not any(broker.stretches for broker in coverage.brokers):
+        return "no allowed event is in its log"
     unit = "day" if coverage.is_by_day else "hour"
     units = f"{coverage.hours:,} {unit}{'' if coverage.hours == 1 else 's'}"
     brokers = coverage.brokers

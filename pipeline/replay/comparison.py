@@ -84,9 +84,7 @@ def compare(
     report = report_flips(flips, inputs.output, job, inputs.window.days, top)
     drift = Drift(flips.drift_denied, flips.drift_allowed, flips.drift_mixed)
     warnings += drift_warnings(drift, inputs.usage, before)
-    silent = coverage_warnings(
-        inputs, after, "What was used at another time, or at another broker, was not replayed."
-    )
+    silent = coverage_warnings(inputs, after, "Unlogged use is not replayed.")
     is_known = not too_little(inputs, after, min_coverage)
     return Comparison(flips, report, [*silent, *warnings], is_known)
 

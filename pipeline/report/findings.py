@@ -26,13 +26,14 @@ RULES: Final = {
     "unused": "An ACL that can go, as far as the log tells",
     "redundant": "An ACL that another one covers",
     "denied": "Something that was denied",
+    "suspect": "A principal that was denied as an intruder would be",
     "decided-otherwise": "Something that was decided otherwise than the ACLs of its time decide",
 }
 """What each kind of finding is."""
 
 _LEVELS: Final = {
     **dict.fromkeys(("newly-denied", "opened", "decided-otherwise"), "error"),
-    "newly-allowed": "warning",
+    **dict.fromkeys(("newly-allowed", "suspect"), "warning"),
 }
 """Those of all others are notes."""
 
@@ -107,6 +108,8 @@ _IDENTIFYING: Final = (
 def _fingerprint(rule: str, row: Row) -> str:
     """What stays the same from run to run, however often it was asked."""
     known = [rule, *(row.get(name) for name in _IDENTIFYING)]
+    if "kind" in row:
+        known.append(row["kind"])
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
 
 
@@ -181,6 +184,17 @@ _KINDS: Final[Mapping[str, _Kind]] = {
         lambda _: "redundant", lambda row: f"{_acl(row)}: covered by {row.get('covered_by')}"
     ),
     "denials/denied": _Kind(lambda _: "denied", _denied),
+    "denials/seldom": _Kind(
+        lambda _: "denied",
+        lambda row: (
+            f"{row.get('principal')} {row.get('operation')} on {row.get('resource_type')}: "
+            f"{row.get('names')} names denied seldom, such as {row.get('example')}"
+        ),
+    ),
+    "denials/suspects": _Kind(
+        lambda _: "suspect",
+        lambda row: f"{row.get('principal')} ({row.get('kind')}) was denied {row.get('what')}",
+    ),
     "point-in-time/otherwise": _Kind(
         lambda row: "decided-otherwise" if row.get("verdict") == "otherwise" else None,
         _otherwise,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from aclbroker.broker.acl.bindings import (
@@ -50,8 +50,8 @@ _CALLED: Final = {
     ALL: "ALLOWs of ALL",
     DENY: "DENYs",
 }
-_OPENING: Final = frozenset(["newly-denied", "newly-allowed", "opened"])
-"""Numbers of which each is somebody who loses or gets something."""
+_OPENING: Final = frozenset(["newly-denied", "newly-allowed", "opened", "suspects"])
+"""Numbers of which each is a principal that loses or gets something, or tries to."""
 
 
 class Risk(NamedTuple):
@@ -130,6 +130,8 @@ _WIDE: Final = (AclOperation.ALL, AclOperation.ALTER)
 def risks(report: AuditReport, acls: Sequence[RiskyAcl]) -> list[Risk]:
     """Return what to look at, the worst first. ``acls``: what `risky_acls` returns."""
     found = [
+        *_suspects(report),
+        *_new_behaviour(report),
         *_alarms(report),
         *_removed_denies(report),
         *_open_clusters(report),
@@ -141,11 +143,53 @@ def risks(report: AuditReport, acls: Sequence[RiskyAcl]) -> list[Risk]:
 def _alarms(report: AuditReport) -> Iterator[Risk]:
     for job, alarms in report.alarms.items():
         for name, count in alarms.items():
+            if name == _SUSPECTS and count and _SUSPECT_TABLE in report.stored:
+                # Its kinds are told, each with how many.
+                continue
             alarm = ALARMS.get(name)
             what = name.replace("-", " ")
             level: Level = "high" if name in _OPENING else "check"
             level = level if count else "none"
             yield Risk(level, count, what, alarm.counts if alarm else "", job)
+
+
+def _suspects(report: AuditReport) -> Iterator[Risk]:
+    """Principals that the job denials found to behave like intruders, by kind."""
+    written = report.stored.get(_SUSPECT_TABLE)
+    by_kind: dict[str, list[Mapping[str, object]]] = {}
+    for row in written.records() if written else ():
+        by_kind.setdefault(str(row["kind"]), []).append(row)
+    for kind in sorted(by_kind, key=lambda each: (each not in _SUSPICIOUS, each)):
+        rows = by_kind[kind]
+        first = f"{rows[0]['principal']} was denied {rows[0]['what']}"
+        more = f", and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        yield Risk("high", len(rows), _SUSPICIOUS.get(kind, kind), f"{first}{more}", "denials")
+
+
+_SUSPECTS: Final = "suspects"
+_SUSPECT_TABLE: Final = "denials/suspects"
+_SUSPICIOUS: Final = {
+    "scan": "scans of many names",
+    "cluster": "attempts to administer the cluster",
+    "new host": "principals denied from new hosts",
+    "spike": "days with far more denials than before",
+}
+"""By the kind of a suspect, what several of them are called."""
+
+
+def _new_behaviour(report: AuditReport) -> Iterator[Risk]:
+    """What the job anomalies found: hosts that nobody had come from, and days of peaks."""
+    for name, what, why in _NEW:
+        written = report.stored.get(name)
+        if written is not None and written.total:
+            yield Risk("high", written.total, what, why, "anomalies")
+
+
+_NEW: Final = (
+    ("anomalies/hosts", "new hosts", "a known principal came from them for the first time"),
+    ("anomalies/spikes", "spikes", "far more administrative events, or denials, than before"),
+)
+"""The tables of the job anomalies whose rows are risks, what they are called, and why."""
 
 
 def _removed_denies(report: AuditReport) -> Iterator[Risk]:

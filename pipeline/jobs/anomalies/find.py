@@ -68,9 +68,7 @@ def find(inputs: Inputs, baseline_days: int | None, spike: SpikeRule) -> Anomali
     split = _end_of_baseline(found.usual, left_out, baseline_days)
     days = calendar(found.usual)
     usage, warnings = _with_baseline(_without(inputs.usage.rows, left_out), split)
-    silent = coverage_warnings(
-        inputs, inputs.coverage, "What was used before and not logged then looks new."
-    )
+    silent = coverage_warnings(inputs, inputs.coverage, "Later use looks new.")
     warnings = [*_told(inputs.window.by_day, found), *warnings, *silent]
     use = usage.where(~F.coalesce("quiet", F.lit(False)))
     principals = inputs.output.table(PRINCIPALS, _principals(usage, split))

@@ -1,9 +1,11 @@
 """What was denied most, and what would allow it: the smallest ACLs, proven by a replay.
 
 Denials are those that the log records. Left out, and counted, are those that only filtered an
-answer, as when somebody lists the topics, and what was asked less often than an option says. What
-would allow the others is decided under the current rules (`pipeline.analysis.grant`): ACLs for the
-hosts that were denied, and none that another one implies. What these open besides is told.
+answer, as when somebody lists the topics. What was asked less often than an option says is put
+together by kind of resource, unless it is the cluster. What would allow the others is decided
+under the current rules (`pipeline.analysis.grant`): ACLs for the hosts that were denied, and none
+that another one implies. What these open besides is told. Principals that were denied as an
+intruder would be come first (`pipeline.jobs.denials.suspects`).
 
 That something was denied is no reason to allow it: the suggestions are for a person to choose from.
 """
@@ -22,7 +24,7 @@ from aclbroker.pipeline.interface.result import JobResult
 class DenialsOptions:
     """What is worth telling.
 
-    - ``min_events``: leave out what was asked less often
+    - ``min_events``: put together what was asked less often
     - ``most``: look for what would allow so many, the most frequent ones
     - ``any_host``: suggest ACLs for all hosts, and not for those that were denied
     - ``most_hosts``: suggest none for what was denied from more hosts, unless for all
@@ -63,7 +65,7 @@ JOB: Final = Job(
         Option(
             "min-events",
             "min_events",
-            "leave out what was denied less often (default: 2)",
+            "put together by kind of resource what was denied less often (default: 2)",
             whole,
             "N",
         ),

@@ -7,6 +7,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import RuleKind
+from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.pipeline.frames import functions as F
 
 if TYPE_CHECKING:
@@ -18,14 +19,18 @@ DenialKey = tuple[str, str, str, str, str | None]
 KEY: Final = ("cluster", "principal", "operation", "resource_type", "resource_name")
 """The columns of a `DenialKey`."""
 
+SELDOM_KEY: Final = KEY[:-1]
+"""The columns by which seldom denials are put together."""
+
 _MOST_PRINCIPALS: Final = 10
 
 
 class DenialCounts(NamedTuple):
-    """Denied events, and what is left out.
+    """Denied events, and what is not told one by one.
 
-    ``rare`` is what was asked less often than ``min_events``; ``told`` how many principals,
-    operations and resources are left.
+    ``rare`` is what was asked less often than ``min_events``, and not of the cluster: it is put
+    together by kind of resource. ``told`` is how many principals, operations and resources are
+    left.
     """
 
     events: int
@@ -61,15 +66,42 @@ def grouped(usage: DataFrame) -> DataFrame:
     )
 
 
+def is_told(least: int) -> Column:
+    """Tell which rows of `grouped` are told one by one: the frequent ones, and all of the cluster.
+
+    Of the cluster each denial matters, and there are few operations.
+    """
+    of_cluster = F.col("resource_type") == ResourceType.CLUSTER.name
+    return (F.col("events") >= least) | (of_cluster & (F.col("events") > 0))
+
+
+def seldom(grouped: DataFrame, least: int) -> DataFrame:
+    """Return the other rows put together, one row for each kind of resource.
+
+    ``names`` is how many there are, and ``example`` the first of them.
+    """
+    return (
+        grouped.where((F.col("events") > 0) & ~is_told(least))
+        .groupBy(*SELDOM_KEY)
+        .agg(
+            F.count("*").alias("names"),
+            F.min("resource_name").alias("example"),
+            F.sum("events").alias("events"),
+            F.min("first_seen").alias("first_seen"),
+            F.max("last_seen").alias("last_seen"),
+        )
+    )
+
+
 def counts_of(grouped: DataFrame, least: int) -> DenialCounts:
-    """Count what was denied; what was asked less than ``least`` times is left out."""
-    is_rare = (F.col("events") > 0) & (F.col("events") < least)
+    """Count what was denied; ``least``: see `is_told`."""
+    is_rare = (F.col("events") > 0) & ~is_told(least)
     row = grouped.agg(
         F.sum("events"),
         F.sum("quiet_events"),
         F.count_if(is_rare),
         F.sum(F.when(is_rare, F.col("events"))),
-        F.count_if(F.col("events") >= least),
+        F.count_if(is_told(least)),
     ).collect()[0]
     events, quiet, rare, rare_events, told = (each or 0 for each in row)
     return DenialCounts(events, quiet, rare, rare_events, told, least)

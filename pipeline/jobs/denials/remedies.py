@@ -62,15 +62,23 @@ class SuggestionProof(NamedTuple):
 
 
 def suggestions_for(
-    inputs: Inputs, rows: Sequence[Mapping[str, Any]], most_hosts: int | None
+    inputs: Inputs,
+    rows: Sequence[Mapping[str, Any]],
+    most_hosts: int | None,
+    intruders: Mapping[tuple[str, str], str],
 ) -> tuple[list[Suggestion], SuggestionProof]:
     """Return what would allow each of some denials, and the proof. ``rows`` are of the table.
 
-    ``most_hosts``: see `pipeline.analysis.grant.remedy`.
+    ``most_hosts``: see `pipeline.analysis.grant.remedy`. ``intruders`` are principals of clusters
+    to which no ACL is proposed, and why.
     """
     asked = [row for row in rows if not _is_about_any(row) and row["resource_name"] is not None]
     standings = _standings(inputs, list(map(key_of, asked)), most_hosts)
     found = _remedies(inputs, rows, standings, most_hosts)
+    for key, each in found.items():
+        what = intruders.get(key[:2])
+        if what is not None and each.kind in (Kind.ALLOW, Kind.HOSTS):
+            found[key] = Remedy(Kind.SUSPECT, denies=each.denies, note=f"denied {what}")
     opened = _opened(inputs, found, standings)
     suggestions = [
         Suggestion(

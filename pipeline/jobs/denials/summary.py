@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 import pyarrow as pa
@@ -11,16 +12,20 @@ import pyarrow as pa
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.pipeline.acls.acl_text import acl_text, resource_text
 from aclbroker.pipeline.analysis.grant import Kind, without_implied
+from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.result import Chart, Figure, JobResult, Table
+from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
 from aclbroker.pipeline.interface.wording import clusters_in_short
-from aclbroker.pipeline.jobs.denials.denied import KEY
-from aclbroker.pipeline.jobs.denials.find import DENIED, Denials
+from aclbroker.pipeline.jobs.denials.denied import KEY, SELDOM_KEY
+from aclbroker.pipeline.jobs.denials.find import DENIED, SELDOM, Denials
+from aclbroker.pipeline.jobs.denials.suspects import SPIKE, Suspect, how_often
+from aclbroker.pipeline.report.words import counted
 from aclbroker.pipeline.spark.frames import frame_of
 
 POLICY: Final = "denials/allow-after-review"
 """The name says what to do with the file before it is used."""
 
+SUSPECTS: Final = "denials/suspects"
 _REMEDIES: Final = "denials/remedies"
 _BESIDES: Final = "denials/besides"
 
@@ -31,6 +36,15 @@ _REMEDY_TABLE: Final = pa.schema(
         pa.field("proven_events", pa.int64()),
     ]
 )
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_SUSPECT_TABLE: Final = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in Suspect._fields[:4]),
+        pa.field("events", pa.int64()),
+        pa.field("first_seen", _TIME),
+        pa.field("last_seen", _TIME),
+    ]
+)
 _BESIDES_TABLE: Final = pa.schema(
     [*(pa.field(name, pa.string()) for name in KEY), pa.field("events", pa.int64())]
 )
@@ -38,7 +52,12 @@ _BESIDES_TABLE: Final = pa.schema(
 
 def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
     """Write the files, and return what was found, with the first ``top`` rows of each table."""
-    outputs = {DENIED: "what was denied, without what is left out"}
+    outputs = {
+        DENIED: "what was denied, but for seldom denials",
+        SELDOM: "what was denied seldom, by principal and kind of resource",
+        SUSPECTS: "principals that behave like intruders, and why",
+    }
+    inputs.output.table(SUSPECTS, frame_of(inputs.spark, _SUSPECT_TABLE, found.suspects))
     _write_remedies(inputs, found)
     outputs[_REMEDIES] = "what would allow the most frequent ones"
     if found.proof.besides:
@@ -62,6 +81,7 @@ def summary(inputs: Inputs, found: Denials, top: int) -> JobResult:
         charts=_charts(inputs, found),
         warnings=list(_warnings(inputs, found, kinds)),
         outputs=outputs,
+        alarms={"suspects": len({each[:2] for each in found.suspects})},
     )
 
 
@@ -95,15 +115,41 @@ def _write_besides(inputs: Inputs, found: Denials) -> None:
 
 
 def _sentence(inputs: Inputs, found: Denials, kinds: Counter[Kind]) -> str:
-    window = f"from {inputs.window.first_day} to {inputs.window.last_day}"
+    first, last = inputs.window.first_day, inputs.window.last_day
+    window = f"from {first} to {last}"
     if not found.counts.events:
         return f"Nothing was denied {window}."
+    window = f"on {first}" if first == last else window
+    told = f"{_events(found.counts.events)} denied {window}.{_suspects(found)}"
+    if not found.suggestions or found.counts.events == 1:
+        return told
     many = kinds[Kind.HOSTS]
     of_hosts = f"{many:,} came from too many hosts for ACLs by host (see --any-host), "
     return (
-        f"{found.counts.events:,} events were denied {window}. Of the {len(found.suggestions):,} "
-        f"most frequent denials, ACLs would allow {kinds[Kind.ALLOW]:,}, {of_hosts if many else ''}"
-        f"a DENY blocks {kinds[Kind.DENY]:,}, and {kinds[Kind.NOW]:,} are allowed by now."
+        f"{told} Of the {len(found.suggestions):,} most frequent denials, ACLs would allow "
+        f"{kinds[Kind.ALLOW]:,}, {of_hosts if many else ''}a DENY blocks {kinds[Kind.DENY]:,}, and "
+        f"{kinds[Kind.NOW]:,} are allowed by now."
+    )
+
+
+def _events(count: int) -> str:
+    return "1 event was" if count == 1 else f"{count:,} events were"
+
+
+def _suspects(found: Denials) -> str:
+    """Say which principal behaves most like an intruder, and how many more do."""
+    if not found.suspects:
+        return ""
+    first = found.suspects[0]
+    theirs = [each for each in found.suspects if each[:2] == first[:2] and each.kind != SPIKE]
+    theirs = theirs or [first]
+    what = "; ".join(f"{each.kind}: {each.what}" for each in theirs)
+    start, end = (min(each.first_seen for each in theirs), max(each.last_seen for each in theirs))
+    others = len({each[:2] for each in found.suspects}) - 1
+    more = f" So may {counted(others, 'other principal')}." if others else ""
+    return (
+        f" {first.principal} may be an intruder, from {_minute(start)} to {_minute(end)} UTC "
+        f"({what}).{more}"
     )
 
 
@@ -114,9 +160,9 @@ def _figures(found: Denials, kinds: Counter[Kind]) -> list[Figure]:
         Figure("denied events", counts.events, "that did not only filter an answer"),
         Figure("quiet events left out", counts.quiet_events, "they only filtered an answer"),
         Figure(
-            "rare denials left out",
+            "seldom denials put together",
             counts.rare,
-            f"asked less than {counts.min_events} times, {counts.rare_events:,} events in all",
+            f"{how_often(counts.min_events)}, {counts.rare_events:,} events in all",
         ),
         Figure("denials told", counts.told, what),
         Figure("denials looked into", len(found.suggestions), "the most frequent ones"),
@@ -151,8 +197,8 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
             each.row["days"],
             each.row["hosts"],
             ", ".join(each.row["apis"]),
-            f"{each.row['first_seen']:%Y-%m-%d %H:%M}",
-            f"{each.row['last_seen']:%Y-%m-%d %H:%M}",
+            _minute(each.row["first_seen"]),
+            _minute(each.row["last_seen"]),
             each.row["allowed_events"],
         )
         for each in found.suggestions[:top]
@@ -161,7 +207,9 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
         "Allowed events: the same principal, operation and resource, allowed at another time. "
         "Opens besides: what the ACLs allow that was not denied."
     )
+    yield _suspects_table(found, top)
     yield Table("Top denied", columns, rows, found.counts.told, note, DENIED)
+    yield _seldom_table(found, top)
     besides = sorted(found.proof.besides.items(), key=lambda item: (-item[1], str(item[0])))
     yield Table(
         "Denied, and allowed besides by the suggested ACLs",
@@ -170,6 +218,45 @@ def _tables(found: Denials, top: int) -> Iterator[Table]:
         len(besides),
         source=_BESIDES,
     )
+
+
+def _suspects_table(found: Denials, top: int) -> Table:
+    columns = ("Cluster", "Principal", "Kind", "Denied", "Events", "First seen", "Last seen")
+    rows: list[Sequence[Cell]] = [
+        (*each[:5], _minute(each.first_seen), _minute(each.last_seen))
+        for each in found.suspects[:top]
+    ]
+    note = (
+        "A wrong configuration may look the same. To principals with scans, or with denials on the "
+        "cluster, no ACL is proposed."
+    )
+    title = "Principals that behave like intruders"
+    return Table(title, columns, rows, len(found.suspects), note, SUSPECTS)
+
+
+def _seldom_table(found: Denials, top: int) -> Table:
+    columns = (
+        *("Cluster", "Principal", "Operation", "Kind", "Names", "Events", "For example"),
+        *("First seen", "Last seen"),
+    )
+    first = found.seldom.orderBy(F.desc("names"), *SELDOM_KEY).limit(top).collect()
+    rows: list[Sequence[Cell]] = [
+        (
+            *(row[name] for name in (*SELDOM_KEY, "names", "events")),
+            resource_text(row["resource_type"], row["example"]),
+            _minute(row["first_seen"]),
+            _minute(row["last_seen"]),
+        )
+        for row in first
+    ]
+    total = len(rows) if len(rows) < top else found.seldom.count()
+    title = f"Denied seldom: names {how_often(found.counts.min_events)}, by kind of resource"
+    note = "With --min-events 1 each name is told by itself, with what would allow it."
+    return Table(title, columns, rows, total, note, SELDOM)
+
+
+def _minute(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M}"
 
 
 def _charts(inputs: Inputs, found: Denials) -> list[Chart]:

@@ -32,9 +32,7 @@ def run(inputs: Inputs, options: MatrixOptions | None = None) -> JobResult:
 
     options = options or MatrixOptions()
     found = summary(find(inputs, options.top), inputs.window)
-    silent = coverage_warnings(
-        inputs, inputs.coverage, "What was used at another time, or at another broker, is not here."
-    )
+    silent = coverage_warnings(inputs, inputs.coverage, "Use is incomplete.")
     return replace(found, warnings=[*found.warnings, *silent])
 
 

@@ -75,7 +75,7 @@ def warnings(
         *coverage_warnings(
             inputs,
             found.rules,
-            "What was used at another time, or at another broker, is not granted.",
+            "Unlogged use is not granted.",
         ),
         *about_flips(counts),
         *about_silent(principals, inputs.window),

@@ -193,7 +193,7 @@ class _UnusedSummary:
         silent = coverage_warnings(
             self._inputs,
             self._found.uses,
-            "An ACL that was used at another time, or at another broker, looks unused.",
+            "An ACL that was used when nothing was logged looks unused.",
         )
         found = [*left_out, *silent, *self._found.drift_warnings]
         unknown = sorted(set(self._found.uses) - set(self._inputs.earlier))

@@ -159,7 +159,7 @@ def test_what_if_none_newly_denied_is_no_answer_where_use_is_not_known(
         words = *CLUSTER, option, str(fewer)
         result = audited(spark, job, log, acls, tmp_path / "out", *words)
         assert "newly-denied" not in result.alarms
-        assert "was not replayed" in result.warnings[0]
+        assert "is not replayed" in result.warnings[0]
         result = audited(spark, job, log, acls, tmp_path / "out", *words, "--min-coverage", "3")
         assert result.alarms["newly-denied"] == 0
         fewer.write_text("version: 1\ncluster: c\nacls: []\n")

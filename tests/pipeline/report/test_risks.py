@@ -129,3 +129,31 @@ def test_denies_that_are_proposed_to_go_and_clusters_that_are_open_are_told():
         ("high", 1, "clusters open without ACLs"),
         ("check", 2, "DENYs to remove"),
     ]
+
+
+def test_principals_that_behave_like_intruders_come_first() -> None:
+    suspects = written(
+        ["cluster", "principal", "kind", "what", "events"],
+        [
+            ["c", "User:eve", "spike", "203 events on 2026-09-19, where 0 are usual", 203],
+            ["c", "User:eve", "scan", "200 names, each once, such as x", 200],
+            ["c", "User:bob", "scan", "20 names, each once, such as y", 20],
+        ],
+    )
+    result = JobResult("denials", "", "", alarms={"suspects": 2})
+    report = replace(
+        report_of(cluster([ADMIN]), results=(result,)), stored={"denials/suspects": suspects}
+    )
+    assert [(each.level, each.number, each.what) for each in told(report)][:2] == [
+        ("high", 2, "scans of many names"),
+        ("high", 1, "days with far more denials than before"),
+    ]
+    assert told(report)[0].why == "User:eve was denied 200 names, each once, such as x, and 1 more"
+    without = replace(report, stored={}, results=[replace(result, alarms={"suspects": 0})])
+    assert [each.number for each in told(without) if each.what == "suspects"] == [0]
+
+
+def test_new_hosts_and_spikes_of_the_job_anomalies_are_risks() -> None:
+    hosts = written(["cluster", "principal", "host"], [["c", "User:a", "10.0.0.9"]])
+    report = replace(report_of(cluster([])), stored={"anomalies/hosts": hosts})
+    assert told(report)[0][:3] == ("high", 1, "new hosts")
