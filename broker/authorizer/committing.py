@@ -152,7 +152,7 @@ class Committer:
             return (AclError.REQUEST_TIMED_OUT, _NOT_REACHED), 0
         except StoreError as error:
             self.tell(log.error, origin.host, reason=str(error))
-            return (AclError.UNKNOWN_SERVER_ERROR, _NOT_STORED), 0
+            return (AclError.UNKNOWN_SERVER_ERROR, error.client_text or _NOT_STORED), 0
 
     async def _seen(self, position: int, origin: Origin) -> Failure | None:
         """Wait until a change came back from the store; return why it has not, or None."""

@@ -97,7 +97,7 @@ class Changes:
             raise NotStored(CHANGED) from error
         except StoreError as error:
             self.tell(log.error, str(error))
-            raise NotStored(NOT_STORED) from error
+            raise NotStored(error.client_text or NOT_STORED) from error
         if self._has_reached is not None and not await self._has_reached(position):
             self.tell(log.error, "it was stored, and not seen since")
             raise NotStored(NOT_SEEN)

@@ -10,6 +10,7 @@ from typing import Final
 from aclbroker.broker.observability.http_listener import Page
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import AclStore, Origin, StoreError
+from aclbroker.broker.stores.store import DistantStore
 
 log = get_logger()
 
@@ -42,6 +43,10 @@ class StoreProbe:
             await asyncio.wait([self._attempt], timeout=_ANSWER_SECONDS)
             if not self._attempt.done():
                 return f"the store has not answered for {_ANSWER_SECONDS:g} seconds or more"
+        # An attempt of a moment ago does not tell of a process that was stopped since.
+        silent_s = self._store.silent_s if isinstance(self._store, DistantStore) else 0.0
+        if not self._problem and silent_s > PROBE_SECONDS:
+            return f"nothing has been heard of the store for {silent_s:.0f} seconds"
         return self._problem
 
     async def _write(self) -> None:

@@ -60,6 +60,7 @@ def open_store(
     properties: Mapping[str, str] = _NONE,
     *,
     makes: bool = True,
+    accepts_loss: bool = False,
     role: str = "",
     cluster_id: str = "",
 ) -> AclStore:
@@ -72,7 +73,8 @@ def open_store(
     ``properties`` say how to reach these, and how many changes of the past a file keeps. Who writes
     to a topic is told from others by the number of its node, and by its ``role`` where others have
     the same number, as brokers of another cluster may. Where nothing is there a shared place is
-    made when it is opened, unless ``makes`` is false: then ``open`` raises `StoreMissing`.
+    made when it is opened, unless ``makes`` is false: then ``open`` raises `StoreMissing`. A topic
+    that has lost messages is opened only with ``accepts_loss``.
     ``cluster_id`` is that of the further cluster whose store it is. Raises `StoreError` for any
     other URL, and where an extra is missing.
     """
@@ -83,7 +85,7 @@ def open_store(
     if url.startswith(ZOOKEEPER):
         return _zookeeper_store(url, properties, makes=makes)
     if url.startswith(_KAFKA):
-        return _topic(url, properties, role, makes=makes)
+        return _topic(url, properties, role, makes=makes, accepts_loss=accepts_loss)
     if url.startswith(_CLUSTER):
         return _cluster(url, properties)
     path = path_of(url)
@@ -96,7 +98,9 @@ def open_store(
     return SqliteStore(path, history_changes(properties))
 
 
-def _topic(url: str, properties: Mapping[str, str], role: str, *, makes: bool) -> AclStore:
+def _topic(
+    url: str, properties: Mapping[str, str], role: str, *, makes: bool, accepts_loss: bool
+) -> AclStore:
     # Imported where it is asked for: aiokafka's client takes time to load.
     from aclbroker.broker.stores.kafka import snapshots
     from aclbroker.broker.stores.kafka.connection import SETTING, place_of
@@ -105,7 +109,13 @@ def _topic(url: str, properties: Mapping[str, str], role: str, *, makes: bool) -
     place = place_of(url, properties.get(SETTING) or None)
     node = role + (properties.get("node.id") or properties.get("broker.id") or "0")
     directory = snapshots.directory_of(properties.get(snapshots.SETTING))
-    return KafkaStore(place, f"aclbroker-{place.topic}-{node}", directory, makes=makes)
+    return KafkaStore(
+        place,
+        f"aclbroker-{place.topic}-{node}",
+        directory,
+        makes=makes,
+        accepts_loss=accepts_loss,
+    )
 
 
 def _cluster(url: str, properties: Mapping[str, str]) -> AclStore:

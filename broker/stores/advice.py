@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from aclbroker.broker.stores.schema import InvalidRow
-from aclbroker.broker.stores.store import StoreError, StoreUnavailable
+from aclbroker.broker.stores.store import StoreError, StoreFull, StoreUnavailable
 
 DAMAGED: Final = (
     "the file is damaged: stop the broker and restore it from a backup (aclbroker store restore), "
@@ -29,6 +30,11 @@ _ADVICE: Final = {
     sqlite3.SQLITE_BUSY: "another program holds it: if it is no broker, close that program",
     sqlite3.SQLITE_CORRUPT: DAMAGED,
     sqlite3.SQLITE_NOTADB: "it is not an ACL store, or damaged: name another, or restore a backup",
+}
+
+_KINDS: Final[Mapping[int, type[StoreError]]] = {
+    sqlite3.SQLITE_BUSY: StoreUnavailable,
+    sqlite3.SQLITE_FULL: StoreFull,
 }
 
 
@@ -51,11 +57,12 @@ def explained(path: Path, verb: str) -> Iterator[None]:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         advice = _ADVICE.get(code, DAMAGED)
-        kind = StoreUnavailable if code == sqlite3.SQLITE_BUSY else StoreError
+        kind = _KINDS.get(code, StoreError)
         raise kind(f"cannot {verb} the ACL store {path}: {error}; {advice}") from error
     except OSError as error:
         advice = "check that its directory exists and that the broker may write there"
         text = f"cannot {verb} the ACL store {path}: {error.strerror}; {advice}"
-        raise StoreError(text) from error
+        kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+        raise kind(text) from error
     except UnicodeError as error:
         raise StoreError(f"cannot {verb} the ACL store {path}: {error}") from error

@@ -6,7 +6,7 @@ import time
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence, Set
-from typing import Final, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
 
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.acl.bindings import AclBinding, ResourcePattern
@@ -19,6 +19,9 @@ class StoreError(Exception):
     again, and works once the cause is gone.
     """
 
+    client_text: ClassVar[str] = ""
+    """What the client of a change may be told of the reason; "" where only the log has it."""
+
 
 class StoreUnavailable(StoreError):
     """A store that others share cannot be reached now; the same call works when it can be again."""
@@ -26,6 +29,33 @@ class StoreUnavailable(StoreError):
 
 class StoreConflict(StoreError):
     """Others have changed the same at this moment; what was asked for may not hold any more."""
+
+
+class StoreFull(StoreError):
+    """There is no room for a change where the store is."""
+
+    client_text = (
+        "The disk of the ACL store is full, so nothing was changed. Free space on it, and try "
+        "again."
+    )
+
+
+class StoreFenced(StoreError):
+    """Another writer has taken the place of this one."""
+
+    client_text = (
+        "Another broker writes to the ACL store with this broker's node.id, so nothing was "
+        "changed. Give each broker a node.id of its own."
+    )
+
+
+class StoreReadOnly(StoreError):
+    """This broker may read the store, and not write to it."""
+
+    client_text = (
+        "This broker may only read its ACL store, so nothing was changed. Make the change at a "
+        "broker that may write to it."
+    )
 
 
 class StoreMissing(StoreError):

@@ -1,8 +1,10 @@
-"""A Kafka in memory, for what needs no real one."""
+"""A Kafka in memory, for what needs no real one, and a real one behind a network that is cut."""
 
 import pytest
 
+from tests.support.kafka import Kafka
 from tests.support.memory_kafka import memory_kafka
+from tests.support.proxy import Proxy
 
 
 @pytest.fixture(scope="module")
@@ -10,3 +12,22 @@ def memory_proxy():
     """The proxy through which a cluster in memory is reached; each test names its own topic."""
     with memory_kafka() as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="package")
+def kafka_behind(tmp_path_factory):
+    """A Kafka that compacts soon, and a proxy through which its listener PROXIED is reached."""
+    overrides = {"super.users": "User:ANONYMOUS", "log.cleaner.backoff.ms": "100"}
+    kafka = Kafka(
+        tmp_path_factory.mktemp("kafka-behind"),
+        overrides=overrides,
+        protocols={"PLAINTEXT": "PLAINTEXT", "PROXIED": "PLAINTEXT"},
+    )
+    with Proxy(kafka.listeners["PROXIED"]) as proxy:
+        shown = {**kafka.listeners, "PROXIED": proxy.address}
+        overrides["advertised.listeners"] = ",".join(f"{n}://{a}" for n, a in shown.items())
+        try:
+            kafka.start()
+            yield kafka, proxy
+        finally:
+            kafka.kill()

@@ -5,8 +5,10 @@ import threading
 
 import pytest
 
+from aclbroker.broker.acl.bindings import AclOperation
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
+from aclbroker.broker.client.errors import RequestRefused
 from aclbroker.broker.client.scram_users import add_user, remove_user
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import ClientSettings, read_addresses
@@ -14,7 +16,7 @@ from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.acl.examples import allow, deny
-from tests.server.test_status import STATUS, figure
+from tests.server.test_status import STATUS, figure, page
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client
@@ -175,6 +177,49 @@ def test_decisions_end_when_the_topic_is_out_of_reach_for_long_if_they_are_to(tm
         for each in (broker, kafka):
             if each.process is not None:
                 each.kill()
+
+
+def test_a_broker_whose_user_may_only_read_the_topic_follows_it_and_refuses_changes(
+    kafka, start, url, tmp_path
+):
+    writes = start(1)
+    with session(writes) as client:
+        create_acls(client, [allow("User:alice", name="orders")])
+        add_user(client, "zoe", "zoe-secret", ScramMechanism.SCRAM_SHA_256, 4096)
+    topic = url.rpartition("/")[2]
+    rights = (AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS)
+    with open_session(read_addresses(kafka.listeners["PLAINTEXT"]), ClientSettings()) as client:
+        create_acls(client, [allow("User:bob", each, name=topic) for each in rights])
+    config = tmp_path / "client.properties"
+    config.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config="
+        "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        f'username="bob" password="{PASSWORDS["bob"]}";\n'
+    )
+    follows = start(
+        2,
+        **{
+            "aclbroker.store": f"kafka://{kafka.listeners['SASL_PLAINTEXT']}/{topic}",
+            "aclbroker.store.client.config": str(config),
+            "aclbroker.catalog.topics": "",
+            "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
+            **STATUS,
+        },
+    )
+    come_to(follows, [allow("User:alice", name="orders")])
+    assert logs_in(follows, "zoe-secret")
+    with session(writes) as client:
+        create_acls(client, [deny("User:alice", name="orders")])
+    come_to(follows, [allow("User:alice", name="orders"), deny("User:alice", name="orders")])
+    assert page(follows, "/readyz")[0] == 200
+    with session(follows) as client:
+        with pytest.raises(RequestRefused, match="may only read its ACL store"):
+            create_acls(client, [allow("User:carol")])
+        with pytest.raises(RequestRefused, match="may only read its ACL store"):
+            remove_user(client, "zoe")
+    [reason] = {each["reason"] for each in follows.events() if each["event"] == "ACLs not changed"}
+    assert "it only follows the topic" in reason
+    assert logs_in(follows, "zoe-secret")
 
 
 def store_figure(broker, name):

@@ -18,8 +18,6 @@ from tests.acl.examples import allow, deny
 from tests.stores.following import WITHIN_S, Followed, loaded
 from tests.stores.origins import ORIGIN
 from tests.stores.shared_copies import store as command
-from tests.support.kafka import Kafka
-from tests.support.proxy import Proxy
 
 # aiokafka forgets a connection that it gives up while it begins; it is closed when it is freed.
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -31,25 +29,6 @@ _LENGTH = 8
 """Where a batch has its length, of four bytes, behind its offset."""
 OPENED_WITHIN_S = 3.0
 MAYBE = [allow("User:maybe"), deny("User:maybe", name="secret")]
-
-
-@pytest.fixture(scope="module")
-def kafka_behind(tmp_path_factory):
-    """A Kafka, and a proxy through which its listener PROXIED is reached."""
-    overrides = {"super.users": "User:ANONYMOUS"}
-    kafka = Kafka(
-        tmp_path_factory.mktemp("kafka-behind"),
-        overrides=overrides,
-        protocols={"PLAINTEXT": "PLAINTEXT", "PROXIED": "PLAINTEXT"},
-    )
-    with Proxy(kafka.listeners["PROXIED"]) as proxy:
-        shown = {**kafka.listeners, "PROXIED": proxy.address}
-        overrides["advertised.listeners"] = ",".join(f"{n}://{a}" for n, a in shown.items())
-        try:
-            kafka.start()
-            yield kafka, proxy
-        finally:
-            kafka.kill()
 
 
 @asynccontextmanager

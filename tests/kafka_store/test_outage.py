@@ -5,11 +5,14 @@ import gc
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from aclbroker.broker.stores import StoreUnavailable, open_store
 from aclbroker.broker.stores.kafka import writer
 from aclbroker.broker.stores.kafka.connection import place_of
+from aclbroker.broker.stores.kafka.freshness import Moment
 from aclbroker.broker.stores.kafka.reader import Reader
+from aclbroker.broker.stores.store import StoreFenced
 from tests.acl.examples import allow
 from tests.stores.following import loaded
 from tests.stores.origins import ORIGIN
@@ -168,3 +171,80 @@ async def test_a_store_that_is_closed_while_it_is_read_anew_leaves_no_reader(net
     async with asyncio.timeout(WITHIN_S):
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0.01)
+
+
+async def test_a_broker_whose_node_id_another_broker_has_is_told_so(network, monkeypatch):
+    monkeypatch.setattr(writer, "_WITHIN_S", WITHIN_S)
+    store: Any = await opened(network, "fenced")
+    started = writer.Writer._started
+
+    async def overtaken(self):
+        """Return the producer, whose transactional id another writer has taken meanwhile."""
+        producer = await started(self)
+        if self is store._writer:
+            other = writer.Writer(store._place, self._id)
+            await other.begin()
+            await other.close()
+        return producer
+
+    monkeypatch.setattr(writer.Writer, "_started", overtaken)
+    with pytest.raises(StoreFenced, match=r"different values of node\.id") as refused:
+        await store.apply([allow()], [], ORIGIN)
+    assert "this broker's node.id" in refused.value.client_text
+    monkeypatch.undo()
+    await store.close()
+
+
+async def unknown(_reader):
+    """Return what a user is told who may not describe the topic."""
+
+
+@pytest.mark.parametrize(
+    ("boot_s", "wall_s", "loses_connections", "settings"),
+    [
+        pytest.param(700, -86_400, False, None, id="suspended, and its clock set back"),
+        pytest.param(0, 86_400, True, None, id="paused, and its clock set after that"),
+        pytest.param(11, 0, False, unknown, id="stopped, and the retention is not known"),
+    ],
+)
+async def test_a_machine_that_slept_reads_the_topic_anew_before_it_is_ready(
+    network, monkeypatch, boot_s, wall_s, loses_connections, settings
+):
+    store = await opened(network, f"slept-{boot_s}")
+    if settings is not None:
+        monkeypatch.setattr(Reader, "settings", settings)
+    await changed(store, allow())
+    now = Moment.now
+
+    def later():
+        found = now()
+        return Moment(found.boot_s + boot_s, found.wall_ms + wall_s * 1000)
+
+    with capture_logs() as logs:
+        if settings is not None:
+            monkeypatch.setattr("aclbroker.broker.stores.kafka.health._LOOK_S", 0.0)
+            async with asyncio.timeout(WITHIN_S):
+                while not any("no right to describe" in each["event"] for each in logs):
+                    await asyncio.sleep(0.05)
+        monkeypatch.setattr(Moment, "now", later)
+        if loses_connections:
+            network.drop()
+        async with asyncio.timeout(WITHIN_S):
+            while not any(each["event"] == "topic for ACLs read again" for each in logs):
+                # It says to nobody that it has all before it has read all anew.
+                with pytest.raises(StoreUnavailable):
+                    await store.position()
+                await asyncio.sleep(0.01)
+            while not await has_position(store):
+                await asyncio.sleep(0.05)
+    assert any("may have dropped revokes" in each.get("reason", "") for each in logs)
+    assert await loaded(store) == [allow()]
+    await store.close()
+
+
+async def has_position(store):
+    try:
+        await store.position()
+    except StoreUnavailable:
+        return False
+    return True

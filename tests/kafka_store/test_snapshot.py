@@ -10,9 +10,10 @@ import pytest
 from confluent_kafka import Producer
 from structlog.testing import capture_logs
 
-from aclbroker.broker.stores import open_store
+from aclbroker.broker.stores import StoreError, open_store
 from aclbroker.broker.stores.kafka import snapshot as snapshot_file
 from aclbroker.broker.stores.kafka import snapshots
+from aclbroker.broker.stores.kafka.freshness import Moment
 from aclbroker.broker.stores.kafka.messages import key_of
 from aclbroker.broker.stores.kafka.topic import Topic
 from tests.acl.examples import allow, deny
@@ -123,13 +124,16 @@ async def test_a_damaged_snapshot_is_thrown_away(made, damage):
     ]
 
 
-async def test_a_snapshot_of_a_topic_that_was_made_anew_is_not_used(made):
+async def test_a_topic_that_was_made_anew_since_the_snapshot_is_used_when_that_is_removed(made):
     await made.write([([allow()], [])])
     made.topic.delete()
     made.topic.make()
+    with pytest.raises(StoreError, match="deleted and made anew") as refused:
+        await made.started()
+    assert f"remove the snapshot {made.file}" in str(refused.value)
+    made.file.unlink()
     acls, _, is_used, warnings = await made.started()
-    assert (acls, is_used) == ([], False)
-    assert warnings == ["snapshot of the topic not used; it is read whole"]
+    assert (acls, is_used, warnings) == ([], False, [])
 
 
 @pytest.mark.parametrize("hours", [-1, 25])
@@ -143,7 +147,7 @@ async def test_a_snapshot_from_which_removals_may_be_missing_is_not_used(made, h
     assert warnings == ["snapshot of the topic not used; it is read whole"]
 
 
-async def test_a_snapshot_beyond_the_end_of_the_topic_is_not_used(made):
+async def test_a_topic_that_ends_before_the_snapshot_has_lost_messages(made):
     """As after messages were lost with the disks of all replicas."""
     await made.write([([allow()], [])])
     found = snapshot_file.read_snapshot(made.file)
@@ -154,6 +158,9 @@ async def test_a_snapshot_beyond_the_end_of_the_topic_is_not_used(made):
         list(found.bindings),
         list(found.records.items()),
     )
+    with pytest.raises(StoreError, match="so messages were lost"):
+        await made.started()
+    made.file.unlink()
     acls, _, is_used, _ = await made.started()
     assert (acls, is_used) == ([allow()], False)
 
@@ -166,8 +173,23 @@ async def test_a_snapshot_before_the_beginning_of_the_topic_is_not_used(made):
     await store.close()
     policy = {"cleanup.policy": "compact,delete"}
     await asyncio.to_thread(made.topic.delete_records_before, end, policy)
+    with pytest.raises(StoreError, match="DENYs among them"):
+        await made.started()
+    await asyncio.to_thread(made.topic.accept)
     acls, _, is_used, _ = await made.started()
     assert (acls, is_used) == ([], False)
+
+
+async def test_a_snapshot_counts_the_time_since_it_was_written_by_a_clock_that_nobody_sets(
+    made, monkeypatch
+):
+    await made.write([([allow()], [])])
+    now = Moment.now()
+    later = now._replace(boot_s=now.boot_s + 25 * 3600)
+    monkeypatch.setattr(Moment, "now", lambda: later)
+    acls, _, is_used, warnings = await made.started()
+    assert (acls, is_used) == ([allow()], False)
+    assert warnings == ["snapshot of the topic not used; it is read whole"]
 
 
 async def test_a_transaction_that_is_read_in_part_is_in_no_snapshot(made):

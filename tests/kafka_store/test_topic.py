@@ -17,6 +17,7 @@ from aclbroker.broker.stores import StoreError, StoreUnavailable, open_store
 from aclbroker.broker.stores.kafka.messages import key_of
 from tests.acl.examples import allow, deny
 from tests.stores.origins import ORIGIN
+from tests.stores.shared_copies import store as command
 from tests.stores.test_contract import loaded
 
 _names = (f"odd-{number}" for number in itertools.count())
@@ -33,7 +34,7 @@ class Topic:
         self.admin = AdminClient({"bootstrap.servers": self.address})
 
     def store(self, node_id="1"):
-        return open_store(f"kafka://{self.address}/{self.name}", {"node.id": node_id})
+        return open_store(self.url, {"node.id": node_id})
 
     def make(self, partitions=1, **config):
         config = {"cleanup.policy": "compact", **config}
@@ -45,22 +46,31 @@ class Topic:
         [gone] = self.admin.delete_topics([self.name]).values()
         gone.result(WITHIN)
 
+    @property
+    def url(self):
+        return f"kafka://{self.address}/{self.name}"
+
+    def configure(self, **config):
+        """Change settings, of which the names have underscores."""
+        entries = [
+            ConfigEntry(name.replace("_", "."), value, incremental_operation=SET)
+            for name, value in config.items()
+        ]
+        resource = ConfigResource(ConfigResource.Type.TOPIC, self.name, incremental_configs=entries)
+        [altered] = self.admin.incremental_alter_configs([resource]).values()
+        altered.result(WITHIN)
+
     def delete_records_before(self, offset, policy):
         """Have it begin at an offset; Kafka does that to a topic with another policy alone."""
-        for config in (policy, {"cleanup.policy": "compact"}):
-            entries = [
-                ConfigEntry(name, value, incremental_operation=SET)
-                for name, value in config.items()
-            ]
-            resource = ConfigResource(
-                ConfigResource.Type.TOPIC, self.name, incremental_configs=entries
-            )
-            [altered] = self.admin.incremental_alter_configs([resource]).values()
-            altered.result(WITHIN)
-            if config is policy:
-                begin = TopicPartition(self.name, 0, offset)
-                [deleted] = self.admin.delete_records([begin]).values()
-                deleted.result(WITHIN)
+        self.configure(**{name.replace(".", "_"): value for name, value in policy.items()})
+        begin = TopicPartition(self.name, 0, offset)
+        [deleted] = self.admin.delete_records([begin]).values()
+        deleted.result(WITHIN)
+        self.configure(cleanup_policy="compact")
+
+    def accept(self):
+        """Confirm that it is to be used as it is."""
+        assert command("accept", "--store", self.url, "--yes") == 0
 
     def write(self, key, value):
         producer = Producer({"bootstrap.servers": self.address})
@@ -164,4 +174,101 @@ async def test_a_transaction_that_nobody_ends_is_ended_by_kafka(topic):
     # It waits for its own change to come back, which is behind the open one.
     await store.apply([deny()], [], ORIGIN)
     assert await loaded(store) == sorted([allow(), deny()])
+    await store.close()
+
+
+def why_refused(store):
+    """Return a function that finds out whether the store refuses for a reason."""
+
+    async def refuses_for(reason):
+        try:
+            await store.position()
+        except StoreUnavailable as error:
+            return reason in str(error)
+        return False
+
+    return refuses_for
+
+
+@pytest.fixture
+def looks_often(monkeypatch):
+    """A store that looks at its topic each second."""
+    monkeypatch.setattr("aclbroker.broker.stores.kafka.health._LOOK_S", 0.5)
+
+
+async def test_a_policy_that_is_changed_while_brokers_run_is_told_until_it_is_set_back(
+    topic, looks_often
+):
+    store = topic.store()
+    await store.open()
+    await store.apply([allow()], [], ORIGIN)
+    refuses_for = why_refused(store)
+    topic.configure(cleanup_policy="compact,delete")
+    await until(lambda: refuses_for("cleanup.policy=compact,delete; it must be compact"))
+    assert await refuses_for("kafka-configs.sh --alter --topic")
+    with pytest.raises(StoreUnavailable):
+        await store.apply([deny()], [], ORIGIN)
+    topic.configure(cleanup_policy="compact")
+
+    async def is_well():
+        return not await refuses(store)
+
+    await until(is_well)
+    await store.apply([deny()], [], ORIGIN)
+    assert await loaded(store) == sorted([allow(), deny()])
+    await store.close()
+
+
+async def test_a_beginning_that_was_deleted_is_damage_until_an_operator_confirms_it(
+    topic, looks_often, tmp_path, capsys
+):
+    store = topic.store()
+    await store.open()
+    await store.apply_records("drill", {"zoe": "1"}, [], ORIGIN)
+    end = await store.apply([allow(), deny()], [], ORIGIN)
+    kept = await store.apply([allow("User:kept")], [], ORIGIN)
+    assert kept > end
+    copy = tmp_path / "copy.db"
+    assert await asyncio.to_thread(command, "backup", str(copy), "--store", topic.url) == 0
+    await asyncio.to_thread(topic.delete_records_before, end, {"cleanup.policy": "delete"})
+    refuses_for = why_refused(store)
+    await until(lambda: refuses_for(f"the messages before offset {end} were deleted"))
+    # What a running broker has read goes on to hold, and it reads what comes.
+    assert await loaded(store) == sorted([allow(), deny(), allow("User:kept")])
+    topic.write(key_of(allow("User:kept")), None)
+
+    async def has_read_on():
+        return await loaded(store) == sorted([allow(), deny()])
+
+    await until(has_read_on)
+    with pytest.raises(StoreError, match="aclbroker store accept"):
+        await topic.store("2").open()
+    capsys.readouterr()
+    assert await asyncio.to_thread(command, "check", "--store", topic.url) == 1
+    told = capsys.readouterr().out
+    assert "It is damaged:" in told
+    assert f"the messages before offset {end} were deleted" in told
+    assert await asyncio.to_thread(command, "accept", "--store", topic.url) == 1
+    assert "nothing was confirmed" in capsys.readouterr().err
+    restore = ("restore", str(copy), "--store", topic.url, "--yes")
+    assert await asyncio.to_thread(command, *restore) == 0
+    assert await asyncio.to_thread(command, "check", "--store", topic.url) == 1
+    await asyncio.to_thread(topic.accept)
+    assert await asyncio.to_thread(command, "check", "--store", topic.url) == 0
+    assert await asyncio.to_thread(command, "accept", "--store", topic.url) == 0
+    assert "nothing to confirm" in capsys.readouterr().out
+    everything = sorted([allow(), deny(), allow("User:kept")])
+
+    async def is_used():
+        return not await refuses(store) and await loaded(store) == everything
+
+    await until(is_used)
+    assert await store.load_records("drill") == {"zoe": "1"}
+    other = topic.store("2")
+    await other.open()
+    assert await loaded(other) == everything
+    # A later loss is none that was confirmed.
+    await asyncio.to_thread(topic.delete_records_before, kept + 1, {"cleanup.policy": "delete"})
+    await until(lambda: refuses_for(f"the messages before offset {kept + 1} were deleted"))
+    await other.close()
     await store.close()

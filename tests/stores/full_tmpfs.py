@@ -10,7 +10,7 @@ from pathlib import Path
 from aclbroker.broker.stores.copies import backup
 from aclbroker.broker.stores.examination import examine
 from aclbroker.broker.stores.sqlite import SqliteStore
-from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.store import StoreError, StoreFull
 from tests.stores.following import loaded
 from tests.stores.full_disk import acls
 from tests.stores.origins import ORIGIN
@@ -33,7 +33,7 @@ async def main(directory: Path) -> None:
     for number in range(1, 1000):
         try:
             await store.apply(acls(number), [], ORIGIN)
-        except StoreError as error:
+        except StoreFull as error:
             tells(error, "space")
             break
         expected.update(acls(number))

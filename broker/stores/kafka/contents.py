@@ -69,3 +69,9 @@ class Contents:
             if number % TURN == 0:
                 await asyncio.sleep(0)
         return False
+
+    async def is_same_as(self, other: Contents) -> bool:
+        """Return whether both have the same ACLs and records."""
+        if (len(self.bindings), len(self.records)) != (len(other.bindings), len(other.records)):
+            return False
+        return not await self.differ(other.bindings, (), other.records)

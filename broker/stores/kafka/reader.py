@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.client import ConnectionGroup
 from aiokafka.errors import KafkaError
 
 from aclbroker.broker.stores.kafka.connection import Place, arguments, to_the_end
@@ -19,7 +20,7 @@ from aclbroker.broker.stores.kafka.messages import (
     Whole,
     read,
 )
-from aclbroker.broker.stores.kafka.topic_id import topic_id
+from aclbroker.broker.stores.kafka.topic_id import topic_id, topic_settings
 from aclbroker.broker.stores.store import StoreError, StoreUnavailable
 
 _AT_ONCE: Final = 128
@@ -127,14 +128,49 @@ class Reader:
         Raises `StoreUnavailable`, also if there is no such topic now.
         """
         client = self._consumer._client
-        leader = client.cluster.leader_for_partition(self._partition)
-        # All nodes know the ids. A leader is known no more if it was asked for at the moment when
-        # there was no topic, until the next fetch.
-        node = client.get_random_node() if leader in (None, -1) else leader
         try:
-            return await topic_id(client, node, self._place.topic)
+            return await topic_id(client, self._node(client), self._place.topic)
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
+
+    async def settings(self) -> Mapping[str, str | None] | None:
+        """Return the topic's settings as they are now, None if they may not be asked for.
+
+        Raises `StoreUnavailable`.
+        """
+        client = self._consumer._client
+        try:
+            return await topic_settings(client, self._node(client), self._place.topic)
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+
+    async def first(self) -> int:
+        """Return the first offset that the topic has now. Raises `StoreUnavailable`."""
+        try:
+            [found] = (await self._consumer.beginning_offsets([self._partition])).values()
+        except (KafkaError, OSError) as error:
+            raise self._unreachable(error) from error
+        return int(found)
+
+    @property
+    def connection(self) -> object:
+        """What stands for the connection to the topic's leader; None if there is none now."""
+        if self._consumer is None:
+            return None
+        client = self._consumer._client
+        found = client._conns.get((self._leader(client), ConnectionGroup.DEFAULT))
+        return found if found is not None and found.connected() else None
+
+    def _leader(self, client: Any) -> int | None:
+        found: int | None = client.cluster.leader_for_partition(self._partition)
+        return found
+
+    def _node(self, client: Any) -> int | None:
+        # All nodes know ids and settings. A leader is known no more if it was asked for at the
+        # moment when there was no topic, until the next fetch.
+        leader = self._leader(client)
+        found: int | None = client.get_random_node() if leader in (None, -1) else leader
+        return found
 
     def end_with(self, reason: str) -> None:
         """Let who reads get a `StoreError`, and nothing more of the topic."""

@@ -20,7 +20,7 @@ from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores.files import sync
 from aclbroker.broker.stores.kafka.messages import binding_of, fields_of
 
-_FORMAT: Final = 1
+_FORMAT: Final = 2
 _AT_ONCE: Final = 256
 """So few rows are made, or read, in a call that keeps other threads waiting for a millisecond."""
 
@@ -53,6 +53,12 @@ class About(NamedTuple):
 
     time_ms: int
     """When it was so, in milliseconds since the epoch."""
+
+    boot: str
+    """The start of the machine in which it was written; "" where that is not known."""
+
+    boot_s: float
+    """When it was so, in seconds since that start."""
 
     has_format: bool
     acls: int

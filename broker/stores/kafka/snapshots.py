@@ -10,6 +10,7 @@ from typing import Final
 
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores.kafka.contents import Contents
+from aclbroker.broker.stores.kafka.freshness import Moment, boot_id, snapshot_ms
 from aclbroker.broker.stores.kafka.snapshot import (
     About,
     DamagedSnapshot,
@@ -19,6 +20,7 @@ from aclbroker.broker.stores.kafka.snapshot import (
     write_snapshot,
 )
 from aclbroker.broker.stores.kafka.topic import Topic
+from aclbroker.broker.stores.store import StoreError
 
 log = get_logger()
 
@@ -50,7 +52,8 @@ class Snapshots:
     async def found(self, topic: Topic) -> Contents | None:
         """Return what the snapshot of a topic has, None if there is none that can be used.
 
-        The topic is the one that snapshots are written of from now on.
+        The topic is the one that snapshots are written of from now on. Raises `StoreError` if the
+        snapshot is of a topic that was deleted and made anew since.
         """
         self._topic = topic
         path = self._path
@@ -79,8 +82,10 @@ class Snapshots:
     def _used(self, snapshot: Snapshot, topic: Topic) -> Contents | None:
         about = snapshot.about
         if (about.cluster, about.topic_id) != (topic.cluster, topic.topic_id):
-            self._told("it is of another topic, or of one that was made anew")
-            return None
+            raise self._lost(
+                f"the topic {topic.name} was deleted and made anew since this broker has read it, "
+                "so ACLs may be missing, DENYs among them"
+            )
         self._about = about
         if not self.is_recent():
             return None
@@ -102,7 +107,10 @@ class Snapshots:
             self._told("how long the topic keeps removals is not known")
             return False
         age = _now_ms() - about.time_ms
-        if not 0 <= age <= topic.removals_kept_ms:
+        if age >= 0 and about.boot and about.boot == boot_id():
+            # The clock may have been set back since.
+            age = max(age, int((Moment.now().boot_s - about.boot_s) * 1000))
+        if not 0 <= age <= snapshot_ms(topic.removals_kept_ms):
             self._told(
                 "the topic may have lost removals since it was written",
                 age_ms=age,
@@ -111,16 +119,28 @@ class Snapshots:
             return False
         return True
 
-    def is_beyond(self, begin: int, end: int) -> bool:
-        """Whether the snapshot that was found ends where the topic does not go on.
+    def is_in(self, begin: int, end: int) -> bool:
+        """Whether the topic goes on where the snapshot that was found ends.
 
-        The topic has the offsets from ``begin`` to ``end``.
+        The topic has the offsets from ``begin`` to ``end``. Raises `StoreError` if it ends before.
         """
         about = self._about
-        if about is not None and not begin <= about.offset <= end:
-            self._told("its offset is not in the topic", offset=about.offset, begin=begin, end=end)
-            return True
-        return False
+        if about is not None and about.offset > end:
+            raise self._lost(
+                f"the topic ends at offset {end}, and this broker has read it up to "
+                f"{about.offset}, so messages were lost, DENYs perhaps among them"
+            )
+        if about is not None and about.offset < begin:
+            self._told("its offset is not in the topic", offset=about.offset, begin=begin)
+            return False
+        return True
+
+    def _lost(self, reason: str) -> StoreError:
+        self._about = None
+        return StoreError(
+            f"{reason}. Restore a backup, or confirm that the topic is to be used as it is: remove "
+            f"the snapshot {self._path}, and start the broker again"
+        )
 
     def _told(self, reason: str, **values: int) -> None:
         self._about = None
@@ -143,7 +163,12 @@ class Snapshots:
         is_old = age_ms * _PARTS_OF_RETENTION > topic.removals_kept_ms or age_ms < 0
         return is_old or (offset > about.offset and since > _MOST_S)
 
-    def write(self, contents: Contents, time_ms: int) -> None:
+    def keep(self, kept_ms: int | None) -> None:
+        """Note for how long the topic keeps removals now."""
+        if self._topic is not None:
+            self._topic = self._topic._replace(removals_kept_ms=kept_ms)
+
+    def write(self, contents: Contents, moment: Moment) -> None:
         """Begin to write what was the whole topic at a time; it must not be changed meanwhile.
 
         So it is copied first, in one go, which takes a few milliseconds for 100,000 ACLs.
@@ -152,8 +177,9 @@ class Snapshots:
         if path is None or topic is None:
             return
         about = About(
-            *(topic.cluster, topic.topic_id, contents.offset, contents.position, time_ms),
-            *(contents.has_format, len(contents.bindings), len(contents.records)),
+            *(topic.cluster, topic.topic_id, contents.offset, contents.position),
+            *(moment.wall_ms, boot_id(), moment.boot_s, contents.has_format),
+            *(len(contents.bindings), len(contents.records)),
         )
         bindings, records = list(contents.bindings), list(contents.records.items())
         self._written_at = time.monotonic()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,9 @@ from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores.kafka.agreement import agreed
 from aclbroker.broker.stores.kafka.connection import Place
 from aclbroker.broker.stores.kafka.contents import TURN, Contents
+from aclbroker.broker.stores.kafka.freshness import Moment
+from aclbroker.broker.stores.kafka.health import TopicDamaged, TopicHealth
+from aclbroker.broker.stores.kafka.loading import load_topic
 from aclbroker.broker.stores.kafka.messages import Message, Whole, messages_of
 from aclbroker.broker.stores.kafka.reader import Reader
 from aclbroker.broker.stores.kafka.snapshots import Snapshots
@@ -40,7 +42,9 @@ log = get_logger()
 
 _CHUNK: Final = 4096
 _RETRY_S: Final = 2.0
+_DAMAGED_RETRY_S: Final = 15.0
 _WATCH_S: Final = 1.0
+_LOOK_S: Final = 5.0
 _PATIENCE_S: Final = 20.0
 _SILENT_S: Final = 5.0
 _ID_BYTES: Final = 8
@@ -51,7 +55,8 @@ class KafkaStore:
 
     ``transactional_id`` must differ between the brokers that share it. All that the topic says is
     kept in memory, too, and read anew from its beginning after what cannot be read on. The
-    directory ``snapshots`` has what a start need not read again.
+    directory ``snapshots`` has what a start need not read again. With ``accepts_loss`` a topic from
+    whose beginning messages were deleted is opened all the same.
     """
 
     is_shared = True
@@ -63,6 +68,7 @@ class KafkaStore:
         snapshots: Path | None = None,
         *,
         makes: bool = True,
+        accepts_loss: bool = False,
     ) -> None:
         self._place = place
         self._makes = makes
@@ -78,6 +84,7 @@ class KafkaStore:
         self._contents = Contents()
         self._snapshots = Snapshots(snapshots)
         self._topic: Topic | None = None
+        self._health = TopicHealth(place, accepts_loss=accepts_loss)
         self._is_new = False
         self._problem = ""
         self._tasks: list[asyncio.Task[None]] = []
@@ -87,7 +94,7 @@ class KafkaStore:
         if self._tasks:
             return
         asked = partial(prepare, self._place, makes=self._makes)
-        self._topic = await in_daemon_thread("aclbroker-topic", asked)
+        self._topic = self._health.topic = await in_daemon_thread("aclbroker-topic", asked)
         await self._load(await self._snapshots.found(self._topic))
         self._is_new = not self._contents.has_format
         self._tasks = [asyncio.create_task(self._read()), asyncio.create_task(self._watch())]
@@ -110,9 +117,11 @@ class KafkaStore:
     @property
     def silent_s(self) -> float:
         """For how many seconds nothing was read: no answer came, or one that cannot be read."""
-        now = asyncio.get_running_loop().time()
-        silent = 0.0 if self._reader is None else self._reader.silent_s
-        return max(silent, now - self._failing_since)
+        reader = self._reader
+        if reader is None:
+            return 0.0
+        silent = max(reader.silent_s, asyncio.get_running_loop().time() - self._failing_since)
+        return max(silent, self._health.age_s(reader)) if self._health.is_behind(reader) else silent
 
     def unread(self, position: int) -> int | None:
         """Return how many offsets Kafka told of that are not read, or were not followed yet."""
@@ -140,6 +149,8 @@ class KafkaStore:
                 await self._has_read(end)
         except TimeoutError:
             raise self._late(end) from None
+        # The process may have been stopped meanwhile.
+        self._require_reachable()
         return self._recent.position
 
     def _require_reachable(self) -> None:
@@ -148,12 +159,16 @@ class KafkaStore:
         Who waits keeps all changes waiting that come later, each of which would wait as long.
         """
         reader = self._reader
-        if self._problem or not self._tasks or reader is None:
-            raise StoreUnavailable(self._problem or f"{self._place}: the store is not open")
+        problem = self._problem or self._health.problem
+        if problem or not self._tasks or reader is None:
+            raise StoreUnavailable(problem or f"{self._place}: the store is not open")
+        self._health.require_fresh(reader)
         if reader.silent_s > _SILENT_S:
             raise StoreUnavailable(
                 f"{self._place}: no answer for {reader.silent_s:.0f} seconds; it is out of reach"
             )
+        if self._health.is_behind(reader):
+            raise StoreUnavailable(f"{self._place}: it is not read to its end yet; try again")
 
     async def _has_read(self, offset: int) -> None:
         while self._offset < offset:
@@ -270,72 +285,38 @@ class KafkaStore:
 
     async def _load(self, snapshot: Contents | None = None) -> None:
         """Read the topic in place of all that was known of it, from where a snapshot ends."""
-        reader = Reader(self._place)
-        await reader.open()
-        try:
-            await self._require_same(reader)
-            known, end = self._recent.position, await reader.end()
-            if end < known:
-                raise StoreError(
-                    f"{self._place}: the topic ends before offset {known}, up to which it was "
-                    "read, so it is another one; start the broker anew to use it"
-                )
-            if snapshot is not None and self._snapshots.is_beyond(reader.begin, end):
-                snapshot = None
-            contents = await self._filled(reader, snapshot)
-        except BaseException:
-            await reader.close()
-            raise
-        if snapshot is not None and not self._snapshots.is_recent():
-            # While the rest was read removals may have gone.
-            await reader.close()
-            await self._load()
-            return
+        known = self._recent.position
+        found = await load_topic(self._place, self._health, self._snapshots, snapshot, known)
         # First of all the new one is known, to be closed with the store if this is cancelled.
-        read_before, self._reader = self._reader, reader
-        old, self._contents = self._contents, contents
-        self._recent.restart(contents.position)
-        self._move(contents.offset)
+        read_before, self._reader = self._reader, found.reader
+        position = found.contents.position
+        if position <= known:
+            # Those who follow are told all if anything is different, also if compaction has left
+            # nothing of what came after the known position but marks.
+            is_same = await found.contents.is_same_as(self._contents)
+            position = known if is_same else max(known + 1, found.contents.offset)
+        old, self._contents = self._contents, found.contents
+        self._recent.restart(position)
+        self._health.begin(found.moment, found.kept_ms, found.reader.connection)
+        self._move(found.contents.offset)
         if read_before is not None:
             await read_before.close()
         await emptied(old.bindings)
 
-    async def _require_same(self, reader: Reader) -> None:
-        """Raise `StoreError` if the topic of that name is not the one that was opened.
-
-        A consumer asks by name, and would go on with the other one at the old offset.
-        """
-        wanted = "" if self._topic is None else self._topic.topic_id
-        if wanted and await reader.topic_id() not in ("", wanted):
-            raise StoreError(
-                f"{self._place}: the topic was deleted and made anew, so it is another one; start "
-                "the broker anew to use it"
-            )
-
-    async def _filled(self, reader: Reader, snapshot: Contents | None) -> Contents:
-        contents = snapshot or Contents()
-        if snapshot is not None:
-            reader.seek(snapshot.offset)
-            log.info(
-                "topic for ACLs read from a snapshot on",
-                store=str(self._place),
-                offset=snapshot.offset,
-                acls=len(snapshot.bindings),
-            )
-        await contents.take_all(reader.everything())
-        return contents
-
     async def _read(self) -> None:
         """Take what is committed, for ever; read all anew after what cannot be read on."""
         while True:
+            pause_s = _RETRY_S if self._problem else 0.0
             try:
                 if self._problem or self._reader is None:
                     await self._load()
                     self._tell("")
                     continue
                 async for whole in self._reader.follow():
+                    self._health.require_fresh(self._reader)
                     await self._take(whole)
             except StoreError as error:
+                pause_s = _DAMAGED_RETRY_S if isinstance(error, TopicDamaged) else pause_s
                 self._tell(str(error))
             except Exception:  # a bug must not end what keeps decisions up to date
                 if not self._problem:
@@ -343,7 +324,7 @@ class KafkaStore:
                 self._failing_since = min(self._failing_since, asyncio.get_running_loop().time())
                 self._problem = f"{self._place}: it cannot be read; the broker's log says why"
                 self._wake()
-            await asyncio.sleep(_RETRY_S)
+            await asyncio.sleep(pause_s)
 
     async def _take(self, whole: Whole) -> None:
         """Make what a transaction says known to those who follow."""
@@ -376,7 +357,7 @@ class KafkaStore:
             self._recent.restart(whole.position)
 
     async def _watch(self) -> None:
-        """Tell when the cluster does not answer, and when it does again."""
+        """Look at the topic, and tell when the cluster does not answer, and when it does again."""
         is_silent = False
         while True:
             await asyncio.sleep(_WATCH_S)
@@ -387,41 +368,47 @@ class KafkaStore:
                     log.warning("topic for ACLs out of reach", store=str(self._place))
                 else:
                     log.info("topic for ACLs within reach again", store=str(self._place))
-            if self._problem or silent or not await self._is_same():
-                continue
-            if self._snapshots.is_due(self._offset):
+            looks_well = not self._problem and await self._looks_well(is_silent=silent)
+            if looks_well and self._snapshots.is_due(self._offset):
                 await self._snapshot()
 
-    async def _is_same(self) -> bool:
-        """Whether the topic is still known to be the same; of another one nothing more is read."""
+    async def _looks_well(self, *, is_silent: bool) -> bool:
+        """Return whether nothing is wrong with the topic; have it read anew if it must be."""
         reader = self._reader
         if reader is None:
             return False
+        if self._health.is_outdated(reader):
+            reader.end_with(self._health.why_outdated(reader))
+            return False
+        if is_silent:
+            return False
         try:
-            async with asyncio.timeout(_WATCH_S):
-                await self._require_same(reader)
+            async with asyncio.timeout(_LOOK_S):
+                await self._health.look(reader, self._contents, self._has_read)
         except (StoreUnavailable, TimeoutError):
             return False
         except StoreError as error:
             reader.end_with(str(error))
             return False
-        return True
+        self._snapshots.keep(self._health.kept_ms)
+        return not self._health.problem
 
     async def _snapshot(self) -> None:
         """Begin to write a snapshot of what the topic says at this moment."""
-        now_ms = time.time_ns() // 1_000_000
+        moment = Moment.now()
         try:
             await self.position()
         except StoreUnavailable:
             return
         async with self._changing:
             # Another time, if of a transaction only a part was read.
-            if self._reader is not None and self._reader.is_between:
+            reader = self._reader
+            if reader is not None and reader.is_between and not self._health.is_outdated(reader):
                 self._contents.offset, self._contents.position = (
                     self._offset,
                     self._recent.position,
                 )
-                self._snapshots.write(self._contents, now_ms)
+                self._snapshots.write(self._contents, moment)
 
     def _tell(self, problem: str) -> None:
         """Log what keeps the topic from being read, once, and when it is read again."""

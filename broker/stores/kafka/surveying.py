@@ -6,6 +6,7 @@ import asyncio
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.stores.kafka.connection import Place
+from aclbroker.broker.stores.kafka.health import KIND, begin_problem
 from aclbroker.broker.stores.kafka.messages import Setting
 from aclbroker.broker.stores.kafka.reader import Reader
 from aclbroker.broker.stores.kafka.topic import prepare
@@ -30,6 +31,11 @@ async def survey_topic(place: Place) -> Survey:
         problems = [f"the message at {reason}" for reason in reader.unreadable.values()]
     finally:
         await reader.close()
+    values = {key: kept.value for key, kept in records.items()}
+    if problem := begin_problem(place, topic.topic_id, reader.begin, values):
+        problems.append(problem)
+    # What an operator has confirmed of this topic is nothing to be copied to another one.
+    records = {key: kept for key, kept in records.items() if key[0] != KIND}
     return Survey(str(place), topic.id, position, acls, records, problems)
 
 

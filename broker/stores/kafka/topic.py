@@ -19,7 +19,8 @@ from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores.kafka.connection import Place
-from aclbroker.broker.stores.kafka.topic_id import NO_ID, shown_id
+from aclbroker.broker.stores.kafka.freshness import UNKNOWN_S
+from aclbroker.broker.stores.kafka.topic_id import NO_ID, settings_request, shown_id
 from aclbroker.broker.stores.store import StoreError, StoreMissing, StoreUnavailable
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
@@ -28,20 +29,17 @@ from aclbroker.protocol.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from aclbroker.protocol.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 log = get_logger()
 
 _REPLICAS: Final = 3
 _IN_SYNC: Final = 2
-_TOPIC_RESOURCE: Final = 2
 _MADE_WITHIN_S: Final = 30.0
 _TIMEOUT_MS: Final = 10_000
 _CLUSTER_ID_BYTES: Final = 16
+_SHORT_MS: Final = 60_000
+"""Removals that are kept for less than this are missed by a broker that is restarted."""
 
 
 class Topic(NamedTuple):
@@ -77,18 +75,45 @@ def prepare(place: Place, *, makes: bool = True, warns: bool = True) -> Topic:
             if found is None:
                 found = _made(session, place.topic)
             settings = _check(session, place, found, warns=warns)
-            kept = None if settings is None else settings.get("delete.retention.ms")
             return Topic(
                 name=place.topic,
                 id=_cluster_id(cluster, place.topic),
                 cluster=cluster or "",
                 topic_id=shown_id(found.topic_id),
-                removals_kept_ms=None if kept is None else int(kept),
+                removals_kept_ms=retention_ms(settings),
             )
     except (AuthenticationRefused, ClientConfigError, RequestRefused) as error:
         raise StoreError(f"{place}: {error}") from error
     except ClientError as error:
         raise StoreUnavailable(f"{place}: {error}") from error
+
+
+def policy_problem(place: Place, settings: Mapping[str, str | None]) -> str:
+    """Return why a topic with these settings loses messages, and what to do; "" if it does not."""
+    policy = settings.get("cleanup.policy")
+    if policy == "compact":
+        return ""
+    return (
+        f"{place}: the topic has cleanup.policy={policy}; it must be compact, or ACLs would be "
+        f"lost with time. Set it: kafka-configs.sh --alter --topic {place.topic} --add-config "
+        "cleanup.policy=compact"
+    )
+
+
+def warn_of_unknown_settings(place: Place) -> None:
+    """Log that the settings of a topic may not be asked for, and what that means."""
+    log.warning(
+        "topic for ACLs not checked: no right to describe it",
+        topic=place.topic,
+        advice=f"grant DESCRIBE_CONFIGS on it; without, the whole topic is read anew after "
+        f"{UNKNOWN_S:g} seconds without contact, and no snapshots are written",
+    )
+
+
+def retention_ms(settings: Mapping[str, str | None] | None) -> int | None:
+    """Return how long a topic keeps removals by its settings; None if that is not known."""
+    kept = None if settings is None else settings.get("delete.retention.ms")
+    return None if kept is None else int(kept)
 
 
 def _cluster_id(cluster: str | None, topic: str) -> str:
@@ -169,13 +194,16 @@ def _check(
     settings = _settings(session, place.topic)
     if settings is None:
         if warns:
-            log.warning("topic for ACLs not checked: no right to describe it", topic=place.topic)
+            warn_of_unknown_settings(place)
         return None
-    policy = settings.get("cleanup.policy")
-    if policy != "compact":
-        raise StoreError(
-            f"{place}: the topic has cleanup.policy={policy}; it must be compact, or ACLs would be "
-            "lost with time"
+    if problem := policy_problem(place, settings):
+        raise StoreError(problem)
+    kept = retention_ms(settings)
+    if warns and kept is not None and kept < _SHORT_MS:
+        log.warning(
+            "topic for ACLs forgets removals soon: set delete.retention.ms to a day",
+            topic=place.topic,
+            delete_retention_ms=kept,
         )
     replicas = len(partitions[0].replica_nodes) if partitions else 1
     in_sync = int(settings.get("min.insync.replicas") or 1)
@@ -195,9 +223,7 @@ def _check(
 
 def _settings(session: Session, topic: str) -> dict[str, str | None] | None:
     """Return the settings of the topic that matter here, None if they may not be asked for."""
-    names = ["cleanup.policy", "min.insync.replicas", "delete.retention.ms"]
-    request = DescribeConfigsRequest([DescribeConfigsResource(_TOPIC_RESOURCE, topic, names)])
-    [result] = session.ask(ApiKey.DESCRIBE_CONFIGS, request).results
+    [result] = session.ask(ApiKey.DESCRIBE_CONFIGS, settings_request(topic)).results
     if result.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
         return None
     if result.error_code:

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import (
     AuthenticationFailedError,
     BrokerResponseError,
+    ClusterAuthorizationFailedError,
     InvalidProducerEpoch,
     InvalidProducerIdMapping,
     KafkaError,
@@ -26,7 +27,12 @@ from aiokafka.producer.transaction_manager import TransactionState
 
 from aclbroker.broker.stores.kafka.connection import Place, arguments, to_the_end
 from aclbroker.broker.stores.kafka.messages import Message
-from aclbroker.broker.stores.store import StoreError, StoreUnavailable
+from aclbroker.broker.stores.store import (
+    StoreError,
+    StoreFenced,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 
 _TRANSACTION_MS: Final = 15_000
 """After so long Kafka ends a transaction that a broker did not: until then nothing is read that
@@ -40,14 +46,15 @@ _TURN: Final = 64
 _LARGEST: Final = 1 << 20
 _BATCH_BYTES: Final = 1 << 16
 
-_REFUSED: Final = (
-    AuthenticationFailedError,
-    MessageSizeTooLargeError,
-    RecordTooLargeError,
+_REFUSED: Final = (AuthenticationFailedError, MessageSizeTooLargeError, RecordTooLargeError)
+"""What will be the same when it is tried again."""
+
+_FORBIDDEN: Final = (
+    ClusterAuthorizationFailedError,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
-"""What will be the same when it is tried again."""
+"""What a user gets who may not write."""
 
 _ANEW: Final = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, UnknownProducerId)
 """What a producer fails with whose id was given to another, and a new one does not."""
@@ -188,12 +195,18 @@ class Writer:
         is_odd = isinstance(error, UnknownError) or type(error) is KafkaError
         if self._gives_way and (is_odd or isinstance(error, _ANEW)):
             return Overtaken(f"{self._place}: others begin at the same time; try again")
-        if isinstance(error, ProducerFenced):
-            return StoreError(
+        if isinstance(error, ProducerFenced | InvalidProducerEpoch):
+            return StoreFenced(
                 f"{self._place}: another broker writes with the transactional id {self._id!r}; "
                 "brokers that share a topic need different values of node.id"
             )
         reason = str(error) or type(error).__name__
+        if isinstance(error, _FORBIDDEN):
+            return StoreReadOnly(
+                f"{self._place}: the user of this broker may not write ({type(error).__name__}), "
+                "so it only follows the topic. Make changes at a broker that may write, or grant "
+                f"WRITE on the topic and on the transactional id {self._id!r}"
+            )
         if isinstance(error, _REFUSED):
             return StoreError(f"{self._place}: {reason}")
         if isinstance(error, TimeoutError):

@@ -15,7 +15,14 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores.store import StoreConflict, StoreError, StoreUnavailable
+from aclbroker.broker.stores.store import (
+    StoreConflict,
+    StoreError,
+    StoreFenced,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnavailable,
+)
 
 log = get_logger()
 
@@ -28,8 +35,13 @@ _CHARACTERS: Final = 131_072
 _ERRORS: Final = {
     "unavailable": StoreUnavailable,
     "conflict": StoreConflict,
+    "full": StoreFull,
+    "fenced": StoreFenced,
+    "read-only": StoreReadOnly,
     "store": StoreError,
 }
+"""The words for errors, and the last for all others."""
+
 _FAILED: Final = "another process of this broker failed to answer; its log says why"
 _GONE: Final = "the process of this broker that owns the store is gone"
 
@@ -188,12 +200,9 @@ class Channel:
         try:
             answer = (None if work is None else await work) or Message()
             await self._send(answer.items, [_REPLY, self._next(), number, answer.value])
-        except StoreUnavailable as error:
-            self._write([_FAILURE, self._next(), number, "unavailable", str(error)])
-        except StoreConflict as error:
-            self._write([_FAILURE, self._next(), number, "conflict", str(error)])
         except StoreError as error:
-            self._write([_FAILURE, self._next(), number, "store", str(error)])
+            word = next(word for word, kind in _ERRORS.items() if isinstance(error, kind))
+            self._write([_FAILURE, self._next(), number, word, str(error)])
         except Exception:
             log.exception("request of another process of this broker failed")
             self._write([_FAILURE, self._next(), number, "store", _FAILED])

@@ -19,7 +19,7 @@ from kazoo.exceptions import (
 )
 from kazoo.protocol.states import ZnodeStat
 
-from aclbroker.broker.stores.store import StoreError
+from aclbroker.broker.stores.store import StoreError, StoreReadOnly
 from aclbroker.broker.stores.zookeeper.connection import Connection, ask
 
 MOST_BYTES: Final = 512 * 1024
@@ -113,7 +113,7 @@ def _check(failures: Sequence[Exception], connection: Connection) -> None:
     """Raise what went wrong, unless it is that somebody else was first."""
     for failure in failures:
         if isinstance(failure, NoAuthError):
-            raise StoreError(
+            raise StoreReadOnly(
                 f"ZooKeeper does not allow this broker to change ACLs at {connection.settings.url}"
             )
         if not isinstance(failure, _LATE):

@@ -87,6 +87,30 @@ def restore(
     return asyncio.run(_Restore(url, properties, wanted, may_lose_denies).run(is_sure=is_sure))
 
 
+def accept(url: str, properties: Mapping[str, str], *, is_sure: bool) -> int:
+    """Confirm that a topic is used although its beginning was deleted; return the exit status.
+
+    Raises `StoreError`.
+    """
+    if not url.startswith("kafka://"):
+        return failed(f"{url}: only a topic can be accepted; see aclbroker store check")
+    # Imported where it is asked for: aiokafka's client takes time to load.
+    from aclbroker.broker.stores.kafka.confirming import confirm_beginning
+    from aclbroker.broker.stores.kafka.connection import SETTING, place_of
+
+    place = place_of(url, properties.get(SETTING) or None)
+    found = asyncio.run(confirm_beginning(place, is_sure=is_sure))
+    told(f"{url}: it begins at offset {found.offset} and has {found.acls:,} ACLs")
+    if not found.problem:
+        told("There is nothing to confirm.")
+        return 0
+    told(found.problem)
+    if not is_sure:
+        return failed("nothing was confirmed; --yes confirms it")
+    told("It is confirmed. Brokers that run read the topic anew and drop the ACLs it lost.")
+    return 0
+
+
 async def _surveyed(url: str, properties: Mapping[str, str]) -> Survey:
     try:
         async with asyncio.timeout(_ANSWERS_WITHIN_S):
@@ -140,7 +164,8 @@ class _Restore:
 
     async def _opened(self, *, makes: bool) -> AclStore | None:
         """Return the open store, None if there is none and it is not to be made."""
-        store = open_store(self.url, self.properties, makes=makes)
+        # A restore is what mends a topic that has lost messages.
+        store = open_store(self.url, self.properties, makes=makes, accepts_loss=True)
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN_S):
                 await store.open()

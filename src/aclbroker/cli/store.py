@@ -1,4 +1,4 @@
-"""The arguments of `aclbroker store check|repair|backup|restore`, and what is printed of a file.
+"""The arguments of `aclbroker store`, and what is printed of a file.
 
 What is done with stores that brokers share is in `shared_store`.
 
@@ -28,7 +28,7 @@ class StoreCommand:
     """Look at a store, save what is in it, copy it, or put a copy in its place."""
 
     action: str
-    """One of check, repair, backup and restore."""
+    """One of check, repair, backup, restore and accept."""
 
     file: str | None = None
     """The store's file, or its URL; without it the one that ``config`` names."""
@@ -56,6 +56,8 @@ class StoreCommand:
             url, properties = self._named()
             if url.startswith(_SHARED):
                 return self._run_shared(url, properties)
+            if self.action == "accept":
+                return failed(f"{url}: only a topic can be accepted; see aclbroker store check")
             return _ACTIONS[self.action](self, self._path(url))
         except (ClientConfigError, ConfigError) as error:
             return failed(*error.problems)
@@ -105,6 +107,8 @@ class StoreCommand:
             return shared_store.check(url, properties)
         if self.action == "repair":
             return failed(f"{url}: only a file can be repaired; restore a backup")
+        if self.action == "accept":
+            return shared_store.accept(url, properties, is_sure=self.is_sure)
         copy = Path(os.path.realpath(str(self.copy)))
         if self.action == "backup":
             return shared_store.backup(url, properties, copy)
@@ -222,6 +226,15 @@ def add_store(commands: Any) -> None:
         dest="accepts_lost_denies",
         action="store_true",
         help="restore the others even if a shared store cannot hold some DENYs",
+    )
+    accept = _action(
+        actions, "accept", "confirm that a topic is used although its beginning was deleted"
+    )
+    accept.add_argument(
+        "--yes",
+        dest="is_sure",
+        action="store_true",
+        help="confirm it; without it what is missing is shown",
     )
 
 

@@ -1,0 +1,131 @@
+"""Measures how long ago a reader knew all of a topic, so that no removal is missed.
+
+Kafka's compaction removes an ACL and, ``delete.retention.ms`` later, the message that removed it.
+A reader that was behind for so long never sees the removal, and has to read the topic anew.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+UNKNOWN_S: Final = 10.0
+"""How long a reader may be behind where it is not known how long removals are kept."""
+
+_SHARE: Final = 0.75
+"""The part of the retention that counts: the rest is for clocks that differ from Kafka's."""
+
+_LEAST_S: Final = 5.0
+"""A reader knows the end of its topic about once a second. A shorter limit would have it read the
+topic again and again, so a topic that keeps removals for less is not safe to follow."""
+
+_MOST_S: Final = 600.0
+"""Kafka closes idle connections after so long. To read all anew is cheap, and is right whatever
+the retention was meanwhile."""
+
+
+class Moment(NamedTuple):
+    """A moment by two clocks."""
+
+    boot_s: float
+    """Seconds since the machine was started, with those in which it was suspended."""
+
+    wall_ms: int
+    """Milliseconds since the epoch, by a clock that is set now and then."""
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Return this moment."""
+        return cls(_boot_s(), time.time_ns() // 1_000_000)
+
+
+@cache
+def boot_id() -> str:
+    """Return the id of this start of the machine, "" where it is not known."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def allowed_s(kept_ms: int | None) -> float:
+    """Return for how many seconds a reader may be behind a topic that keeps removals for so long.
+
+    None is for a topic whose settings are not known.
+    """
+    if kept_ms is None:
+        return UNKNOWN_S
+    return min(max(kept_ms / 1000 * _SHARE, _LEAST_S), _MOST_S)
+
+
+def snapshot_ms(kept_ms: int) -> float:
+    """Return how old a snapshot may be, in milliseconds."""
+    return kept_ms * _SHARE
+
+
+class Freshness:
+    """The last moment up to which all of a topic was known, and how long it keeps removals."""
+
+    def __init__(self) -> None:
+        self._kept_ms: int | None = None
+        self._set_ms: int | None = None
+        self._known = Moment.now()
+        self._connection: object = None
+
+    @property
+    def kept_ms(self) -> int | None:
+        """How long the topic keeps removals; None if that is not known."""
+        return self._kept_ms
+
+    def begin(self, moment: Moment, kept_ms: int | None, connection: object) -> None:
+        """Note when the topic was read from its beginning, and how long it keeps removals."""
+        self._set_ms = kept_ms
+        self.note(moment, connection)
+
+    def take_setting(self, kept_ms: int | None) -> None:
+        """Take how long the topic keeps removals now; until the next `note` the shorter counts."""
+        self._set_ms = kept_ms
+        self._kept_ms = min(self._kept_ms, kept_ms, key=allowed_s)
+
+    def note(self, moment: Moment, connection: object) -> None:
+        """Note that all that was committed before a moment is known, over a connection."""
+        self._known, self._connection, self._kept_ms = moment, connection, self._set_ms
+
+    def age_s(self, connection: object) -> float:
+        """Return for how many seconds it is not known what was committed; the longer clock counts.
+
+        The wall clock may be set while all goes on. So it does not count as long as the connection
+        is the same: no machine that was paused for long has it still.
+        """
+        boot_s, wall_s = since(self._known)
+        is_same = connection is not None and connection is self._connection
+        return boot_s if is_same else max(boot_s, wall_s)
+
+    def is_over(self, connection: object) -> bool:
+        """Whether removals may be missing."""
+        return self.age_s(connection) > allowed_s(self._kept_ms)
+
+
+def load_limit_s(kept_ms: int | None) -> float:
+    """Return within how many seconds a topic must be read from its beginning.
+
+    Later removals may be missing. It is infinite where the retention is not known, or so short that
+    nothing helps.
+    """
+    share_s = math.inf if kept_ms is None else kept_ms / 1000 * _SHARE
+    return share_s if share_s > _LEAST_S else math.inf
+
+
+def since(moment: Moment) -> tuple[float, float]:
+    """Return the seconds since a moment, by each of its clocks."""
+    now = Moment.now()
+    return now.boot_s - moment.boot_s, (now.wall_ms - moment.wall_ms) / 1000
+
+
+def _boot_s() -> float:
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
