@@ -64,6 +64,14 @@ def _is_share_session(step: Step, difference: Difference) -> bool:
     )
 
 
+def _is_without_share_groups(step: Step, difference: Difference) -> bool:
+    return (
+        step.key == ApiKey.DELETE_SHARE_GROUP_OFFSETS
+        and difference.recorded in {"0", "3", "29", MISSING}
+        and difference.actual in {"69", MISSING}
+    )
+
+
 def _is_refused_topic_id(step: Step, difference: Difference) -> bool:
     """Say whether an entry differs because Kafka tells the id of a refused topic and we do not."""
     name, has_id, _ = difference.path.removeprefix("responses[").partition("]")[0].partition("#")
@@ -123,6 +131,13 @@ DIVERGENCES: Final = (
         "A standalone broker keeps no share sessions, so that what follows on a session's first "
         "request is refused as a whole, with SHARE_SESSION_NOT_FOUND (KIP-932).",
         _is_share_session,
+    ),
+    Divergence(
+        "no share groups",
+        "A standalone broker has no share groups, and the recorded Kafka had those of the suite. "
+        "Both refuse as a whole, with GROUP_ID_NOT_FOUND, to delete the offsets of a share group "
+        "that is not there.",
+        _is_without_share_groups,
     ),
     Divergence(
         "d10 refused topic ids",

@@ -8,7 +8,7 @@ from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.answers import by_topic, with_code, with_codes
 from aclbroker.broker.handlers.services import Services
-from aclbroker.protocol.errors import ErrorCode
+from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from aclbroker.protocol.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from aclbroker.protocol.messages.describe_groups import (
@@ -153,14 +153,10 @@ def delete_share_group_offsets(
 ) -> Any:
     """Answer that there is no such share group, since declared groups are consumer groups.
 
-    As in Kafka, the error is at the top if a group of another type has the id, and else in the
-    entry of each topic.
+    As in Kafka, the error is at the top, whatever the topics and the rights on them.
     """
-    if not request.group_id:
-        return with_code(ErrorCode.INVALID_GROUP_ID)(services, rights, request)
-    if request.group_id in services.catalog.groups:
-        return with_code(ErrorCode.GROUP_ID_NOT_FOUND)(services, rights, request)
-    return by_topic(ErrorCode.GROUP_ID_NOT_FOUND, "topic_name")(services, rights, request)
+    code = ErrorCode.GROUP_ID_NOT_FOUND if request.group_id else ErrorCode.INVALID_GROUP_ID
+    return with_code(code)(services, rights, request)
 
 
 def share_fetch(services: Services, rights: RequestRights, request: ShareFetchRequest) -> Any:
@@ -216,7 +212,8 @@ def describe_groups(
             group = DescribedGroup(group_id=group_id, group_state=_STATE, protocol_type=_PROTOCOL)
         else:
             code = ErrorCode.GROUP_ID_NOT_FOUND if tells else ErrorCode.NONE
-            group = DescribedGroup(code, group_id=group_id, group_state="Dead")
+            why = f"Group {shown_name(group_id)} not found." if tells else None
+            group = DescribedGroup(code, why, group_id, "Dead")
         if request.include_authorized_operations and not group.error_code:
             group.authorized_operations = rights.operations(ResourceType.GROUP, group_id)
         groups.append(group)

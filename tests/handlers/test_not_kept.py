@@ -1,14 +1,19 @@
 """What a broker without data cannot keep: the code that is true of it, before POLICY_VIOLATION."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.create_partitions import CreatePartitionsTopic
 from aclbroker.protocol.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
+from aclbroker.protocol.messages.delete_share_group_offsets import (
+    DeleteShareGroupOffsetsRequestTopic,
+)
 from aclbroker.protocol.messages.delete_topics import DeleteTopicState
 from aclbroker.protocol.messages.incremental_alter_configs import AlterConfigsResource
 from tests.support.broker import Broker
@@ -50,6 +55,42 @@ def test_the_message_says_what_holds_and_names_settings_that_exist(client: Clien
     [topic] = asked(client, ApiKey.DELETE_TOPICS, 6, topics=topics, timeout_ms=1).responses
     assert topic.error_code == ErrorCode.TOPIC_DELETION_DISABLED
     assert "aclbroker.catalog.topics" in topic.error_message
+
+
+@pytest.mark.parametrize("topics", [[], ["orders"], ["absent"], ["orders", "absent"]])
+def test_a_share_group_that_is_not_there_is_not_found_whatever_topics_are_named(
+    client: Client, topics: list[str]
+):
+    # As a Kafka 4.3.0 answers.
+    named = [DeleteShareGroupOffsetsRequestTopic(name) for name in topics]
+    key = ApiKey.DELETE_SHARE_GROUP_OFFSETS
+    answer = asked(client, key, 0, group_id="absent", topics=named)
+    assert (answer.error_code, answer.responses) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
+    answer = asked(client, key, 0, group_id="", topics=named)
+    assert (answer.error_code, answer.responses) == (ErrorCode.INVALID_GROUP_ID, [])
+
+
+def test_a_share_group_that_is_not_there_is_not_found_without_rights_on_its_topics(
+    tmp_path: Path,
+):
+    broker = Broker(tmp_path, {"aclbroker.catalog.topics": "orders:3"})
+    broker.start()
+    with Client(broker.listeners["PLAINTEXT"]) as admin:
+        assert admin.create(AclCreation(3, "absent", 3, "User:alice", "*", 6, 3)) == [0]
+    with Client(broker.listeners["SASL_PLAINTEXT"]) as alice:
+        alice.login("alice", "alice-secret")
+        named = [DeleteShareGroupOffsetsRequestTopic(name) for name in ("orders", "absent")]
+        key = ApiKey.DELETE_SHARE_GROUP_OFFSETS
+        answer = asked(alice, key, 0, group_id="absent", topics=named)
+        assert (answer.error_code, answer.responses) == (ErrorCode.GROUP_ID_NOT_FOUND, [])
+    broker.terminate()
+
+
+def test_a_group_that_is_not_there_is_named_in_the_message(client: Client):
+    [group] = asked(client, ApiKey.DESCRIBE_GROUPS, 6, groups=["absent"]).groups
+    assert (group.error_code, group.error_message) == (
+        ErrorCode.GROUP_ID_NOT_FOUND, "Group absent not found."
+    )  # fmt: skip
 
 
 def test_an_empty_partition_has_no_records_to_delete(client: Client):
