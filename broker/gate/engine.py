@@ -111,7 +111,7 @@ def check(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
     if row.own is not None:
         verdict = row.own(request, rights, topics)
     elif row.exempt:
-        verdict = Verdict(request, None, unchanged)
+        verdict = _hiding(Verdict(request, None, unchanged), rights, topics)
     else:
         verdict = check_needs(request, rights, topics)
     if rights.reserved and verdict.request is not None:
@@ -191,7 +191,11 @@ def _check_parts(
         if isinstance(need, Each) and form.echo is not None:
             found = entry_denials(need, form.echo, request, rights, topics, denials)
             denials = found | denials
-    verdict = part(form, request, rights, denials)
+    return _hiding(part(form, request, rights, denials), rights, topics)
+
+
+def _hiding(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
+    """Have the answer filtered if the row says so."""
     if verdict.request is None or not rights.row.hides:
         return verdict
 

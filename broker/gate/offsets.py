@@ -101,7 +101,8 @@ class _Owner:
             name: str = getattr(topic, name_field)
             return name if name or topic_id == ZERO_UUID else self.topics.name_of(topic_id)
 
-        seen = self.rights.allowed("show", [name_of(topic) for topic in in_turns(answered)])
+        names = [name_of(topic) for topic in in_turns(answered)]
+        seen = set(self.rights.visible("show", [name for name in names if name is not None]))
         return [topic for topic in in_turns(answered) if name_of(topic) in seen]
 
 

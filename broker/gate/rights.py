@@ -76,7 +76,7 @@ class RequestRights:
     """
 
     __slots__ = (
-        *("_authorizer", "_held", "_named", "_observer"),
+        *("_authorizer", "_held", "_named", "_observer", "_seen"),
         *("asked", "context", "creatable", "is_whole", "profile", "reserved", "row"),
     )
 
@@ -97,6 +97,7 @@ class RequestRights:
         self._observer = observer
         self._held: dict[Broader, bool] | None = None
         self._named: Mapping[str, Need] | None = None
+        self._seen: dict[str, dict[str, bool]] = {}
         self.asked: Any = None
         self.creatable: frozenset[str | None] = _NONE
         self.is_whole = False
@@ -234,6 +235,21 @@ class RequestRights:
                 counts = self.unreserved(declared, declared.types[0], counts)
             return set(counts) - {None}
         return self.ask(need, need.types[0], counts)
+
+    def visible(self, name: str, resources: Iterable[str]) -> list[str]:
+        """Return the resources, in their order, that the row's need with a name shows.
+
+        A handler that answers with a list works with these alone, so that neither its answer nor
+        the time that it takes depends on the others. The authorizer is asked once a request about
+        each. Raises KeyError as `need` does.
+        """
+        seen = self._seen.setdefault(name, {})
+        listed = list(resources)
+        new = [each for each in in_turns(listed) if each not in seen]
+        if new:
+            allowed = self.allowed(name, dict.fromkeys(new, 1))
+            seen |= {each: each in allowed for each in in_turns(new)}
+        return [each for each in in_turns(listed) if seen[each]]
 
     def holds(self, name: str) -> bool:
         """Return whether a need is allowed on the cluster. Raises KeyError as `need` does."""

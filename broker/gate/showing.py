@@ -36,7 +36,8 @@ from aclbroker.protocol.primitives import ZERO_UUID
 from aclbroker.turns import in_turns
 
 _UNKNOWN_OPERATIONS: Final = -(1 << 31)
-_HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
+HIDDEN_TOPICS: Final = "The group has topics that the principal may not describe."
+"""The message of a group that is refused because of its topics."""
 
 Visible = Callable[[Any], bool]
 """Returns whether the session may see an entry."""
@@ -238,7 +239,7 @@ def _show_all_or_refused(line: AllOrRefused, response: Any, view: View) -> None:
         if names <= seen
         else type(group)(
             error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            error_message=_HIDDEN_TOPICS,
+            error_message=HIDDEN_TOPICS,
             **{line.key: getattr(group, line.key)},
         )
         for group, names in zip(in_turns(groups), topics, strict=True)

@@ -92,7 +92,7 @@ def _is_malformed(
 
 
 def _describable_only(rights: RequestRights, response: Any) -> Any:
-    seen = rights.allowed("show", names_of(response.topics, "name"))
+    seen = set(rights.visible("show", [topic.name for topic in in_turns(response.topics)]))
     response.topics = [topic for topic in in_turns(response.topics) if topic.name in seen]
     return response
 

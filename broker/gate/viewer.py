@@ -57,6 +57,10 @@ class View(NamedTuple):
         need = min(needs, key=lambda need: not isinstance(need, Keep), default=None)
         if need is None or not counts or self.rights.is_moot(need):
             return set(self.rights.unreserved(applying[0], resource_type, counts))
+        if isinstance(need, Keep) and need.name:
+            return set(
+                self.rights.visible(need.name, [name for name in counts if name is not None])
+            )
         if not isinstance(need, Keep):
             need = dataclasses.replace(need, log_if_denied=logs)
         return self.rights.ask(need, resource_type, counts)

@@ -59,7 +59,7 @@ def metadata(
 ) -> MetadataResponse | bytes:
     """Answer with this node and the topics asked for; one that is not declared gets an error."""
     node, catalog = services.node(rights), services.catalog
-    names = _names(catalog, request)
+    names = _names(catalog, rights, request)
     topics: Sequence[MetadataResponseTopic]
     shared = len(names) <= _FEW and not request.include_topic_authorized_operations
     if shared and all(map(catalog.exists, names)):
@@ -118,9 +118,9 @@ def describe_topic_partitions(
     names = {topic.name for topic in in_turns(request.topics)}
     if not names:
         # Before the limit is applied: the cursor must not name what the session may not see.
-        seen = rights.allowed("show", catalog.topics)
+        seen = rights.visible("show", catalog.topics)
         first_name = java_order(cursor.topic_name) if cursor else b""
-        names = {name for name in in_turns(seen) if name and java_order(name) >= first_name}
+        names = {name for name in in_turns(seen) if java_order(name) >= first_name}
     topics: list[DescribeTopicPartitionsResponseTopic] = []
     response = DescribeTopicPartitionsResponse(topics=topics)
     room = max(1, min(_MOST_PARTITIONS, request.response_partition_limit))
@@ -163,10 +163,10 @@ def find_coordinator(
     return FindCoordinatorResponse(node_id=node.node_id, host=node.host, port=node.port)
 
 
-def _names(catalog: Catalog, request: MetadataRequest) -> list[str]:
+def _names(catalog: Catalog, rights: RequestRights, request: MetadataRequest) -> list[str]:
     """Return the names of the topics to answer with; the gate has refused unknown topic ids."""
     if request.topics is None:
-        return list(catalog.topics)
+        return rights.visible("show", catalog.topics)
     names = dict.fromkeys(
         [
             catalog.name_of(topic.topic_id) if topic.name is None else topic.name

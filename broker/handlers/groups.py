@@ -54,18 +54,16 @@ _FIRST_VERSION_THAT_TELLS_OF_NO_GROUP: Final = 6
 
 
 def list_groups(
-    services: Services, _rights: RequestRights, request: ListGroupsRequest
+    services: Services, rights: RequestRights, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """List the declared groups, unless the filters exclude their state (empty) or their type."""
+    group_ids = rights.visible("show", services.catalog.groups)
     states = {state.lower() for state in in_turns(request.states_filter)} or {_STATE.lower()}
     types = {group_type.lower() for group_type in in_turns(request.types_filter)} or {_TYPE}
     if _STATE.lower() not in states or _TYPE not in types:
         return ListGroupsResponse()
     return ListGroupsResponse(
-        groups=[
-            ListedGroup(group_id, _PROTOCOL, _STATE, _TYPE)
-            for group_id in in_turns(services.catalog.groups)
-        ]
+        groups=[ListedGroup(group_id, _PROTOCOL, _STATE, _TYPE) for group_id in in_turns(group_ids)]
     )
 
 

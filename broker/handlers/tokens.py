@@ -170,14 +170,15 @@ def describe(
     tokens = _tokens(services)
     if tokens is None:
         return DescribeDelegationTokenResponse(_DISABLED)
-    found = tokens.tokens()
+    # The owners come last: the time that a filter takes tells which tokens there are.
+    found = _visible(rights, tokens.tokens())
     if request.owners is not None:
         owners = {
             f"{each.principal_type}:{each.principal_name}" for each in in_turns(request.owners)
         }
         found = [token for token in in_turns(found) if token.information.concerns(owners)]
     return DescribeDelegationTokenResponse(
-        ErrorCode.NONE, [_described(token) for token in in_turns(_visible(rights, found))]
+        ErrorCode.NONE, [_described(token) for token in in_turns(found)]
     )
 
 

@@ -88,9 +88,9 @@ class Transactions:
         """Return what is known of a transactional id."""
         return self._by_id.get(transactional_id)
 
-    def all(self) -> Sequence[Transaction]:
+    def ids(self) -> Sequence[str]:
         """Return all transactional ids, as they are now."""
-        return list(self._by_id.values())
+        return list(self._by_id)
 
     def initialize(
         self, transactional_id: str, timeout_ms: int, expected: Producer | None

@@ -47,7 +47,6 @@ RIGHTS: list[Rights] = [everything, nothing, names_that_begin_with("may")]
 
 # Whoever coordinates groups asks for these: a standalone broker does not, nor does it make topics.
 ASKED_BY_A_COORDINATOR = {
-    (ApiKey.CONSUMER_GROUP_HEARTBEAT, "match"),
     (ApiKey.STREAMS_GROUP_HEARTBEAT, "create internal topics"),
 }
 
@@ -264,6 +263,8 @@ async def trace(
             # The same for share sessions, and for the group, after each wait.
             asked.allowed("member", (request.group_id,))
             asked.allowed("session", NAMES)
+        if row.key in TOLD_BY_A_COORDINATOR:
+            asked.visible("show", NAMES)  # as a cluster in memory does for assignments
         if row.key in CHANGING:
             return verdict.request, filtered, authorizer.questions
         response = await handled(parts, asked, verdict.request)
@@ -272,6 +273,12 @@ async def trace(
         return repr(error)
     return verdict.request, without_chance(response), filtered, authorizer.questions
 
+
+TOLD_BY_A_COORDINATOR = {
+    ApiKey.SYNC_GROUP,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+}
 
 # What these handlers do is not repeatable, or needs a store; what is asked is asked before.
 CHANGING = {

@@ -12,10 +12,12 @@ import pytest
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.memory.groups.offsets import NewOffset
+from aclbroker.broker.memory.name_regex import NameRegex
 from aclbroker.broker.server.dispatch import dispatch
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from aclbroker.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from aclbroker.protocol.messages.list_transactions import ListTransactionsRequest
 from aclbroker.protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from aclbroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.gate.rights import context
@@ -45,6 +47,41 @@ async def asked_and_gone(
     assert not answer.done()
     answer.cancel()
     await asyncio.wait([answer])
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "request_"),
+    [
+        (ApiKey.LIST_TRANSACTIONS, 2, ListTransactionsRequest([], [], -1, "t.*")),
+        (
+            ApiKey.CONSUMER_GROUP_HEARTBEAT,
+            1,
+            ConsumerGroupHeartbeatRequest("g", "m", 0, None, None, 60_000, None, "t.*", None, []),
+        ),
+    ],
+    ids=["transactions", "topics"],
+)
+async def test_nothing_more_is_matched_for_a_client_that_is_gone(
+    parts: Services,
+    monkeypatch: pytest.MonkeyPatch,
+    key: ApiKey,
+    version: int,
+    request_: Any,
+):
+    for name in TOPICS:
+        parts.memory.transactions.initialize(name, 60_000, None)
+    matched: list[str] = []
+    matches = NameRegex.matches
+
+    def noted(self: NameRegex, name: str) -> bool:
+        matched.append(name)
+        return matches(self, name)
+
+    monkeypatch.setattr(NameRegex, "matches", noted)
+    await asked_and_gone(parts, key, version, request_, lambda _: len(matched) > 5)
+    assert len(matched) < len(TOPICS)
+    assert parts.turns.unfinished == 0
+    assert "g" not in parts.memory.groups.table.groups
 
 
 async def test_a_topic_is_deleted_with_all_that_is_known_of_it(parts: Services):

@@ -240,7 +240,7 @@ def test_the_ids_that_were_used_the_longest_ago_give_way_and_never_one_at_work(
     at_work = coordinator.begun("at work")
     for name in ("b", "c", "d"):
         coordinator.all.initialize(name, MINUTE, None)
-    assert [each.transactional_id for each in coordinator.all.all()] == ["at work", "c", "d"]
+    assert coordinator.all.ids() == ["at work", "c", "d"]
     for name in ("c", "d"):
         producer = coordinator.all.initialize(name, MINUTE, None).producer
         coordinator.all.add(name, producer, [ORDERS])

@@ -6,6 +6,7 @@ its place in the group is left to the time-outs, as in Kafka.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
@@ -98,7 +99,7 @@ def sync_group(
     )
     reply = Reply[SyncAnswer](services.memory)
     with whole():
-        services.memory.groups.sync(asked, reply.say)
+        services.memory.groups.sync(asked, reply.say, partial(rights.visible, "show"))
     answer = reply.wait() or SyncAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return SyncGroupResponse(0, *answer)
 

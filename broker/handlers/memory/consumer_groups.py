@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import partial
 from typing import Final
 from uuid import uuid4
 
@@ -13,6 +13,8 @@ from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest
 from aclbroker.broker.memory.groups.consumer_group import LEAVES, LEAVES_FOR_A_WHILE
+from aclbroker.broker.memory.groups.patterns import Viewer
+from aclbroker.broker.turns import whole
 from aclbroker.protocol.errors import ErrorCode, shown_name
 from aclbroker.protocol.messages import consumer_group_heartbeat as told
 from aclbroker.protocol.messages.consumer_group_heartbeat import (
@@ -41,6 +43,7 @@ def _answered(
     check_here(services, rights, request.group_id)
     names = request.subscribed_topic_names
     owned = request.topic_partitions
+    session = rights.context.session
     asked = HeartbeatRequest(
         request.group_id,
         request.member_id or str(uuid4()),
@@ -56,17 +59,15 @@ def _answered(
         None
         if owned is None
         else {each.topic_id: frozenset(each.partitions) for each in in_turns(owned)},
+        Viewer(session.principals, session.host, session.listener),
     )
-
-    def visible(found: Collection[str]) -> set[str]:
-        return {name for name in rights.allowed("match", found) if name is not None}
-
-    answer = services.memory.groups.consumer_heartbeat(asked, visible)
+    visible = partial(rights.visible, "show")
+    answer = services.memory.groups.consumer_heartbeat(asked, visible, whole)
     return ConsumerGroupHeartbeatResponse(
         member_id=answer.member_id,
         member_epoch=answer.epoch,
         heartbeat_interval_ms=answer.interval_ms,
-        assignment=told_assignment(told, answer.assignment),
+        assignment=told_assignment(told, services.memory.topics, rights, answer.assignment),
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from aclbroker.broker.acl.bindings import ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.showing import HIDDEN_TOPICS
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
 from aclbroker.protocol.errors import ErrorCode
@@ -54,6 +55,20 @@ def described_each(
     return groups
 
 
+def refusal_of_topics(
+    rights: RequestRights, topics: Catalog, assigned: Sequence[Collection[bytes]]
+) -> GroupError | None:
+    """Return why a group is refused that has topics that the session may not describe, or None.
+
+    A handler must know before it describes the group, so that its time tells of no hidden topic.
+    """
+    ids = {topic for some in in_turns(assigned) for topic in some}
+    names = [name for topic in in_turns(ids) if (name := topics.name_of(topic)) is not None]
+    if len(rights.visible("show", names)) == len(names):
+        return None
+    return GroupError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, HIDDEN_TOPICS)
+
+
 def described_assignment(
     messages: Any, topics: Catalog, partitions: Mapping[bytes, Collection[int]]
 ) -> Any:
@@ -67,13 +82,24 @@ def described_assignment(
     )
 
 
-def told_assignment(messages: Any, partitions: Mapping[bytes, Collection[int]] | None) -> Any:
-    """Return partitions in the classes of a key of heartbeats; None if they have not changed."""
+def told_assignment(
+    messages: Any,
+    topics: Catalog,
+    rights: RequestRights,
+    partitions: Mapping[bytes, Collection[int]] | None,
+) -> Any:
+    """Return the partitions of topics that the session may describe; None if none have changed.
+
+    They are in the classes of a key of heartbeats. A session may send the id of another's member.
+    """
     if partitions is None:
         return None
+    names = {topic: topics.name_of(topic) for topic in in_turns(list(partitions))}
+    seen = set(rights.visible("show", [name for name in names.values() if name is not None]))
     return messages.Assignment(
         [
             messages.TopicPartitions(topic, sorted(some))
             for topic, some in in_turns(list(partitions.items()))
+            if names[topic] in seen
         ]
     )

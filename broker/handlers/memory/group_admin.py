@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,6 +12,7 @@ from aclbroker.broker.handlers.memory.coordinators import (
     described_each,
     found_here,
     is_elsewhere,
+    refusal_of_topics,
 )
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups import GroupError
@@ -49,13 +51,16 @@ def list_groups(
     services: Services, rights: RequestRights, request: ListGroupsRequest
 ) -> ListGroupsResponse:
     """List the groups of this node, of the states and types that are asked for."""
+    groups = services.memory.groups.table.groups
+    here = [each for each in in_turns(list(groups)) if not is_elsewhere(services, rights, each)]
+    seen = [groups.get(each) for each in in_turns(rights.visible("show", here))]
     states = {state.lower() for state in in_turns(request.states_filter)}
     types = {each.lower() for each in in_turns(request.types_filter)}
     return ListGroupsResponse(
         groups=[
             ListedGroup(group.group_id, group.protocol_type, group.state_name, group.kind)
-            for group in in_turns(list(services.memory.groups.table.groups.values()))
-            if not is_elsewhere(services, rights, group.group_id)
+            for group in in_turns(seen)
+            if group is not None
             and (not states or group.is_in(states))
             and (not types or group.kind in types)
         ]
@@ -130,21 +135,38 @@ def _described_by_consumers(
     groups = services.memory.groups
     try:
         group = found_here(services, rights, group_id, groups.consumer_group)
+        members = list(group.members.values())
+        _check_topics(rights, group, members)
     except GroupError as error:
         return by_consumers.DescribedGroup(error.code, error.message, group_id)
+    names = {name for each in in_turns(members) for name in each.names}
+    seen = set(rights.visible("show", names))
     return by_consumers.DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=group.preferred_assignor(groups.settings.consumer_assignors[0]),
-        members=[
-            _described_consumer(group, each) for each in in_turns(list(group.members.values()))
-        ],
+        members=[_described_consumer(group, each, seen) for each in in_turns(members)],
     )
 
 
-def _described_consumer(group: ConsumerGroup, member: ConsumerMember) -> by_consumers.Member:
+def _check_topics(
+    rights: RequestRights, group: ConsumerGroup, members: Sequence[ConsumerMember]
+) -> None:
+    """Raise GroupError if members have topics that the session may not describe."""
+    assigned = [
+        topics.keys()
+        for each in in_turns(members)
+        for topics in (each.assigned, each.revoking, group.target.get(each.member_id, {}))
+    ]
+    if (why := refusal_of_topics(rights, group.topics, assigned)) is not None:
+        raise why
+
+
+def _described_consumer(
+    group: ConsumerGroup, member: ConsumerMember, seen: Collection[str]
+) -> by_consumers.Member:
     # A member still has what it is about to give up.
     has: dict[bytes, list[int]] = {}
     for topic, some in (*member.assigned.items(), *member.revoking.items()):
@@ -156,8 +178,8 @@ def _described_consumer(group: ConsumerGroup, member: ConsumerMember) -> by_cons
         member.epoch,
         member.client_id,
         member.client_host,
-        sorted(member.names),
-        member.regex,
+        sorted(name for name in member.names if name in seen),
+        member.pattern.regex,
         described_assignment(by_consumers, group.topics, has),
         described_assignment(by_consumers, group.topics, group.target.get(member.member_id, {})),
         _OF_CONSUMER if member.classic is None else _OF_CLASSIC,

@@ -192,7 +192,8 @@ def _fetched(
         return _fetch_refused(rights, asked, code)
     of_group = groups.offsets.of_group(group_id)
     if asked.topics is None:
-        everything = {topic: list(some) for topic, some in of_group.items()}
+        seen = rights.visible("show", of_group)
+        everything = {topic: list(of_group.get(topic, ())) for topic in in_turns(seen)}
         return OffsetFetchResponseGroup(
             group_id, _all_fetched(services, rights, group_id, everything, stable=stable)
         )

@@ -63,7 +63,7 @@ def metadata(
         brokers=[MetadataResponseBroker(*node) for node in nodes],
         cluster_id=services.cluster_id,
         controller_id=nodes[0].node_id,
-        topics=[_described(services, name) for name in in_turns(_names(services, request))],
+        topics=[_described(services, name) for name in in_turns(_names(services, rights, request))],
     )
     for name in in_turns(rights.creatable):
         if name is not None:
@@ -134,9 +134,9 @@ def _is_int32(text: str) -> bool:
     return len(text) <= _MOST_DIGITS and -(1 << 31) <= int(text) < 1 << 31
 
 
-def _names(services: Services, request: MetadataRequest) -> list[str]:
+def _names(services: Services, rights: RequestRights, request: MetadataRequest) -> list[str]:
     if request.topics is None:
-        return list(services.memory.topics.topics)
+        return rights.visible("show", services.memory.topics.topics)
     names = dict.fromkeys(
         [
             services.memory.topics.name_of(topic.topic_id) if topic.name is None else topic.name

@@ -13,8 +13,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups.offsets import NewOffset
-from aclbroker.broker.memory.groups.topic_regex import TopicRegex
-from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
+from aclbroker.broker.memory.name_regex import NameRegex, RegexError
 from aclbroker.broker.memory.transaction import (
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -296,7 +295,7 @@ def _pended(
 def describe_transactions(
     services: Services, rights: RequestRights, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """Describe transactional ids; the gate takes out topics that may not be described."""
+    """Describe transactional ids, with those of their topics that may be described."""
     return DescribeTransactionsResponse(
         transaction_states=[
             _described(services, rights, each) for each in in_turns(request.transactional_ids)
@@ -312,9 +311,12 @@ def _described(services: Services, rights: RequestRights, transactional_id: str)
     found = services.memory.transactions.find(transactional_id)
     if found is None:
         return DescribedState(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)
+    partitions = list(found.partitions)
+    seen = set(rights.visible("show", dict.fromkeys(name for name, _ in in_turns(partitions))))
     topics: dict[str, list[int]] = {}
-    for name, index in in_turns(list(found.partitions)):
-        topics.setdefault(name, []).append(index)
+    for name, index in in_turns(partitions):
+        if name in seen:
+            topics.setdefault(name, []).append(index)
     return DescribedState(
         ErrorCode.NONE,
         transactional_id,
@@ -329,32 +331,47 @@ def _described(services: Services, rights: RequestRights, transactional_id: str)
 def list_transactions(
     services: Services, rights: RequestRights, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    """List the transactional ids of this node that the filters let through."""
-    ids, states = set(request.producer_id_filters), set(request.state_filters)
-    now = services.memory.clock.now_ms()
+    """List the transactional ids of this node that the filters let through.
+
+    The rights come before the filters, unlike in Kafka: the time that a filter takes tells which
+    ids there are.
+    """
     try:
-        # Kafka has RE2/J match whole ids, as it does with names of topics.
-        pattern = TopicRegex(request.transactional_id_pattern or ".*")
+        wanted = _wanted(services, rights, request)
     except RegexError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
+    return ListTransactionsResponse(
+        unknown_state_filters=sorted(set(request.state_filters) - _STATES),
+        transaction_states=[
+            ListedState(each.transactional_id, each.producer_id, each.state.value)
+            for each in in_turns(wanted)
+        ],
+    )
+
+
+def _wanted(
+    services: Services, rights: RequestRights, request: ListTransactionsRequest
+) -> list[Transaction]:
+    """Return the transactions that the session may see and that the filters let through."""
+    ids, states = set(request.producer_id_filters), set(request.state_filters)
+    now = services.memory.clock.now_ms()
+    # Kafka has RE2/J match whole ids, as it does with names of topics.
+    pattern = request.transactional_id_pattern and NameRegex(request.transactional_id_pattern)
+    transactions = services.memory.transactions
+    here = [
+        each for each in in_turns(transactions.ids()) if not is_elsewhere(services, rights, each)
+    ]
+    seen = [transactions.find(each) for each in in_turns(rights.visible("show", here))]
 
     def is_wanted(each: Transaction) -> bool:
         return not (
-            is_elsewhere(services, rights, each.transactional_id)
-            or (ids and each.producer_id not in ids)
+            (ids and each.producer_id not in ids)
             or (states and each.state.value not in states)
             or (0 <= request.duration_filter >= now - each.started_ms)
-            or (request.transactional_id_pattern and not pattern.matches(each.transactional_id))
+            or (pattern and not pattern.matches(each.transactional_id))
         )
 
-    return ListTransactionsResponse(
-        unknown_state_filters=sorted(states - _STATES),
-        transaction_states=[
-            ListedState(each.transactional_id, each.producer_id, each.state.value)
-            for each in in_turns(services.memory.transactions.all())
-            if is_wanted(each)
-        ],
-    )
+    return [each for each in in_turns(seen) if each is not None and is_wanted(each)]
 
 
 def _told(code: ErrorCode, rights: RequestRights, first_version: int) -> ErrorCode:

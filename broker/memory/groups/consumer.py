@@ -2,12 +2,14 @@
 
 The rules are those of Kafka's GroupMetadataManager, with two differences: an assignment is made as
 soon as it is needed (Kafka's `group.consumer.assignment.interval.ms` of 0), and a new regular
-expression is resolved before the heartbeat that brings it is answered, not after.
+expression is resolved before the heartbeat that brings it is answered, not after. Kafka resolves
+an expression once for all members of a group, with the rights of one of them; here each client has
+what its own rights let it see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -22,22 +24,27 @@ from aclbroker.broker.memory.groups.consumer_group import (
     without_epochs,
 )
 from aclbroker.broker.memory.groups.group import Full, GroupError
+from aclbroker.broker.memory.groups.patterns import (
+    NO_PATTERN,
+    NO_VIEWER,
+    Pattern,
+    Resolved,
+    Viewer,
+    Visible,
+    compiled,
+    pattern_of,
+)
 from aclbroker.broker.memory.groups.reconciliation import Owned, reconcile
 from aclbroker.broker.memory.groups.settings import GroupSettings
-from aclbroker.broker.memory.groups.topic_regex import TopicRegex
-from aclbroker.broker.memory.groups.topic_regex_syntax import RegexError
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode, shown_name
-from aclbroker.turns import in_turns, pause
+from aclbroker.turns import in_turns
 
 _RESOLVED_AGAIN_AFTER_MS: Final = 10_000
 
-Visible = Callable[[Collection[str]], Collection[str]]
-"""Takes names of topics; returns those that the client may know of."""
-
 
 class HeartbeatRequest(NamedTuple):
-    """What a ConsumerGroupHeartbeat asks, and of whom it is; None is what it does not tell."""
+    """The request of a ConsumerGroupHeartbeat, and its client; None is a field that is left out."""
 
     group_id: str
     member_id: str
@@ -51,6 +58,7 @@ class HeartbeatRequest(NamedTuple):
     regex: str | None = None
     assignor: str | None = None
     owned: Owned = None
+    viewer: Viewer = NO_VIEWER
 
     @property
     def is_full(self) -> bool:
@@ -100,37 +108,38 @@ class ConsumerProtocol:
             )
         if group is not None:
             _check_member(group, request)
-        used = set() if group is None else group.regexes()
+
+    def check_expression(self, group: ConsumerGroup | None, request: HeartbeatRequest) -> None:
+        """Raise GroupError if an expression that is new to the group is none."""
+        used = set() if group is None else {each.regex for each in group.patterns()}
         if request.regex and request.regex not in used:
             compiled(request.regex)
 
     def resolve(
         self, group: ConsumerGroup | None, request: HeartbeatRequest, visible: Visible
-    ) -> Mapping[str, frozenset[str]] | None:
-        """Return what regular expressions of a group stand for, None if that need not be looked at.
+    ) -> Mapping[Pattern, Resolved] | None:
+        """Return the topics of the patterns of a request's client, None if they are known.
 
-        It is resolved with what the client of this request may know of. This may pause, and changes
-        nothing.
+        The rights come first: an expression is matched only against names that the client may know
+        of, so that the time this takes tells of no others. This may pause, and changes nothing.
         """
-        regexes = set() if group is None else group.regexes()
-        if request.regex:
-            regexes.add(request.regex)
-        if not regexes or (group is not None and not self._resolves(group, regexes)):
+        patterns = _patterns_of(group, request)
+        if not patterns or (group is not None and not self._resolves(group, patterns)):
             return None
-        names, found = list(self._topics.topics), {}
-        for regex in regexes:
-            pattern = compiled(regex)
-            pause()
-            found[regex] = [name for name in in_turns(names) if pattern.matches(name)]
-        all_found = {name for some in found.values() for name in some}
-        seen = set(visible(all_found)) if all_found else set()
-        return {regex: frozenset(seen.intersection(some)) for regex, some in found.items()}
+        at_ms, version = self._clock.now_ms(), self._topics.version
+        names = list(visible(list(self._topics.topics)))
+        found = {}
+        for pattern in patterns:
+            regex = compiled(pattern.regex)
+            matching = frozenset([name for name in names if regex.matches(name)])
+            found[pattern] = Resolved(matching, at_ms, version)
+        return found
 
     def heartbeat(
         self,
         group: ConsumerGroup,
         request: HeartbeatRequest,
-        resolved: Mapping[str, frozenset[str]] | None,
+        resolved: Mapping[Pattern, Resolved] | None,
     ) -> HeartbeatAnswer:
         """Take a member's heartbeat that was checked; raises Full if there is no room."""
         member = self._member(group, request)
@@ -223,30 +232,30 @@ class ConsumerProtocol:
         """Let a member be removed after a time, unless that is cancelled before."""
         self._set_timer(member, name, within_ms, partial(self._expire, group, member))
 
-    def _resolves(self, group: ConsumerGroup, regexes: set[str]) -> bool:
-        resolved_ms, version = group.resolved_at
+    def _resolves(self, group: ConsumerGroup, patterns: set[Pattern]) -> bool:
+        """Return whether the patterns of one client must be resolved, or resolved anew."""
+        known = [group.resolved[each] for each in patterns if each in group.resolved]
         now = self._clock.now_ms()
-        if group.resolved and now <= resolved_ms + _RESOLVED_AGAIN_AFTER_MS:
+        resolved_ms = max((each.at_ms for each in known), default=0)
+        if known and now <= resolved_ms + _RESOLVED_AGAIN_AFTER_MS:
             return False
         return (
-            regexes != set(group.resolved)
-            or version != self._topics.version
+            len(known) != len(patterns)
+            or any(each.version != self._topics.version for each in known)
             or now > resolved_ms + self._settings.consumer_regex_refresh_interval_ms
         )
 
     def _note_resolved(
-        self, group: ConsumerGroup, resolved: Mapping[str, frozenset[str]] | None
+        self, group: ConsumerGroup, resolved: Mapping[Pattern, Resolved] | None
     ) -> bool:
-        """Keep what expressions stand for; tell whether that is something else than before."""
-        if resolved is None:
-            return False
-        used = group.regexes()
-        new = {regex: names for regex, names in resolved.items() if regex in used}
-        has_changed = any(
-            names != group.resolved.get(regex, frozenset()) for regex, names in new.items()
-        )
-        group.resolved |= new
-        group.resolved_at = self._clock.now_ms(), self._topics.version
+        """Keep the topics of patterns; return whether they are others than before."""
+        used = group.patterns()
+        has_changed = False
+        for pattern, new in (resolved or {}).items():
+            if pattern in used:
+                before = group.resolved.get(pattern)
+                has_changed |= new.names != (frozenset() if before is None else before.names)
+                group.resolved[pattern] = new
         return has_changed
 
     def _member(self, group: ConsumerGroup, request: HeartbeatRequest) -> ConsumerMember:
@@ -270,12 +279,12 @@ class ConsumerProtocol:
         self, group: ConsumerGroup, member: ConsumerMember, request: HeartbeatRequest
     ) -> bool:
         """Note what a member tells of itself; tell whether it reads other topics than before."""
-        names, regex, rack_id = request.names, request.regex, request.rack_id
+        names, rack_id = request.names, request.rack_id
         has_other_topics = group.tell(
             member,
             Told(
                 member.names if names is None else frozenset(names),
-                member.regex if regex is None else regex,
+                pattern_of(member.pattern, request.regex, request.viewer),
                 member.rack_id if rack_id is None else rack_id,
                 request.client_id,
                 request.client_host,
@@ -286,8 +295,7 @@ class ConsumerProtocol:
             member.rebalance_timeout_ms = request.rebalance_timeout_ms
         if request.assignor is not None:
             member.assignor = request.assignor
-        for unused in set(group.resolved) - group.regexes():
-            del group.resolved[unused]
+        group.forget_unused()
         return has_other_topics
 
     def _set_timer(
@@ -313,16 +321,17 @@ def gone_meanwhile() -> GroupError:
     return GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group has changed meanwhile.")
 
 
-def compiled(regex: str) -> TopicRegex:
-    """Return a compiled expression; raises GroupError with INVALID_REGULAR_EXPRESSION."""
-    try:
-        return TopicRegex(regex)
-    except RegexError as error:
-        raise GroupError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{shown_name(regex)}` is not a valid regular expression: "
-            f"{error}.",
-        ) from error
+def _patterns_of(group: ConsumerGroup | None, request: HeartbeatRequest) -> set[Pattern]:
+    """Return the patterns of a group that are those of a request's client."""
+    patterns, former = set[Pattern](), NO_PATTERN
+    if group is not None:
+        patterns = {each for each in group.patterns() if each.viewer == request.viewer}
+        member = group.members.get(request.member_id)
+        if member is None and request.instance_id is not None:
+            member = group.static_member(request.instance_id)
+        former = former if member is None else member.pattern
+    own = pattern_of(former, request.regex, request.viewer)
+    return patterns | {own} if own.regex else patterns
 
 
 def find_static(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:

@@ -16,6 +16,7 @@ from aclbroker.broker.memory.groups.classic_group import Protocols, protocols_by
 from aclbroker.broker.memory.groups.consumer_protocol import PROTOCOL_TYPE
 from aclbroker.broker.memory.groups.group import Account, CheckPartition, Full, GroupError
 from aclbroker.broker.memory.groups.modern_group import ModernGroup
+from aclbroker.broker.memory.groups.patterns import NO_PATTERN, Pattern, Resolved
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode
 
@@ -51,7 +52,7 @@ class Told(NamedTuple):
     """What a member tells of itself that takes room."""
 
     names: frozenset[str]
-    regex: str
+    pattern: Pattern
     rack_id: str | None
     client_id: str
     client_host: str
@@ -73,7 +74,7 @@ class ConsumerMember:
         self.client_host = ""
         self.rebalance_timeout_ms = -1
         self.names: frozenset[str] = frozenset()
-        self.regex = ""
+        self.pattern = NO_PATTERN
         self.assignor: str | None = None
         self.epoch = 0
         self.former_epoch = 0
@@ -86,7 +87,7 @@ class ConsumerMember:
     @property
     def takes(self) -> int:
         """How many bytes the member takes, about."""
-        texts = sum(len(each) + 80 for each in self.names) + len(self.regex)
+        texts = sum(len(each) + 80 for each in self.names) + len(self.pattern.regex)
         texts += 2 * len(self.member_id) + len(self.client_id)
         texts += len(self.instance_id or "") + len(self.rack_id or "")
         classic = 0 if self.classic is None else protocols_bytes(self.classic.protocols)
@@ -96,12 +97,12 @@ class ConsumerMember:
     def told(self) -> Told:
         """What the member has told of itself."""
         return Told(
-            self.names, self.regex, self.rack_id, self.client_id, self.client_host, self.classic
+            self.names, self.pattern, self.rack_id, self.client_id, self.client_host, self.classic
         )
 
     @told.setter
     def told(self, told: Told) -> None:
-        self.names, self.regex, self.rack_id = told.names, told.regex, told.rack_id
+        self.names, self.pattern, self.rack_id = told.names, told.pattern, told.rack_id
         self.client_id, self.client_host = told.client_id, told.client_host
         self.classic = told.classic
 
@@ -120,9 +121,8 @@ class ConsumerMember:
 class ConsumerGroup(ModernGroup[ConsumerMember]):
     """A group of the newer protocol.
 
-    ``owners`` tells which member has a partition. ``resolved`` has the topics that regular
-    expressions of members stand for; ``resolved_at`` is when, and as of which version of the
-    topics.
+    ``owners`` tells which member has a partition. ``resolved`` has the topics that the patterns of
+    members stand for. Members share them if their clients have the same rights, and only then.
     """
 
     kind: ClassVar = "consumer"
@@ -131,8 +131,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         super().__init__(group_id, account, topics)
         self.static_members: dict[str, str] = {}
         self.owners: dict[bytes, dict[int, str]] = {}
-        self.resolved: dict[str, frozenset[str]] = {}
-        self.resolved_at: tuple[int, int] = (0, 0)
+        self.resolved: dict[Pattern, Resolved] = {}
 
     @property
     def state_name(self) -> str:
@@ -154,15 +153,25 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
 
     def names_of(self, member: ConsumerMember) -> frozenset[str]:
         """Return the names of the topics that a member reads, if they exist or not."""
-        return member.names | self.resolved.get(member.regex, frozenset())
+        return member.names | self.matched(member)
 
     def subscribed_names(self) -> set[str]:
         """Return the names of all topics that members read, if they exist or not; may pause."""
-        return super().subscribed_names().union(*self.resolved.values())
+        return super().subscribed_names().union(*[each.names for each in self.resolved.values()])
 
-    def regexes(self) -> set[str]:
-        """Return the regular expressions of members."""
-        return {each.regex for each in self.members.values() if each.regex}
+    def matched(self, member: ConsumerMember) -> frozenset[str]:
+        """Return the names of the topics that a member's pattern stands for."""
+        resolved = self.resolved.get(member.pattern)
+        return frozenset() if resolved is None else resolved.names
+
+    def patterns(self) -> set[Pattern]:
+        """Return the patterns of members."""
+        return {each.pattern for each in self.members.values() if each.pattern.regex}
+
+    def forget_unused(self) -> None:
+        """Forget what patterns stand for that no member has any more."""
+        for pattern in self.resolved.keys() - self.patterns():
+            del self.resolved[pattern]
 
     def preferred_assignor(self, default: str) -> str:
         """Return the assignor that most members of the newer protocol name."""
@@ -198,7 +207,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
             if not before.client_host:
                 self.remove(member)
             raise
-        return (before.names, before.regex) != (told.names, told.regex)
+        return (before.names, before.pattern) != (told.names, told.pattern)
 
     def rename(self, member: ConsumerMember, new_id: str) -> None:
         """Give a static member another id, with all that it has; who has that id is removed."""
@@ -230,8 +239,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         self.forget_target(member.member_id)
         if member.instance_id is not None:
             self.static_members.pop(member.instance_id, None)
-        for regex in set(self.resolved) - self.regexes():
-            del self.resolved[regex]
+        self.forget_unused()
 
     def set_partitions(self, member: ConsumerMember, assigned: Epochs, revoking: Epochs) -> None:
         """Let a member have partitions, and others that it has to give up, if it is still there."""
@@ -307,7 +315,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
     def is_subscribed(self, topic: str) -> bool:
         """Tell whether members read a topic."""
         return any(
-            topic in member.names or topic in self.resolved.get(member.regex, ())
+            topic in member.names or topic in self.matched(member)
             for member in self.members.values()
         )
 

@@ -42,6 +42,7 @@ from aclbroker.broker.memory.groups.consumer_protocol import (
 )
 from aclbroker.broker.memory.groups.group import Group, GroupError
 from aclbroker.broker.memory.groups.modern_group import size_of
+from aclbroker.broker.memory.groups.patterns import NO_PATTERN, Visible
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.table import GroupTable
 from aclbroker.broker.memory.topics import MemoryTopics
@@ -151,8 +152,11 @@ class Conversion:
         self.consumer.set_deadline(group, member, "sync", request.rebalance_timeout_ms)
         return _joined(member, request)
 
-    def sync(self, group: ConsumerGroup, request: SyncRequest) -> SyncAnswer:
-        """Tell a member of the classic protocol what it has; raises GroupError."""
+    def sync(self, group: ConsumerGroup, request: SyncRequest, visible: Visible) -> SyncAnswer:
+        """Tell a member of the classic protocol what it has of visible topics; raises GroupError.
+
+        Kafka tells it all. A subscription of this protocol names topics without any right on them.
+        """
         member, classic = self._classic_member(group, request.member_id, request.instance_id)
         if request.generation != member.epoch:
             raise GroupError(ErrorCode.ILLEGAL_GENERATION)
@@ -169,7 +173,7 @@ class Conversion:
             ErrorCode.NONE,
             request.protocol_type,
             request.protocol_name,
-            self._assignment(without_epochs(member.assigned), classic),
+            self._assignment(member.assigned, classic, visible),
         )
 
     def heartbeat(
@@ -274,7 +278,7 @@ class Conversion:
                 session_timeout_ms=classic.session_timeout_ms,
             )
             downgraded.add(new)
-            new.assignment = self._assignment(target, classic)
+            new.assignment = self._assignment(target, classic, list)
             downgraded.account.give(-len(new.assignment))
         downgraded.become(State.STABLE, self._clock.now_ms())
         downgraded.protocol_name = downgraded.select_protocol()
@@ -283,14 +287,18 @@ class Conversion:
         return downgraded
 
     def _assignment(
-        self, partitions: Mapping[bytes, Collection[int]], classic: ClassicPart
+        self,
+        partitions: Mapping[bytes, Collection[int]],
+        classic: ClassicPart,
+        visible: Visible,
     ) -> bytes:
         by_name = {
-            name: sorted(some)
+            name: some
             for topic, some in partitions.items()
             if (name := self._topics.name_of(topic)) is not None
         }
-        return assignment_bytes(by_name, version_of(classic.protocols[0][1]))
+        seen = {name: sorted(by_name[name]) for name in visible(by_name)}
+        return assignment_bytes(seen, version_of(classic.protocols[0][1]))
 
     def _supported(self, group: ConsumerGroup, request: JoinRequest) -> Subscription:
         """Return the subscription of a member that can be in the group; raises GroupError."""
@@ -337,7 +345,7 @@ class Conversion:
             member.epoch = member.former_epoch = 0
         told = Told(
             frozenset(subscription.topics),
-            "",
+            NO_PATTERN,
             subscription.rack or member.rack_id,
             request.client_id,
             request.client_host,

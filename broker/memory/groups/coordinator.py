@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final, TypeVar
 
 from aclbroker.broker.memory.clock import Clock
@@ -15,7 +16,7 @@ from aclbroker.broker.memory.groups.classic_group import (
     State,
     SyncAnswer,
 )
-from aclbroker.broker.memory.groups.consumer import HeartbeatAnswer, HeartbeatRequest, Visible
+from aclbroker.broker.memory.groups.consumer import HeartbeatAnswer, HeartbeatRequest
 from aclbroker.broker.memory.groups.consumer_group import (
     LEAVES,
     LEAVES_FOR_A_WHILE,
@@ -25,6 +26,7 @@ from aclbroker.broker.memory.groups.conversion import Conversion
 from aclbroker.broker.memory.groups.group import Account, Group, GroupError
 from aclbroker.broker.memory.groups.group_configs import GroupConfigs
 from aclbroker.broker.memory.groups.offsets import GroupOffsets
+from aclbroker.broker.memory.groups.patterns import Visible
 from aclbroker.broker.memory.groups.settings import GroupSettings
 from aclbroker.broker.memory.groups.share import (
     ShareHeartbeatAnswer,
@@ -84,8 +86,11 @@ class Groups:
         except GroupError as error:
             say(JoinAnswer(error.code, member_id))
 
-    def sync(self, request: SyncRequest, say: SaySync) -> None:
-        """Tell a member of the classic protocol its assignment."""
+    def sync(self, request: SyncRequest, say: SaySync, visible: Visible) -> None:
+        """Tell a member of the classic protocol its assignment.
+
+        ``visible`` is asked which topics its client may describe, of those that the broker assigns.
+        """
         if not request.group_id:
             say(SyncAnswer(ErrorCode.INVALID_GROUP_ID))
             return
@@ -94,7 +99,7 @@ class Groups:
             self._classic.sync(group, request, say)
         elif isinstance(group, ConsumerGroup):
             try:
-                say(self._mixed.sync(group, request))
+                say(self._mixed.sync(group, request, visible))
             except GroupError as error:
                 say(SyncAnswer(error.code))
         else:
@@ -133,24 +138,34 @@ class Groups:
             return self._mixed.leave(group, members)
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(members)
 
-    def consumer_heartbeat(self, request: HeartbeatRequest, visible: Visible) -> HeartbeatAnswer:
+    def consumer_heartbeat(
+        self,
+        request: HeartbeatRequest,
+        visible: Visible,
+        change: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> HeartbeatAnswer:
         """Take the heartbeat of a member of the newer protocol; raises GroupError.
 
-        ``visible`` is asked which topics its client may know of that regular expressions match.
+        ``visible`` is asked which topics its client may describe, before an expression is matched
+        against them. This changes nothing, and can take long; the group is changed within
+        ``change``.
         """
         consumer = self._mixed.consumer
         if request.epoch in (LEAVES, LEAVES_FOR_A_WHILE):
-            return consumer.leave(self.consumer_group(request.group_id), request)
+            with change():
+                return consumer.leave(self.consumer_group(request.group_id), request)
         former = self.table.groups.get(request.group_id)
         known = former if isinstance(former, ConsumerGroup) else None
         resolved = None
         if known is not None or request.epoch == 0:
             consumer.check(known, request)
+            consumer.check_expression(known, request)
             resolved = consumer.resolve(known, request, visible)
-        # Others may have changed the group meanwhile.
-        group = self._consumer_group_for(request)
-        consumer.check(group, request)
-        return consumer.heartbeat(group, request, resolved)
+        with change():
+            # Others may have changed the group meanwhile.
+            group = self._consumer_group_for(request)
+            consumer.check(group, request)
+            return consumer.heartbeat(group, request, resolved)
 
     def share_heartbeat(self, request: ShareHeartbeatRequest) -> ShareHeartbeatAnswer:
         """Take the heartbeat of a member of a share group; may pause, raises GroupError."""

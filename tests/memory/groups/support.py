@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from aclbroker.broker.memory.clock import Clock
@@ -60,6 +60,7 @@ class Member:
         self.generation = -1
         self.joined: list[JoinAnswer] = []
         self.synced: list[SyncAnswer] = []
+        self.hidden: set[str] = set()
 
     def join(self, **changes: Any) -> JoinAnswer | None:
         """Join; returns the answer, None if it is not there yet."""
@@ -89,8 +90,11 @@ class Member:
             self.group_id, self.member_id, self.instance_id, self.generation, assignments or {}
         )
         count = len(self.synced)
-        self.groups.sync(request, self.synced.append)
+        self.groups.sync(request, self.synced.append, self._visible)
         return self.synced[-1] if len(self.synced) > count else None
+
+    def _visible(self, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self.hidden]
 
     def heartbeat(self) -> int:
         """Tell that it is alive; returns the error code."""

@@ -13,6 +13,7 @@ from aclbroker.broker.memory.groups.assignors import Assignment
 from aclbroker.broker.memory.groups.consumer import HeartbeatAnswer, HeartbeatRequest
 from aclbroker.broker.memory.groups.consumer_group import ConsumerGroup
 from aclbroker.broker.memory.groups.offsets import NewOffset
+from aclbroker.broker.memory.groups.patterns import Viewer
 from aclbroker.protocol.errors import ErrorCode
 from tests.memory.groups.support import GROUP, groups_at, still_clock
 
@@ -243,7 +244,7 @@ def test_an_expression_stands_for_the_topics_that_its_member_may_know_of(
     consumer = Consumer(groups, "m1", regex="orders-.*")
     consumer.hidden = {"orders-us"}
     consumer.join()
-    assert consumer.asked == [{"orders-eu", "orders-us"}]
+    assert consumer.asked == [set(groups.topics.topics)], "the rights come before the expression"
     assert set(consumer.has) == {groups.topics.id_of("orders-eu")}
     groups.topics.create("orders-jp", 1)
     settle(consumer)
@@ -268,9 +269,9 @@ def test_an_expression_that_nobody_uses_any_more_is_forgotten(groups: Groups, cl
     clock.advance(10_001)
     second.join()
     settle(first, second)
-    assert set(group_of(groups).resolved) == {"o.*", "or.*"}
+    assert {each.regex for each in group_of(groups).resolved} == {"o.*", "or.*"}
     second.tell(regex="", names=("t",))
-    assert set(group_of(groups).resolved) == {"o.*"}
+    assert {each.regex for each in group_of(groups).resolved} == {"o.*"}
     first.send(epoch=-1)
     assert not group_of(groups).resolved
 
@@ -282,10 +283,39 @@ def test_who_names_topics_and_an_expression_reads_both(groups: Groups):
     assert consumer.count == 5
 
 
-def test_an_expression_that_nothing_matches_is_none_of_the_authorizers_business(groups: Groups):
-    consumer = Consumer(groups, "m1", regex="o.*")
-    consumer.join()
-    assert consumer.asked == []
+def test_members_share_what_an_expression_stands_for_only_if_their_clients_have_the_same_rights(
+    groups: Groups, clock: Clock
+):
+    groups.topics.create("orders-eu", 1)
+    groups.topics.create("orders-us", 1)
+    seeing, blind = Consumer(groups, "m1", regex="o.*"), Consumer(groups, "m2", regex="o.*")
+    seeing.more["viewer"] = Viewer(("User:alice",), "127.0.0.1", "SASL")
+    blind.more["viewer"] = Viewer(("User:bob",), "127.0.0.1", "SASL")
+    blind.hidden = {"orders-us"}
+    seeing.join()
+    blind.join()
+    settle(seeing, blind)
+    hidden = groups.topics.id_of("orders-us")
+    assert hidden in seeing.has
+    assert blind.asked == [set(groups.topics.topics)]
+    seeing.send(epoch=-1)
+    settle(blind)
+    assert set(blind.has) == {groups.topics.id_of("orders-eu")}
+    third = Consumer(groups, "m3", regex="o.*", viewer=blind.more["viewer"])
+    third.join()
+    assert third.asked == [], "a client with the same rights shares what is known"
+
+
+def test_a_member_reads_what_the_client_that_speaks_for_it_may_know_of(groups: Groups):
+    groups.topics.create("orders-eu", 1)
+    groups.topics.create("orders-us", 1)
+    member = Consumer(groups, "m1", regex="o.*", viewer=Viewer(("User:alice",), "h", "SASL"))
+    member.join()
+    assert member.count == 2
+    member.more = {"viewer": Viewer(("User:bob",), "h", "SASL")}
+    member.hidden = {"orders-us"}
+    settle(member)
+    assert set(member.has) == {groups.topics.id_of("orders-eu")}
 
 
 def test_an_invalid_expression_is_refused_and_makes_no_group(groups: Groups):

@@ -212,6 +212,16 @@ def mixed(groups: Groups, clock: Clock) -> Member:
     return old
 
 
+def test_a_member_of_the_classic_protocol_hears_of_no_topic_that_its_client_may_not_describe(
+    groups: Groups, clock: Clock
+):
+    old = mixed(groups, clock)
+    assert partitions_of(old) != ()
+    old.hidden = {"t"}
+    old.sync()
+    assert partitions_of(old) == ()
+
+
 def test_a_member_of_the_classic_protocol_joins_a_group_of_the_newer_one(
     groups: Groups, clock: Clock
 ):

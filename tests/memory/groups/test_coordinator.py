@@ -199,7 +199,7 @@ def test_a_member_that_syncs_for_another_protocol_is_refused(groups: Groups, clo
     wrongs: list[dict[str, Any]] = [{"protocol_type": "connect"}, {"protocol_name": "other"}]
     for wrong in wrongs:
         request = SyncRequest(GROUP, member.member_id, None, 1, {})._replace(**wrong)
-        groups.sync(request, member.synced.append)
+        groups.sync(request, member.synced.append, list)
         assert member.synced[-1].code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 

@@ -73,7 +73,7 @@ class Walk:
             GROUP, self.member(), self.chance.choice(INSTANCES), self.epoch(), members
         )
         self.waiting += 1
-        self.groups.sync(request, lambda _: self.answered())
+        self.groups.sync(request, lambda _: self.answered(), list)
 
     def answered(self) -> None:
         self.waiting -= 1

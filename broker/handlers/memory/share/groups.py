@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 
 from aclbroker.broker.gate.rights import RequestRights
@@ -11,6 +12,7 @@ from aclbroker.broker.handlers.memory.coordinators import (
     described_assignment,
     described_each,
     found_here,
+    refusal_of_topics,
     told_assignment,
 )
 from aclbroker.broker.handlers.services import Services
@@ -64,7 +66,7 @@ def _answered(
         member_id=answer.member_id,
         member_epoch=answer.epoch,
         heartbeat_interval_ms=answer.interval_ms,
-        assignment=told_assignment(told, answer.assignment),
+        assignment=told_assignment(told, services.memory.topics, rights, answer.assignment),
     )
 
 
@@ -104,25 +106,31 @@ def _described(
 ) -> described.DescribedGroup:
     try:
         group = found_here(services, rights, group_id, services.memory.groups.share_group)
+        members = list(group.members.values())
+        assigned = [each.assigned.keys() for each in in_turns(members)]
+        if (why := refusal_of_topics(rights, group.topics, assigned)) is not None:
+            raise why
     except GroupError as error:
         return described.DescribedGroup(error.code, error.message, group_id)
+    names = {name for each in in_turns(members) for name in each.names}
+    seen = set(rights.visible("show", names))
     return described.DescribedGroup(
         group_id=group_id,
         group_state=group.state_name,
         group_epoch=group.epoch,
         assignment_epoch=group.target_epoch,
         assignor_name=_ASSIGNOR,
-        members=[_member(group, each) for each in in_turns(list(group.members.values()))],
+        members=[_member(group, each, seen) for each in in_turns(members)],
     )
 
 
-def _member(group: ShareGroup, member: ShareMember) -> described.Member:
+def _member(group: ShareGroup, member: ShareMember, seen: Collection[str]) -> described.Member:
     return described.Member(
         member.member_id,
         member.rack_id,
         member.epoch,
         member.client_id,
         member.client_host,
-        sorted(member.names),
+        sorted(name for name in member.names if name in seen),
         described_assignment(described, group.topics, member.assigned),
     )

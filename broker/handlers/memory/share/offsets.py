@@ -55,7 +55,7 @@ def _described(
         code = ErrorCode.NOT_COORDINATOR
         return DescribeShareGroupOffsetsResponseGroup(group_id, error_code=code)
     if asked.topics is None:
-        wanted = _shared(services, group_id)
+        wanted = _shared(services, rights, group_id)
     else:
         wanted = {each.topic_name: each.partitions for each in in_turns(asked.topics)}
     return DescribeShareGroupOffsetsResponseGroup(
@@ -67,16 +67,19 @@ def _described(
     )
 
 
-def _shared(services: Services, group_id: str) -> Mapping[str, Iterable[int]]:
-    """Return the partitions that a group shares, by the names of their topics."""
+def _shared(
+    services: Services, rights: RequestRights, group_id: str
+) -> Mapping[str, Iterable[int]]:
+    """Return the partitions that a group shares of topics that the session may describe."""
     group = services.memory.groups.table.groups.get(group_id)
     if not isinstance(group, ShareGroup):
         return {}
-    return {
-        name: sorted(some)
+    shared = {
+        name: some
         for topic_id, some in in_turns(list(group.initialized.items()))
         if (name := services.memory.topics.name_of(topic_id)) is not None
     }
+    return {name: sorted(shared[name]) for name in in_turns(rights.visible("show", shared))}
 
 
 def _topic(
