@@ -175,12 +175,12 @@ def get_logger() -> Any:
     return _Logger()
 
 
-def log_of_its_own(stream: TextIO, level: str = "info") -> LogOutput:
-    """Have the events of the current context, as of a thread, go to a stream as lines of JSON.
+def log_of_its_own(stream: TextIO, level: str = "info", form: str = "json") -> LogOutput:
+    """Have the events of the current context, as of a thread, go to a stream as lines of a form.
 
-    Nothing else of the process changes: this is for a broker within another program.
+    Nothing else of the process changes: this is for a broker, or a store, within another program.
     """
-    output = LogOutput(stream, _render_json)
+    output = LogOutput(stream, _render_json if form == "json" else _render_console)
     wrapper = structlog.make_filtering_bound_logger(_LEVELS[level])
     _own.set(structlog.wrap_logger(output, processors=_processors(output), wrapper_class=wrapper))
     return output

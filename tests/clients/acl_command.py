@@ -25,11 +25,12 @@ class Printed(NamedTuple):
 class Commands:
     """Many commands of Kafka's tools in one JVM, which saves starting one for each.
 
-    There is no terminal, so `--remove` needs `--force`.
+    There is no terminal, so `--remove` needs `--force`. ``jars`` are those of Kafka, by default of
+    4.3.0.
     """
 
-    def __init__(self, log: Path) -> None:
-        jars = kafka_jars()
+    def __init__(self, log: Path, jars: Path | None = None) -> None:
+        jars = jars or kafka_jars()
         classes = compiled_java("java-commands", jars, "CommandLoop.java", "Json.java")
         self._loop = LineProcess(java_command("CommandLoop", classes, jars, minimum=17), log)
 

@@ -143,11 +143,13 @@ def running_zookeeper_kafka(directory: Path, connect: str) -> Iterator[Zookeeper
             kafka.kill()
 
 
-def acl_command(directory: Path, connect: str, *arguments: str, jaas: Path | None = None) -> str:
+def acl_command(
+    directory: Path, connect: str, *arguments: str, jaas: Path | None = None, answer: str = ""
+) -> str:
     """What `kafka-acls.sh` prints with these arguments, when it goes to ZooKeeper itself.
 
     ``jaas`` is a file with the section ``Client`` to log in to ZooKeeper with. What it says on
-    standard error comes last.
+    standard error comes last. ``answer`` is what its standard input says.
     """
     login = () if jaas is None else (f"-Djava.security.auth.login.config={jaas}",)
     command = [
@@ -157,6 +159,12 @@ def acl_command(directory: Path, connect: str, *arguments: str, jaas: Path | Non
         *arguments,
     ]
     done = subprocess.run(
-        command, cwd=directory, capture_output=True, text=True, timeout=120, check=False
+        command,
+        cwd=directory,
+        input=f"{answer}\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     return done.stdout + done.stderr

@@ -21,6 +21,7 @@ from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls
 from aclbroker.broker.client.errors import RequestRefused
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import ClientSettings, read_addresses
+from aclbroker.cli.acls.command import AclsCommand
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_groups import DescribeGroupsRequest
 from tests.acl.examples import GROUP, PREFIXED, READ, WRITE, allow, deny
@@ -146,6 +147,31 @@ def test_our_broker_has_what_kafkas_broker_and_command_wrote(ours, kafka, place,
     with session(kafka) as opened:
         delete_acls(opened, [AclFilter()])
     wait_for("ours to have none", lambda: not acls(ours) or None, SEEN_WITHIN)
+
+
+def test_both_brokers_have_what_our_command_wrote_into_zookeeper(ours, kafka, place, capsys):
+    words = ["--authorizer-properties", f"zookeeper.connect={place}"]
+    read, write = allow("User:a", READ, "x"), deny("User:b", WRITE, "x")
+
+    def wait_for_both(*expected: AclBinding) -> None:
+        def is_seen() -> bool | None:
+            return acls(ours) == acls(kafka) == {*expected} or None
+
+        wait_for("the ACLs", is_seen, SEEN_WITHIN)
+
+    def run(*more: str) -> str:
+        assert AclsCommand([*words, *more]).run() == 0
+        return str(capsys.readouterr().out)
+
+    run("--add", "--allow-principal", "User:a", "--operation", "Read", "--topic", "x")
+    wait_for_both(read)
+    run("--add", "--deny-principal", "User:b", "--operation", "Write", "--topic", "x")
+    wait_for_both(read, write)
+    assert listed(run("--list")) == {read, write}
+    run("--remove", "--force", "--allow-principal", "User:a", "--operation=Read", "--topic", "x")
+    wait_for_both(write)
+    run("--remove", "--force", "--topic", "x")
+    wait_for_both()
 
 
 def test_both_decide_alike_by_what_either_wrote(ours, kafka):

@@ -123,7 +123,7 @@ def test_changes_in_a_zookeeper_are_followed(connect: str, tmp_path: Path) -> No
 def test_a_zookeeper_that_is_not_there_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aclbroker.cli.migrate.places.stores._OPENED_WITHIN_S", 0.5)
+    monkeypatch.setattr("aclbroker.cli.migrate.places.stores.StorePlace.opened_within_s", 0.5)
     [port] = free_ports(1)
     url = f"zookeeper://127.0.0.1:{port}/nothing"
     assert migrate(url, f"file:{tmp_path}/a.json") == 1

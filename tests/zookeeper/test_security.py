@@ -8,6 +8,7 @@ from kazoo.client import KazooClient
 from structlog.testing import capture_logs
 
 from aclbroker.broker.stores import AclStore, StoreError
+from aclbroker.cli.acls.command import AclsCommand
 from tests.acl.examples import READ, allow, deny
 from tests.stores.following import Followed, loaded
 from tests.stores.origins import ORIGIN
@@ -79,6 +80,27 @@ async def test_nodes_belong_to_who_is_logged_in_as_those_of_kafka_do(guarded, ja
     async with opened(theirs, **AS_KAFKA) as store:
         await store.apply([deny()], [], ORIGIN)
         assert await loaded(store) == sorted([bob, deny()])
+
+
+def test_our_command_logs_in_by_a_file_and_makes_nodes_of_the_login(guarded, tmp_path, capsys):
+    place = f"zookeeper.connect={guarded.address}/by-command"
+    file = tmp_path / "zookeeper.properties"
+    file.write_text(f"aclbroker.zookeeper.sasl.jaas.config={JAAS}\n")
+    words = ["--authorizer-properties", place]
+    login = ["--zk-tls-config-file", str(file)]
+    add = ["--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "orders"]
+    assert AclsCommand([*words, *login, *add]).run() == 0
+    assert owners(guarded.address, "/by-command/kafka-acl/Topic/orders") == [LOGGED_IN]
+    capsys.readouterr()
+    assert AclsCommand([*words, *login, "--list"]).run() == 0
+    assert "principal=User:alice" in capsys.readouterr().out
+    quickly = ["--authorizer-properties", "zookeeper.connection.timeout.ms=3000"]
+    assert AclsCommand([*words, *quickly, "--remove", "--force", "--topic", "orders"]).run() == 1
+    refused = capsys.readouterr()
+    assert "Error while executing ACL command: " in refused.out
+    assert "secret" not in refused.out + refused.err
+    assert AclsCommand([*words, *login, "--list"]).run() == 0
+    assert "principal=User:alice" in capsys.readouterr().out
 
 
 async def said_at_start(store: AclStore) -> str:

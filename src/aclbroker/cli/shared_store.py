@@ -6,6 +6,7 @@ A restore is a change like others, which brokers follow while it is made: they n
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Final
 
 from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.broker.credentials.credentials import load_credentials
+from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.server import topic_ids
 from aclbroker.broker.stores import (
     AclStore,
@@ -112,6 +114,8 @@ def accept(url: str, properties: Mapping[str, str], *, is_sure: bool) -> int:
 
 
 async def _surveyed(url: str, properties: Mapping[str, str]) -> Survey:
+    # Standard output is for the answer.
+    log_of_its_own(sys.stderr, "warning", "console")
     try:
         async with asyncio.timeout(_ANSWERS_WITHIN_S):
             return await survey(url, properties)

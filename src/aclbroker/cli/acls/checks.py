@@ -24,8 +24,17 @@ _EXCLUDED: Final = (
 )
 """Options, and what must not stand beside them."""
 
+WARNING: Final = (
+    "Warning: support for ACL configuration directly through the authorizer is deprecated and will "
+    "be removed in a future release. Please use --bootstrap-server instead to set ACLs through the "
+    "admin client."
+)
+"""What Kafka's tool says on standard error of ACLs in ZooKeeper."""
+
+_DIRECT: Final = ("authorizer", "authorizer-properties")
 _NOT_OF_STORE: Final = (
     *("add", "remove", "force", "bootstrap-server", "bootstrap-controller"),
+    *(*_DIRECT, "zk-tls-config-file"),
     *("producer", "consumer", "idempotent", "operation"),
     *("allow-host", "allow-principal", "deny-host", "deny-principal"),
 )
@@ -59,12 +68,41 @@ def _check_store(options: Options) -> None:
             raise UsageError(f'Option "[store]" can\'t be used with option "[{each}]"')
 
 
+def is_direct(options: Options) -> bool:
+    """Tell whether the ACLs in ZooKeeper are meant, without a broker."""
+    return "authorizer-properties" in options and not _has_address(options)
+
+
+def _has_address(options: Options) -> bool:
+    return "bootstrap-server" in options or "bootstrap-controller" in options
+
+
 def _check_addresses(options: Options) -> None:
+    if any(each in options for each in _DIRECT):
+        _check_direct(options)
+        return
     given = ("bootstrap-server" in options) + ("bootstrap-controller" in options)
     if given != 1:
         which = "Only one" if given else "One"
         raise UsageError(
             f"{which} of --bootstrap-server or --bootstrap-controller must be specified"
+        )
+
+
+def _check_direct(options: Options) -> None:
+    """Check the options of ZooKeeper as the tool of Kafka 3.9.1 does."""
+    has_address = _has_address(options)
+    if has_address and "authorizer" in options:
+        raise UsageError("Only one of --bootstrap-server or --authorizer must be specified")
+    if "authorizer-properties" not in options:
+        raise UsageError('Missing required argument "[authorizer-properties]"')
+    if not has_address and "command-config" in options:
+        raise UsageError(
+            "The --command-config option can only be used with --bootstrap-server option"
+        )
+    if has_address:
+        raise UsageError(
+            "The --authorizer-properties option can only be used with --authorizer option"
         )
 
 

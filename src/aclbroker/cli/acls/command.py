@@ -7,18 +7,18 @@ client; its stack trace is left out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from aclbroker.cli.acls.options import OPTIONS, Options, UsageError, parse
-from aclbroker.terminal import complain, put
+from aclbroker.terminal import complain, put, put_text
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+    from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.broker.client.session import Session
+    from aclbroker.cli.acls.targets import ListTarget, Target
     from aclbroker.cli.acls.wanted import Entry, ResourceFilter
 
 _PURPOSE = "This tool helps to manage acls on kafka."
@@ -38,8 +38,10 @@ class AclsCommand:
                 raise UsageError(_PURPOSE)
             if "version" in options:
                 return _print_version()
-            from aclbroker.cli.acls.checks import check
+            from aclbroker.cli.acls.checks import WARNING, check, is_direct
 
+            if is_direct(options):
+                complain(WARNING)
             return _run(check(options), options)
         except UsageError as error:
             complain(str(error), *usage())
@@ -48,16 +50,20 @@ class AclsCommand:
 
 def _run(action: str, options: Options) -> int:
     from aclbroker.broker.client.errors import ClientConfigError, ClientError
+    from aclbroker.cli.acls.checks import is_direct
+    from aclbroker.cli.acls.targets import ClusterTarget
 
     try:
         if "store" in options:
             from aclbroker.cli.acls.past import stored
 
-            _List(options).show(stored(options).find)
+            _List(options)(stored(options))
             return 0
+        if is_direct(options):
+            return _run_directly(action, options)
         do = _ACTIONS[action](options)
         with _session(options) as session:
-            do(session)
+            do(ClusterTarget(session))
     except ClientConfigError as error:
         return _failed("Failed to create new KafkaAdminClient", *error.problems)
     except ClientError as error:
@@ -67,6 +73,16 @@ def _run(action: str, options: Options) -> int:
     except ValueError as error:
         return _failed(str(error))
     return 0
+
+
+def _run_directly(action: str, options: Options) -> int:
+    """Do something with the ACLs in ZooKeeper; return the exit status. Raises ValueError."""
+    from aclbroker.cli.acls.zookeeper import ZookeeperTarget
+
+    do = _ACTIONS[action](options)
+    with ZookeeperTarget(options) as target:
+        do(target)
+        return target.status
 
 
 class _Unreadable(Exception):
@@ -109,12 +125,11 @@ class _Add:
 
         self._wanted = to_add(options)
 
-    def __call__(self, session: Session) -> None:
-        from aclbroker.broker.client.acls import create_acls, describe_acls
+    def __call__(self, target: Target) -> None:
         from aclbroker.cli.acls.texts import binding_line, entry_lines, pattern_line
 
         for resource, entries in self._wanted.items():
-            there = set(describe_acls(session, resource.filter()))
+            there = target.known(resource.filter())
             acls = [resource.binding(entry) for entry in entries]
             for acl in acls:
                 if acl in there:
@@ -122,9 +137,9 @@ class _Add:
             missing = [acl for acl in acls if acl not in there]
             if missing:
                 put(pattern_line("Adding ACLs for resource `{}`: ", *resource))
-                _put_entries(entry_lines(acl[3:] for acl in missing))
+                _put_entries(" ", entry_lines(acl[3:] for acl in missing), target.behind_entries)
                 put("")
-                create_acls(session, missing)
+                target.add(missing)
 
 
 class _Remove:
@@ -134,24 +149,20 @@ class _Remove:
         self._wanted = to_remove(options)
         self._asks = "force" not in options
 
-    def __call__(self, session: Session) -> None:
-        from aclbroker.broker.client.acls import delete_acls
-
+    def __call__(self, target: Target) -> None:
         for resource, entries in self._wanted.items():
-            if self._asks and not _confirmed(resource, entries):
+            if self._asks and not _confirmed(resource, entries, target.behind_entries):
                 continue
-            if entries:
-                delete_acls(session, [resource.filter(entry) for entry in entries])
-            else:
-                delete_acls(session, [resource.filter()])
+            filters = [resource.filter(entry) for entry in entries]
+            target.remove(filters or [resource.filter()])
 
 
-def _confirmed(resource: ResourceFilter, entries: Collection[Entry]) -> bool:
+def _confirmed(resource: ResourceFilter, entries: Collection[Entry], behind: str) -> bool:
     from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
     if entries:
         put("Are you sure you want to remove ACLs: ")
-        _put_entries(entry_lines(entries))
+        _put_entries(" ", entry_lines(entries), behind)
     asked = " from" if entries else "Are you sure you want to delete all ACLs for"
     put(pattern_line(f"{asked} resource filter `{{}}`? (y/n)", *resource))
     sys.stdout.flush()
@@ -167,26 +178,21 @@ class _List:
 
         self._resources, self._principals = to_list(options)
 
-    def __call__(self, session: Session) -> None:
-        from aclbroker.broker.client.acls import describe_acls
-
-        self.show(partial(describe_acls, session))
-
-    def show(self, find: Callable[[AclFilter], Iterable[AclBinding]]) -> None:
-        """Print what is found by the filters of the options."""
+    def __call__(self, target: ListTarget) -> None:
         from aclbroker.broker.acl.bindings import AclFilter
         from aclbroker.cli.acls.texts import line_of
 
         filters = [each.filter() for each in self._resources] or [AclFilter()]
-        found = sorted({acl for each in filters for acl in find(each)})
+        found = sorted({acl for each in filters for acl in target.find(each)})
         if not self._principals:
-            _print_acls(found)
+            _print_acls(found, target.behind_entries)
         for principal in self._principals:
             put(line_of("ACLs for principal `{}`", principal))
-            _print_acls(acl for acl in found if acl.principal == principal)
+            of_principal = [acl for acl in found if acl.principal == principal]
+            _print_acls(of_principal, target.behind_entries)
 
 
-_ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Session], None]]]] = {
+_ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Target], None]]]] = {
     "add": _Add,
     "remove": _Remove,
     "list": _List,
@@ -194,18 +200,23 @@ _ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Session], None]]]] = 
 """What takes from options what is to be done, and then does it."""
 
 
-def _print_acls(acls: Iterable[AclBinding]) -> None:
-    """Print ACLs, which are sorted, those of one pattern together."""
+def _print_acls(acls: Iterable[AclBinding], behind: str = "") -> None:
+    """Print ACLs, which are sorted, those of one pattern together.
+
+    ``behind`` is what stands behind the last of them, and then also around the others.
+    """
     from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
     for pattern, theirs in groupby(acls, key=lambda acl: acl[:3]):
-        put(pattern_line("Current ACLs for resource `{}`:", *pattern))
-        put(*entry_lines(acl[3:] for acl in theirs), "")
+        put(pattern_line("Current ACLs for resource `{}`:", *pattern) + behind)
+        _put_entries(behind, entry_lines(acl[3:] for acl in theirs), behind)
+        put("")
 
 
-def _put_entries(lines: Iterator[str]) -> None:
-    """Print entries as Kafka's tool does, with a blank before the first."""
-    put(f" {next(lines)}", *lines)
+def _put_entries(before: str, lines: Iterable[str], behind: str) -> None:
+    """Print entries, with the blanks around them that Kafka's tool prints there."""
+    text = "\n".join(lines)
+    put_text(f"{before}{text}{behind}")
 
 
 def usage() -> list[str]:

@@ -33,6 +33,22 @@ OPTIONS: Final = (
         "controllers of a KRaft cluster, instead of brokers",
     ),
     OptionSpec("command-config", "FILE", "a Kafka client's properties file, with the login", True),
+    OptionSpec(
+        "authorizer-properties",
+        "zookeeper.connect=HOST:PORT[/CHROOT]",
+        "the ACLs in ZooKeeper, without a broker (Kafka up to 3.9); also other settings of "
+        "ZooKeeper, NAME=VALUE; may be repeated",
+    ),
+    OptionSpec(
+        "authorizer",
+        "CLASS",
+        "with --authorizer-properties: kafka.security.authorizer.AclAuthorizer, the default",
+    ),
+    OptionSpec(
+        "zk-tls-config-file",
+        "FILE",
+        "with --authorizer-properties: a file with settings zookeeper.ssl.*, and with the login",
+    ),
     OptionSpec("topic", "NAME", "a topic; '*' is all of them"),
     OptionSpec("group", "NAME", "a group; '*' is all of them"),
     OptionSpec("cluster", "", "the cluster"),
@@ -67,7 +83,7 @@ OPTIONS: Final = (
 )
 """All options, in the order in which help tells them; each may be repeated.
 
-Kafka's tool has no ``store`` and no ``at``.
+Kafka's tool has no ``store`` and no ``at``, and since 4.0 none of those for ZooKeeper.
 """
 
 _BY_NAME: Final = {each.name: each for each in OPTIONS}

@@ -33,6 +33,8 @@ def stored(options: Options) -> PastSource:
 class PastSource:
     """ACLs that are asked for by filters, as a cluster is."""
 
+    behind_entries = ""
+
     def __init__(self, acls: Sequence[AclBinding]) -> None:
         self._acls = acls
 

@@ -34,7 +34,10 @@ _PASSED_OVER: Final = frozenset(
 )
 """Commands that change no ACLs."""
 
-_OF_THE_CLUSTER: Final = ("bootstrap-server", "bootstrap-controller", "command-config")
+_OF_THE_CLUSTER: Final = (
+    *("bootstrap-server", "bootstrap-controller", "command-config"),
+    *("authorizer-properties", "zk-tls-config-file"),
+)
 _HOLE: Final = re.compile(f"{HOLE}([^{HOLE}]*){HOLE}")
 _SHOWN: Final = r"\1"
 _LEFT_OUT: Final = re.compile(r"^# Not done \(--add\)", re.MULTILINE)

@@ -15,6 +15,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.cli.acls.checks import is_direct
 from aclbroker.cli.acls.options import Options, UsageError
 from aclbroker.cli.acls.texts import operations_text
 
@@ -37,6 +38,12 @@ SUPPORTED: Final = {
     ResourceType.USER: (AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS),
 }
 """Which operations the tool lets a resource have, besides ALL (Kafka's AclEntry)."""
+
+_OF_3_9: Final = {
+    ResourceType.GROUP: (_READ, _DESCRIBE, _DELETE),
+    ResourceType.TRANSACTIONAL_ID: (_DESCRIBE, _WRITE),
+}
+"""What differs in the tool of Kafka 3.9.1, for ACLs in ZooKeeper."""
 
 _OPERATIONS: Final = {each.name.replace("_", ""): each for each in AclOperation}
 _PATTERNS: Final = {each.name: each for each in PatternType if each is not PatternType.UNKNOWN}
@@ -121,7 +128,7 @@ def to_remove(options: Options) -> Wanted:
     if "consumer" in options:
         for resource, entries in _of_consumer(options).items():
             wanted[resource] = wanted.get(resource, {}) | entries
-    _check_operations(wanted)
+    _check_operations(wanted, is_direct(options))
     return wanted
 
 
@@ -231,11 +238,17 @@ def _resources(options: Options) -> dict[ResourceFilter, None]:
     return found
 
 
-def _check_operations(wanted: Wanted) -> None:
+def _check_operations(wanted: Wanted, is_in_zookeeper: bool) -> None:
+    table = SUPPORTED | _OF_3_9 if is_in_zookeeper else SUPPORTED
     for resource, entries in wanted.items():
-        supported = (*SUPPORTED[resource.resource_type], AclOperation.ALL)
+        supported = (*table[resource.resource_type], AclOperation.ALL)
         if any(entry.operation not in supported for entry in entries):
+            listed = _words(supported) if is_in_zookeeper else operations_text(supported)
             raise UsageError(
-                f"ResourceType {resource.resource_type.name} only supports operations "
-                f"{operations_text(supported)}"
+                f"ResourceType {resource.resource_type.name} only supports operations {listed}"
             )
+
+
+def _words(operations: Iterable[AclOperation]) -> str:
+    """Return operations as the tool of Kafka 3.9.1 writes them."""
+    return ", ".join(each.name.title().replace("_", "") for each in operations)

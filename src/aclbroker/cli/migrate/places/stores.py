@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import sys
 import threading
 from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from aclbroker.broker.acl.bindings import AclBinding
 from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.settings import read_given
+from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.stores import (
     AclStore,
     Origin,
@@ -33,7 +36,7 @@ from aclbroker.cli.migrate.places.stamps import stamp_of
 
 T = TypeVar("T")
 
-_OPENED_WITHIN_S: Final = 30.0
+_NONE: Final[Mapping[str, str]] = {}
 _WHO: Final = "Command:migrate"
 """Who changes a store here: no user of the broker, nor the broker itself."""
 
@@ -42,6 +45,8 @@ class StorePlace(Place):
     """A store, which is opened at the first use."""
 
     at_once = 5000
+
+    opened_within_s = 30.0
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
@@ -84,10 +89,10 @@ class StorePlace(Place):
         if self._store is None:
             store = open_store(self.url, self._properties, makes=self._makes)
             try:
-                self._run(asyncio.wait_for(store.open(), _OPENED_WITHIN_S))
+                self._run(asyncio.wait_for(store.open(), self.opened_within_s))
             except TimeoutError:
                 self._run(store.close())
-                raise StoreError(f"it did not answer within {_OPENED_WITHIN_S:g} s") from None
+                raise StoreError(f"it did not answer within {self.opened_within_s:g} s") from None
             self._store = store
         return self._store
 
@@ -111,7 +116,9 @@ class SharedStorePlace(StorePlace):
     of the broker's ``zookeeper.*``, or a Kafka client's.
     """
 
-    def __init__(self, url: str, config: str | None = None) -> None:
+    def __init__(
+        self, url: str, config: str | None = None, properties: Mapping[str, str] = _NONE
+    ) -> None:
         super().__init__(url)
         if "@" in url:
             raise PlaceError("no login stands in the URL of a store, but in --command-config FILE")
@@ -119,7 +126,7 @@ class SharedStorePlace(StorePlace):
         # Of a store that is not there: it can tell what it could keep.
         self._limits: AclStore | None = None
         # No broker of the fleet has it, so that none is fenced off.
-        self._properties = {"node.id": f"migrate-{secrets.token_hex(8)}"}
+        self._properties = {"node.id": f"migrate-{secrets.token_hex(8)}", **properties}
         if config is not None and url.startswith("kafka://"):
             self._properties |= {SETTING: config}
         elif config is not None:
@@ -208,10 +215,13 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
+        # Standard output is for the answer. The context is that of all tasks in the loop.
+        self._context = copy_context()
+        self._context.run(log_of_its_own, sys.stderr, "warning", "console")
 
     def run(self, call: Coroutine[Any, Any, T]) -> T:
         """Run something to its end, and return what it returns."""
-        return asyncio.run_coroutine_threadsafe(call, self._loop).result()
+        return self._context.run(asyncio.run_coroutine_threadsafe, call, self._loop).result()
 
     def end(self) -> None:
         """End the thread."""
