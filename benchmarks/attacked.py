@@ -132,11 +132,13 @@ def _made(set_up: SetUp, side: str, directory: Path) -> Server:
         server = kafka(directory, flags, settings, listeners, set_up.topics)
         server.records = server.process.log
     else:
-        [port] = free_ports(1)
-        figures = f"127.0.0.1:{port}"
-        own = {**settings, **set_up.of_ours, "aclbroker.metrics.address": figures}
-        server = ours(directory, own, listeners, set_up.topics)
-        server.listeners = {**server.listeners, bystander.HTTP: figures}
+        figures, api = (f"127.0.0.1:{port}" for port in free_ports(2))
+        ports = {
+            "aclbroker.metrics.address": figures,
+            "confluent.metadata.server.listeners": f"http://{api}",
+        }
+        server = ours(directory, {**settings, **set_up.of_ours, **ports}, listeners, set_up.topics)
+        server.listeners = {**server.listeners, bystander.HTTP: figures, bystander.API: api}
         server.records = directory / _AUDIT_FILE
     server.process.command[:0] = ["/bin/sh", "-c", f'{_SOFT_LIMIT} "$@"', "sh"]
     if set_up.is_unread:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,6 +28,7 @@ from benchmarks.attacked import (
     fill,
 )
 from benchmarks.bystander import (
+    API,
     HTTP,
     NEVER,
     SASL,
@@ -37,6 +39,7 @@ from benchmarks.bystander import (
     longest_wait,
     status,
 )
+from benchmarks.http_attacks import HTTP_ATTACKS
 from benchmarks.intruder import KINDS, Bounds, attack
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, OURS, Row, Work, one
@@ -75,6 +78,8 @@ _SMALL: Final = request_frame(ApiKey.METADATA, requests.METADATA_VERSION, reques
 _MEMORY, _LOG_OF_ONE = "peak memory", "log of one request"
 _LOG_RATE, _LINE_RATE = "log a second", "lines of log a second"
 
+_OF_SEARCHES: Final = ("api-search",)
+_OF_CALLS: Final = tuple(kind for kind in HTTP_ATTACKS if kind not in _OF_SEARCHES)
 _OF_MANY_ACLS: Final = ("producer-ids", "unread", "delete-acls")
 _OF_DENIALS: Final = tuple(kind for kind in UNKIND if kind.endswith("-20mb"))
 _OF_LOGS: Final = ("malformed", "logins")
@@ -103,10 +108,17 @@ def scenes() -> list[Scene]:
                 *map(_wait_and_log, _OF_LOGS),
                 _login("silent-1000"),
                 _half_http(),
+                *map(_call, _OF_CALLS),
             ],
         ),
         Scene(AUDITED, [*map(_wait_and_records, _OF_DENIALS), _wait_and_log("denials")]),
-        Scene(MANY_ACLS, [_wait(kind, filled=True) for kind in _OF_MANY_ACLS]),
+        Scene(
+            MANY_ACLS,
+            [
+                *(_wait(kind, filled=True) for kind in _OF_MANY_ACLS),
+                *(_call(kind, filled=True) for kind in _OF_SEARCHES),
+            ],
+        ),
         Scene(FEW_PLACES, [_login("silent-1000", "-200", ", with max.connections=200")]),
         Scene(UNREAD_LOG, [_stuck_log()]),
     ]
@@ -157,6 +169,11 @@ def _quantile(kind: str, meanwhile: str) -> Work[Server]:
 def _wait(kind: str, filled: bool = False) -> Work[Server]:
     rows = (_wait_row(kind), _beside(kind, _MEMORY, "MiB"))
     return Work(rows, partial(_waited, kind=kind, filled=filled), (OURS, KAFKA), ROUNDS)
+
+
+def _call(kind: str, filled: bool = False) -> Work[Server]:
+    """Return the work of waiting while the HTTP API is called, which Kafka does not have."""
+    return replace(_wait(kind, filled), sides=(OURS,))
 
 
 def _wait_and_log(kind: str) -> Work[Server]:
@@ -283,7 +300,7 @@ def _waited(server: Server, kind: str, filled: bool = False) -> tuple[float, flo
 def _waited_beside(server: Server, kind: str) -> tuple[float, float]:
     """Return the milliseconds that the slowest request waited, and the MiB that were needed."""
     memory, listener = Memory(server), KINDS[kind].listener
-    with healthy(server, SASL if listener == HTTP else listener) as client:
+    with healthy(server, SASL if listener in (HTTP, API) else listener) as client:
         longest_wait(client, _after(WARM_UP))
         memory.reset()
         with _attacked(server, kind) as intruder:

@@ -17,8 +17,8 @@ from benchmarks.servers import Server
 from tests.support.accounts import PASSWORDS
 from tests.support.client import request_frame
 
-SASL, TLS, HTTP = "SASL_PLAINTEXT", "SSL", "HTTP"
-"""Names among a server's listeners; the last one is the port of the figures."""
+SASL, TLS, HTTP, API = "SASL_PLAINTEXT", "SSL", "HTTP", "API"
+"""Names among a server's listeners: HTTP is the port of the figures, API that of the HTTP API."""
 
 IDENTITY: Final = "healthy.pem"
 """The file with the key and the certificate that the healthy client shows."""

@@ -7,6 +7,7 @@ that a third argument names.
 from __future__ import annotations
 
 import asyncio
+import json
 import ssl
 import sys
 from collections import Counter
@@ -25,8 +26,9 @@ from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
-from benchmarks.bystander import HTTP, SASL, TLS, shows
+from benchmarks.bystander import API, HTTP, SASL, TLS, shows
 from benchmarks.exchange import login_frames
+from benchmarks.http_attacks import ANY_CLUSTER, HTTP_ATTACKS, WHICH_CLUSTER, HttpAttack
 from benchmarks.unkind import UNKIND, Unkind
 from tests.support.client import request_frame
 
@@ -191,6 +193,41 @@ def _sends(unkind: Unkind) -> Attack:
     return attack
 
 
+def _calls(chosen: HttpAttack) -> Attack:
+    """Return the attack that sends one call over HTTP over and over."""
+    prepared = asyncio.Lock()
+    requests: dict[int, bytes] = {}
+
+    async def prepare(streams: Streams, entries: int) -> None:
+        _, answer = await _called(streams, WHICH_CLUSTER)
+        cluster = json.loads(answer)["scope"]["clusters"]["kafka-cluster"]
+        for request in chosen.before(entries):
+            await _called(streams, request)
+        requests[entries] = chosen.request(entries).replace(ANY_CLUSTER, cluster.encode())
+
+    async def attack(streams: Streams, bounds: Bounds, seen: Seen) -> None:
+        entries = min(chosen.entries, bounds.entries or chosen.entries)
+        async with prepared:
+            if entries not in requests:
+                await prepare(streams, entries)
+        for _ in bounds.rounds():
+            status, _ = await _called(streams, requests[entries])
+            seen["answered" if status == chosen.status else f"status {status}"] += 1
+            if streams.reader.at_eof() or chosen.is_closed:
+                return
+
+    return attack
+
+
+async def _called(streams: Streams, request: bytes) -> tuple[int, bytes]:
+    """Send a request of HTTP; return the status and the body of the answer."""
+    streams.writer.write(request)
+    header = (await streams.reader.readuntil(b"\r\n\r\n")).decode().lower()
+    _, _, length = header.partition("content-length: ")
+    size = int(length.partition("\r\n")[0] or 0)
+    return int(header.split()[1]), await streams.reader.readexactly(size)
+
+
 async def _log_in(streams: Streams, user: str) -> None:
     for frame in login_frames(user):
         await _exchange(streams, frame)
@@ -253,6 +290,10 @@ KINDS: Final[Mapping[str, Kind]] = {
             holds=not unkind.reads,
         )
         for name, unkind in UNKIND.items()
+    },
+    **{
+        name: Kind(chosen.title, _calls(chosen), chosen.connections, API)
+        for name, chosen in HTTP_ATTACKS.items()
     },
 }
 """All attacks by their short names."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from http import HTTPStatus
-from typing import Final, NamedTuple, Protocol
+from json import dumps
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from aiohttp import hdrs, web
 
@@ -19,20 +22,31 @@ from aclbroker.broker.mds.bodies import (
     SERVER_NAME,
     answer_of,
     body_of,
+    expect_body,
     refusal_of,
     refusal_of_http,
+    size_of_body,
 )
 from aclbroker.broker.mds.calls import Caller, Chunks
 from aclbroker.broker.mds.clusters import Clusters
 from aclbroker.broker.mds.errors import ApiError, bad_request
-from aclbroker.broker.mds.messages import creation_of, selection_of
+from aclbroker.broker.mds.messages import creation_of, list_json, selection_of
 from aclbroker.broker.mds.openapi import document
-from aclbroker.broker.mds.registry import ClusterRegistry
+from aclbroker.broker.mds.reading import parsed
+from aclbroker.broker.mds.registry import ClusterRegistry, clusters_of
+from aclbroker.broker.mds.scheduling import next_turn
 from aclbroker.broker.mds.users import CallerRefused, Users
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.stores import StoreError
+from aclbroker.broker.turns import Turns
+from aclbroker.protocol.messages import ApiKey
 
 log = get_logger()
+
+T = TypeVar("T")
+
+_SMALL_BODY: Final = 8_192
+"""The longest body that is read before the rights of its caller: it takes no millisecond."""
 
 _WRITE_SECONDS: Final = 30.0
 """How long a client may take to read a part of an answer."""
@@ -51,8 +65,8 @@ class Peer(Protocol):
     listener: str
     security_protocol: str
 
-    def begins(self) -> None:
-        """Note that the header of a request is here."""
+    def begins(self, *, has_body: bool) -> None:
+        """Note that the header of a request is here; its body is not read before `body`."""
 
     def ends(self) -> None:
         """Note that its answer is about to be written, or has been."""
@@ -62,6 +76,9 @@ class Peer(Protocol):
 
     def refused(self, reason: str, *, is_guess: bool) -> None:
         """Note that who calls has not been proved, maybe by a wrong password."""
+
+    def body(self, principal: str, size: int) -> AbstractAsyncContextManager[None]:
+        """Wait until the principal may send a body of so many bytes; it is read in the block."""
 
     def holds(self, principal: str, size: int) -> Callable[[int], None]:
         """Hold an answer of so many bytes; return what gives some of them back."""
@@ -76,6 +93,7 @@ class Parts(NamedTuple):
     addresses: Callable[[], Mapping[str, Sequence[str]]]
     peer: Callable[[web.BaseRequest], Peer]
     failure_delay: float
+    turns: Turns
 
 
 class Application:
@@ -88,6 +106,7 @@ class Application:
         self._addresses = parts.addresses
         self._peer = parts.peer
         self._failure_delay = parts.failure_delay
+        self._turns = parts.turns
 
     def made(self) -> web.Application:
         """Return it as aiohttp serves it."""
@@ -101,15 +120,15 @@ class Application:
                 web.get("/openapi.json", self._openapi),
                 web.get(f"{security}/features", self._features),
                 web.get(f"{security}/authenticate", self._authenticate),
-                web.post(f"{security}/acls", self._create),
-                web.post(f"{security}/acls:search", self._search),
-                web.delete(f"{security}/acls", self._delete),
-                web.put(f"{security}/authorize", self._authorize),
+                web.post(f"{security}/acls", self._create, expect_handler=expect_body),
+                web.post(f"{security}/acls:search", self._search, expect_handler=expect_body),
+                web.delete(f"{security}/acls", self._delete, expect_handler=expect_body),
+                web.put(f"{security}/authorize", self._authorize, expect_handler=expect_body),
                 web.get(f"{security}/metadataClusterId", self._cluster_id),
                 web.get(f"{security}/activenodes/{{scheme}}", self._active_nodes),
                 web.get("/v1/metadata/id", self._metadata_id),
                 web.get(registry, self._registered),
-                web.post(registry, self._register),
+                web.post(registry, self._register, expect_handler=expect_body),
                 web.get(by_name, self._registered_by_name),
                 web.delete(by_name, self._unregister),
             ]
@@ -156,25 +175,25 @@ class Application:
 
     async def _create(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
-        creation = creation_of(await body_of(request))
+        creation = await self._read(request, caller, ApiKey.CREATE_ACLS, creation_of)
         await calls.create(self._clusters.of(creation.cluster_id), caller, creation)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     async def _search(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
-        selection = selection_of(await body_of(request))
+        selection = await self._read(request, caller, ApiKey.DESCRIBE_ACLS, selection_of)
         chunks = await calls.search(self._clusters.of(selection.cluster_id), caller, selection)
         return await self._written(request, caller, chunks)
 
     async def _delete(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
-        selection = selection_of(await body_of(request))
+        selection = await self._read(request, caller, ApiKey.DELETE_ACLS, selection_of)
         chunks = await calls.delete(self._clusters.of(selection.cluster_id), caller, selection)
         return await self._written(request, caller, chunks)
 
     async def _authorize(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
-        asked = authorize_request_of(await body_of(request))
+        asked = await self._read(request, caller, None, authorize_request_of)
         groups = self._users.groups(asked.principal)
         return answer_of(await decided(self._clusters, caller, asked, groups))
 
@@ -198,7 +217,11 @@ class Application:
     async def _registered(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
         await calls.require_describe(self._clusters.own, caller)
-        return answer_of(self._registry.clusters(request.query.get("clusterType")))
+        clusters = self._registry.clusters(request.query.get("clusterType"))
+        chunks = await caller.in_turns(
+            self._clusters.own, ApiKey.DESCRIBE_ACLS, lambda: list(list_json(map(dumps, clusters)))
+        )
+        return await self._written(request, caller, chunks)
 
     async def _registered_by_name(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
@@ -207,9 +230,9 @@ class Application:
 
     async def _register(self, request: web.Request) -> web.StreamResponse:
         caller = await self._caller(request)
-        body = await body_of(request)
         await calls.require_alter(self._clusters.own, caller)
-        await self._registry.register(caller, self._clusters.own.audit, body)
+        clusters = await self._read(request, caller, None, clusters_of)
+        await self._registry.register(caller, self._clusters.own.audit, clusters)
         return web.Response(status=HTTPStatus.NO_CONTENT)
 
     async def _unregister(self, request: web.Request) -> web.StreamResponse:
@@ -230,6 +253,26 @@ class Application:
         peer.logged_in(proved.mechanism)
         return Caller(session, request.headers.get(hdrs.USER_AGENT))
 
+    async def _read(
+        self,
+        request: web.Request,
+        caller: Caller,
+        key: ApiKey | None,
+        understand: Callable[[Any], T],
+    ) -> T:
+        """Return what the body of a request asks for; raises `ApiError`.
+
+        ``key`` None is a call whose rights are checked elsewhere. For any other a long body is not
+        read unless its caller has the right in one of the clusters that it can name.
+        """
+        if key is not None and size_of_body(request) > _SMALL_BODY:
+            await calls.require_anywhere(self._clusters, caller, key)
+        principal = caller.session.principals[0]
+        body = await body_of(request, partial(self._peer(request).body, principal))
+        return await caller.in_turns(
+            self._clusters.own, key or ApiKey.DESCRIBE_ACLS, lambda: understand(parsed(body))
+        )
+
     async def _written(
         self, request: web.Request, caller: Caller, chunks: Chunks
     ) -> web.StreamResponse:
@@ -237,7 +280,8 @@ class Application:
         size = sum(map(len, chunks))
         answer = web.StreamResponse(headers={hdrs.CONTENT_TYPE: JSON})
         answer.content_length = size
-        give_back = self._peer(request).holds(caller.session.principals[0], size)
+        principal = caller.session.principals[0]
+        give_back = self._peer(request).holds(principal, size)
         try:
             await answer.prepare(request)
             chunks.reverse()
@@ -247,7 +291,7 @@ class Application:
                     await answer.write(chunk)
                 give_back(len(chunk))
                 size -= len(chunk)
-                await asyncio.sleep(0)
+                await next_turn(self._turns, caller.session.host)
         finally:
             give_back(size)
         return answer
@@ -260,8 +304,9 @@ class Application:
     ) -> web.StreamResponse:
         """Answer, and make an answer of each error."""
         peer = self._peer(request)
-        peer.begins()
+        peer.begins(has_body=request.body_exists)
         try:
+            await next_turn(self._turns, peer.host)
             return await handler(request)
         except CallerRefused as refusal:
             return await self._unproved(peer, refusal)
@@ -284,6 +329,8 @@ class Application:
         """Refuse who is not proved: late, so that nobody can try many passwords quickly."""
         peer.refused(refusal.reason, is_guess=refusal.is_guess)
         await asyncio.sleep(self._failure_delay)
+        # Many can be due at the same moment.
+        await next_turn(self._turns, peer.host)
         error = ApiError(HTTPStatus.UNAUTHORIZED, str(refusal), ends=refusal.is_guess)
         answer = refusal_of(error)
         answer.headers[hdrs.WWW_AUTHENTICATE] = _CHALLENGE

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.mds.errors import bad_request, shown
 from aclbroker.broker.mds.reading import Fields, cluster_of, wrong
+from aclbroker.turns import in_turns
 
 MOST_ACTIONS: Final = 1_000
 
@@ -39,7 +40,7 @@ def authorize_request_of(body: Any) -> AuthorizeRequest:
     if len(actions) > MOST_ACTIONS:
         raise bad_request(f"actions has {len(actions)} entries; at most {MOST_ACTIONS} may be.")
     return AuthorizeRequest(
-        principal, [_asked(f"actions[{at}]", action) for at, action in enumerate(actions)]
+        principal, [_asked(f"actions[{at}]", action) for at, action in enumerate(in_turns(actions))]
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Any, Final
+from typing import Final
 
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.acl.bindings import ResourceType
@@ -36,7 +35,7 @@ async def decided(
     session = own if is_own else Session(principals, own.host, own.listener, own.security_protocol)
     context = Caller(session, caller.client).context(ApiKey.DESCRIBE_ACLS)
 
-    def work(_services: Any, _session: Session, _frame: bytes) -> list[str]:
+    def work() -> list[str]:
         answers = []
         for action in in_turns(asked.actions):
             of_cluster = services[action.cluster_id]
@@ -56,8 +55,4 @@ async def decided(
             answers.append(_ALLOWED if is_allowed else _DENIED)
         return answers
 
-    head = int(ApiKey.DESCRIBE_ACLS).to_bytes(2) + context.api_version.to_bytes(2)
-    turns = clusters.own.turns
-    made = turns.run(own.principals[0], work, clusters.own, own, head)
-    found: list[str] = await made if isinstance(made, Awaitable) else made
-    return found
+    return await caller.in_turns(clusters.own, ApiKey.DESCRIBE_ACLS, work)

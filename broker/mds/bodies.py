@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import Any, Final
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 
 from aclbroker.broker.mds.errors import ApiError
-from aclbroker.broker.mds.reading import parsed
 
 MOST_OF_BODY: Final = 131_072
 """The longest body of a request, in bytes."""
@@ -22,22 +22,49 @@ SERVER_NAME: Final = "aclbroker"
 """What answers say of what serves, and no more."""
 
 _BODY_SECONDS: Final = 10.0
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+Room = Callable[[int], AbstractAsyncContextManager[None]]
+"""Waits until a body of so many bytes may be read; the body is read in the block."""
 
 
-async def body_of(request: web.Request) -> Any:
-    """Return what the body of a request says; raises `ApiError`."""
+async def body_of(request: web.Request, room: Room) -> bytes:
+    """Return the body of a request; raises `ApiError`."""
     if request.content_type != JSON or hdrs.CONTENT_ENCODING in request.headers:
         raise ApiError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"The body must be {JSON}, not encoded.", ends=True
         )
-    if (request.content_length or 0) > MOST_OF_BODY:
+    size = size_of_body(request)
+    if size > MOST_OF_BODY:
         raise _too_large()
     try:
         async with asyncio.timeout(_BODY_SECONDS):
-            return parsed(await request.read())
+            async with room(size):
+                if hdrs.EXPECT in request.headers and request.version >= HttpVersion11:
+                    await request.writer.write(_CONTINUE)
+                    # aiohttp counts the bytes of the answer alone.
+                    request.writer.output_size = 0
+                return await request.read()
     except TimeoutError:
         text = f"The body has not come within {_BODY_SECONDS:g} seconds."
         raise ApiError(HTTPStatus.REQUEST_TIMEOUT, text, ends=True) from None
+
+
+def size_of_body(request: web.BaseRequest) -> int:
+    """Return how many bytes the body of a request has, or can have if it does not say that."""
+    if not request.body_exists:
+        return 0
+    return MOST_OF_BODY if request.content_length is None else request.content_length
+
+
+async def expect_body(request: web.Request) -> None:
+    """Take the header ``Expect: 100-continue``; raise ``HTTPExpectationFailed`` for any other.
+
+    aiohttp's own function asks the client to go on. Here `body_of` does so, after the login.
+    """
+    expected = request.headers.get(hdrs.EXPECT, "")
+    if expected.lower() != "100-continue":
+        raise web.HTTPExpectationFailed(text=f"Unknown Expect: {expected[:64]}")
 
 
 def _too_large() -> ApiError:

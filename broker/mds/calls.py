@@ -6,13 +6,13 @@ So they come by the same rights, gate, handlers and audit log as what Kafka's cl
 from __future__ import annotations
 
 import struct
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.acl.bindings import AclFilter
+from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.listing import AclListing
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE
@@ -22,6 +22,7 @@ from aclbroker.broker.handlers.answering import answer_request
 from aclbroker.broker.handlers.describe_acls import NOT_CAUGHT_UP, caught_up
 from aclbroker.broker.handlers.describe_acls import describe_acls as answer_description
 from aclbroker.broker.handlers.services import Handler, Services
+from aclbroker.broker.mds.clusters import Clusters
 from aclbroker.broker.mds.errors import ApiError
 from aclbroker.broker.mds.messages import Creation, Selection, bindings_json
 from aclbroker.protocol.errors import ErrorCode
@@ -37,6 +38,9 @@ from aclbroker.protocol.messages.delete_acls import (
     DeleteAclsResponse,
 )
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from aclbroker.turns import in_turns, pause
+
+T = TypeVar("T")
 
 Chunks = list[bytes]
 """A long answer, in parts."""
@@ -44,7 +48,12 @@ Chunks = list[bytes]
 _ATTEMPTS: Final = 5
 """How often a list is made that others change meanwhile; see `handlers.describe_acls`."""
 
-_EVERYTHING: Final = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
+_REQUESTS: Final[Mapping[ApiKey, Any]] = {
+    ApiKey.CREATE_ACLS: CreateAclsRequest([AclCreation(0, "", 0, "", "", 0, 0)]),
+    ApiKey.DELETE_ACLS: DeleteAclsRequest([DeleteAclsFilter(1, None, 1, None, None, 1, 1)]),
+    ApiKey.DESCRIBE_ACLS: DescribeAclsRequest(1, None, 1, None, None, 1, 1),
+}
+"""A request of each key. Only the rights that it needs are looked at."""
 
 _STATUSES: Final = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: HTTPStatus.FORBIDDEN,
@@ -75,15 +84,26 @@ class Caller:
     async def ask(self, services: Services, key: ApiKey, message: Any, answer: Handler) -> Any:
         """Return the response to a request, which takes turns with those of all others."""
         context = self.context(key)
+        return await self.in_turns(
+            services, key, lambda: answer_request(services, GATE[key], context, message, answer)
+        )
 
-        def work(services: Services, _session: Session, _frame: bytes) -> Any:
-            return answer_request(services, GATE[key], context, message, answer)
+    async def in_turns(self, services: Services, key: ApiKey, function: Callable[[], T]) -> T:
+        """Return the result of a function, which takes turns with the requests of all clients.
 
-        # The head of a frame says what is at work, where that is told.
-        head = struct.pack(">hh", key, context.api_version)
+        ``key`` names the work in the log, if it takes long. Raises what the function raises.
+        """
+
+        def work(_services: Services, _session: Session, _frame: bytes) -> T:
+            # Many calls can come at once: each begins in a turn that is not over yet.
+            pause()
+            return function()
+
+        head = struct.pack(">hh", key, max(APIS[key].versions))
         principal = self.session.principals[0]
         made = services.turns.run(principal, work, services, self.session, head)
-        return await made if isinstance(made, Awaitable) else made
+        result: T = await made if isinstance(made, Awaitable) else made
+        return result
 
 
 async def create(services: Services, caller: Caller, creation: Creation) -> None:
@@ -119,21 +139,49 @@ async def delete(services: Services, caller: Caller, selection: Selection) -> Ch
     return chunks
 
 
+async def require_anywhere(clusters: Clusters, caller: Caller, key: ApiKey) -> None:
+    """Raise `ApiError` unless the caller may make calls of a key about at least one cluster.
+
+    It is for a body that is too long to be read first. The record of the refusal is one of the
+    server's own cluster.
+    """
+    context = caller.context(key)
+    operation = AclOperation.DESCRIBE if key == ApiKey.DESCRIBE_ACLS else AclOperation.ALTER
+
+    def is_permitted() -> bool:
+        return any(
+            services.authorizer is None
+            or all(
+                services.authorizer.authorize(
+                    context, operation, ResourceType.CLUSTER, [CLUSTER_NAME]
+                )
+            )
+            for services in in_turns(clusters.ready)
+        )
+
+    if not await caller.in_turns(clusters.own, key, is_permitted):
+        await _require(clusters.own, caller, key)
+
+
 async def require_describe(services: Services, caller: Caller) -> None:
     """Raise `ApiError` unless the caller may DESCRIBE the cluster."""
-    found = await caller.ask(services, ApiKey.DESCRIBE_ACLS, _EVERYTHING, _nothing)
-    if isinstance(found, DescribeAclsResponse):
-        _check(caller, found.error_code, found.error_message)
+    await _require(services, caller, ApiKey.DESCRIBE_ACLS)
 
 
 async def require_alter(services: Services, caller: Caller) -> None:
     """Raise `ApiError` unless the caller may ALTER the cluster."""
-    creation = AclCreation(0, "", 0, "", "", 0, 0)
-    message = CreateAclsRequest([creation])
-    found = await caller.ask(services, ApiKey.CREATE_ACLS, message, _nothing)
+    await _require(services, caller, ApiKey.CREATE_ACLS)
+
+
+async def _require(services: Services, caller: Caller, key: ApiKey) -> None:
+    """Raise `ApiError` unless the caller may send requests of a key."""
+    found = await caller.ask(services, key, _REQUESTS[key], _nothing)
     if isinstance(found, CreateAclsResponse):
-        [result] = found.results
-        _check(caller, result.error_code, result.error_message)
+        [found] = found.results
+    elif isinstance(found, DeleteAclsResponse):
+        [found] = found.filter_results
+    if found is not None:
+        _check(caller, found.error_code, found.error_message)
 
 
 def _nothing(_services: Services, _rights: RequestRights, _request: Any) -> None:

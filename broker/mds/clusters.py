@@ -25,6 +25,11 @@ class Clusters:
         """What serves the server's own cluster."""
         return self._services[self.own_id]
 
+    @property
+    def ready(self) -> list[Services]:
+        """The services of each cluster whose ACLs are there."""
+        return [services for services in self._services.values() if not services.waits]
+
     def of(self, cluster_id: str) -> Services:
         """Return what serves a cluster.
 

@@ -107,13 +107,18 @@ def selection_of(body: Any) -> Selection:
 
 def bindings_json(bindings: Iterable[AclBinding]) -> Iterator[bytes]:
     """Return a list of bindings as JSON, in chunks of some 64 KiB."""
+    return list_json(map(_binding_json, bindings))
+
+
+def list_json(items: Iterable[str]) -> Iterator[bytes]:
+    """Return the list of items that are JSON each, in chunks of some 64 KiB, with pauses."""
     parts: list[str] = []
     size = 0
     separator = "["
-    for number, binding in enumerate(bindings):
+    for number, item in enumerate(items):
         if number % _BETWEEN_PAUSES == 0:
             pause()
-        part = separator + _binding_json(binding)
+        part = separator + item
         separator = ","
         parts.append(part)
         size += len(part)

@@ -6,30 +6,34 @@ A field with a typing error in its name must not be passed over: a filter withou
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, NoReturn, TypeVar
 
 from aclbroker.broker.mds.errors import ApiError, bad_request, listed, shown
+from aclbroker.turns import pause
 
 _MOST_BYTES: Final = 32_767
 """The longest text of Kafka's protocol before its flexible versions."""
 
-_DIGITS: Final = 100
-"""More than any number here has; Python would read thousands, and take its time for it."""
+_BETWEEN_PAUSES: Final = 64
+"""How many objects of a body are read before other work has its turn."""
 
 Enumerated = TypeVar("Enumerated", bound=IntEnum)
 
 
 def parsed(body: bytes) -> Any:
-    """Return what a body says; raises `ApiError`."""
+    """Return the value of a body, with pauses for other work; raises `ApiError`."""
     try:
-        return json.loads(
-            body, object_pairs_hook=_object, parse_constant=_no_number, parse_int=_integer
-        )
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise bad_request(f"The body is no JSON: {reason}") from None
+        return json.loads(body, object_pairs_hook=_object_reader(), parse_constant=_no_number)
+    except RecursionError:
+        reason = "nested too deeply"
+    except (json.JSONDecodeError, UnicodeDecodeError, _NotTaken) as error:
+        reason = str(error)
+    except ValueError:
+        # Python converts no integer of more than some thousand digits, because that takes long.
+        reason = "a number has too many digits"
+    raise bad_request(f"The body is no JSON: {reason}")
 
 
 class Fields:
@@ -138,18 +142,27 @@ def _within(place: str, name: str) -> str:
     return f"{place}.{name}" if place else name
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a field is there twice")
-    return found
+class _NotTaken(ValueError):
+    """Something that Python's reader of JSON would take, and that is refused here."""
 
 
-def _integer(text: str) -> int:
-    if len(text) > _DIGITS:
-        raise ValueError(f"a number has more than {_DIGITS} digits")
-    return int(text)
+def _object_reader() -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return the function that makes an object of its fields. It pauses every now and then."""
+    left = _BETWEEN_PAUSES
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal left
+        left -= 1
+        if not left:
+            left = _BETWEEN_PAUSES
+            pause()
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            raise _NotTaken("a field is there twice")
+        return found
+
+    return read
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise _NotTaken(f"{text} is no number of JSON")

@@ -21,6 +21,7 @@ from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import AclStore, Origin
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.turns import in_turns
 
 KIND: Final = "mds.cluster"
 MOST_CLUSTERS: Final = 1_000
@@ -97,17 +98,12 @@ class ClusterRegistry:
             raise ApiError(HTTPStatus.NOT_FOUND, text)
         return self._clusters[name]
 
-    async def register(self, caller: Caller, audit: Audit, body: Any) -> None:
-        """Register the clusters of a body, all or none; raises `ApiError`, `NotStored`.
+    async def register(self, caller: Caller, audit: Audit, given: Sequence[Cluster]) -> None:
+        """Register clusters, all or none; raises `ApiError`, `NotStored`.
 
-        Who has a name keeps it, with new addresses: for another cluster it is a conflict, and so is
-        a second name of a cluster.
+        A name that is registered keeps its cluster, with new addresses: another cluster is a
+        conflict, and so is a second name of a cluster.
         """
-        if not isinstance(body, list) or not body:
-            raise bad_request("The body must be a list of clusters.")
-        if len(body) > MOST_CLUSTERS:
-            raise _too_many()
-        given = [_cluster(f"[{at}]", value) for at, value in enumerate(body)]
         put = {each["clusterName"]: json.dumps(each) for each in given}
         changes = self._writable()
         async with changes.one(Origin.of(caller.session)):
@@ -139,6 +135,15 @@ class ClusterRegistry:
         return self._changes
 
 
+def clusters_of(body: Any) -> list[Cluster]:
+    """Return the clusters that a body gives names, with pauses; raises `ApiError`."""
+    if not isinstance(body, list) or not body:
+        raise bad_request("The body must be a list of clusters.")
+    if len(body) > MOST_CLUSTERS:
+        raise _too_many()
+    return [_cluster(f"[{at}]", value) for at, value in enumerate(in_turns(body, at_once=1))]
+
+
 def _cluster(place: str, value: Any) -> Cluster:
     fields = Fields(place, value, ("clusterName", "scope", "hosts", "protocol"))
     name = fields.text("clusterName")
@@ -152,9 +157,10 @@ def _cluster(place: str, value: Any) -> Cluster:
     protocol = fields.optional_text("protocol")
     if protocol is not None and protocol not in _PROTOCOLS:
         raise fields.wrong("protocol", f"must be one of {', '.join(_PROTOCOLS)}")
-    hosts = [_host(f"{place}.hosts[{at}]", each) for at, each in enumerate(fields.items("hosts"))]
-    if len(hosts) > _MOST_HOSTS:
+    given = fields.items("hosts")
+    if len(given) > _MOST_HOSTS:
         raise fields.wrong("hosts", f"has more than {_MOST_HOSTS} entries")
+    hosts = [_host(f"{place}.hosts[{at}]", each) for at, each in enumerate(given)]
     found: Cluster = {"clusterName": name, "scope": {"clusters": scope | named}, "hosts": hosts}
     return found if protocol is None else found | {"protocol": protocol}
 

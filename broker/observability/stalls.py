@@ -55,8 +55,9 @@ class StallMonitor:
     def worked(self, began: float, who: Session | str, frame: Frame) -> None:
         """Note that work for a request's frame began at ``began`` and has just ended.
 
-        ``who`` is the session, or the address of a peer that has none yet. The frame is kept until
-        the loop's next beat, and only if nothing took longer since the last.
+        ``who`` is the session, or the address of a peer that has none yet. A call over HTTP before
+        its login has the frame ``b""``. The frame is kept until the loop's next beat, and only if
+        nothing took longer since the last.
         """
         took = perf_counter() - began
         if took > self._longest:
@@ -64,7 +65,7 @@ class StallMonitor:
             self._who = who
             self._frame = frame
 
-    def had_turn(self, began: float, who: Session, frame: Frame) -> None:
+    def had_turn(self, began: float, who: Session | str, frame: Frame) -> None:
         """Note as `worked` that a request that was begun before has had another turn."""
         self._metrics.observe("aclbroker_turn_seconds", perf_counter() - began)
         self.worked(began, who, frame)
@@ -91,6 +92,12 @@ class StallMonitor:
 
     def _longest_request(self) -> dict[str, Any]:
         frame, who = self._frame, self._who
+        if not frame:
+            return {
+                "api_name": "HTTP",
+                "request_milliseconds": _milliseconds(self._longest),
+                "peer": who,
+            }
         key = int.from_bytes(frame[:2], "big", signed=True)
         api = APIS.get(key)
         return {

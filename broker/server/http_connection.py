@@ -7,19 +7,28 @@ has its time and its bytes, and who has not logged in gives way to others as on 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final, cast
 
 from aiohttp import hdrs, web
 
 from aclbroker.broker.config.model import Listener
-from aclbroker.broker.mds.bodies import SERVER_NAME, refusal_of, refusal_of_http
+from aclbroker.broker.mds.bodies import (
+    MOST_OF_BODY,
+    SERVER_NAME,
+    refusal_of,
+    refusal_of_http,
+)
 from aclbroker.broker.mds.errors import ApiError
+from aclbroker.broker.mds.scheduling import next_turn
 from aclbroker.broker.observability.login_log import LoginLog
 from aclbroker.broker.observability.logs import get_logger
 from aclbroker.broker.server.accounts import LARGE, Accounts
+from aclbroker.broker.server.holdings import Holdings
 from aclbroker.broker.server.registry import Registry
+from aclbroker.broker.turns import Turns
 
 log = get_logger()
 
@@ -96,15 +105,14 @@ class _Reading:
         if not self._is_held:
             self._transport.resume_reading()
 
-    def hold(self) -> None:
-        """Read no more until `release`, whatever aiohttp says."""
-        self._is_held = True
-        self._transport.pause_reading()
-
-    def release(self) -> None:
-        """Leave it to aiohttp again."""
-        self._is_held = False
-        if not self._is_paused:
+    def hold(self, is_held: bool) -> None:
+        """Read no more, whatever aiohttp says; or leave it to aiohttp again."""
+        if is_held is self._is_held:
+            return
+        self._is_held = is_held
+        if is_held:
+            self._transport.pause_reading()
+        elif not self._is_paused:
             self._transport.resume_reading()
 
 
@@ -123,6 +131,7 @@ class HttpConnection(asyncio.Protocol):
         login_seconds: float,
         logins: LoginLog,
         accounts: Accounts,
+        turns: Turns,
         gone: Callable[[HttpConnection], None],
     ) -> None:
         self.above = above
@@ -132,6 +141,8 @@ class HttpConnection(asyncio.Protocol):
         self._registry = registry
         self._logins = logins
         self._accounts = accounts
+        self._holdings = Holdings(accounts, host, self._room_again, self.give_way)
+        self._turns = turns
         self._gone = gone
         self._loop = asyncio.get_running_loop()
         self._deadline = self._loop.time() + login_seconds
@@ -139,6 +150,11 @@ class HttpConnection(asyncio.Protocol):
         self._reading: _Reading | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._received = 0
+        self._most = HEADER_BYTES
+        self._waiting_bytes = b""
+        self._feeding: asyncio.Task[None] | None = None
+        self._awaits_room: asyncio.Future[None] | None = None
+        self._reads_body = self._awaits_body = self._has_ended = False
         self._is_at_work = self._is_known = self._is_stopping = False
         self._log = log.bind(peer=host, listener=listener.name)
 
@@ -153,17 +169,22 @@ class HttpConnection(asyncio.Protocol):
         self._wait_for_header()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on bytes; read no more of a header that does not end."""
+        """Pass on bytes, when the connection has its turn; read no more than is wanted."""
         self._received += len(data)
-        self.above.data_received(data)
-        if self._received > HEADER_BYTES and not self._is_at_work and self._reading is not None:
-            # Where the header is complete aiohttp begins with the request soon.
-            self._reading.hold()
+        if self._feeding is None and not self._turns.is_over():
+            self.above.data_received(data)
+        else:
+            # TLS can deliver more though reading is paused.
+            self._waiting_bytes += data
+            if self._feeding is None:
+                self._feeding = self._loop.create_task(self._feed_later())
+        self._read_on()
 
     def eof_received(self) -> bool:
         """Note that the client sends no more; keep the connection while there is an answer."""
         self.above.eof_received()
-        self._is_stopping = True
+        self._is_stopping = self._has_ended = True
+        self._give_up_later()
         # What has come may be a request that is about to begin.
         return self._is_at_work or self._received > 0
 
@@ -179,6 +200,11 @@ class HttpConnection(asyncio.Protocol):
         """Clean up: the connection is gone. A change that has begun is still carried out."""
         self._transport = self._reading = None
         self._stop_timer()
+        self._holdings.end()
+        if self._feeding is not None:
+            self._feeding.cancel()
+        if self._awaits_room is not None and not self._awaits_room.done():
+            self._awaits_room.set_exception(ConnectionResetError("the connection is gone"))
         self.above.connection_lost(error)
         self._registry.closed(self)
         self._gone(self)
@@ -207,19 +233,24 @@ class HttpConnection(asyncio.Protocol):
 
     # -- what the application calls
 
-    def begins(self) -> None:
-        """Note that the header of a request is here."""
+    def begins(self, *, has_body: bool) -> None:
+        """Note that the header of a request is here; its body is not read before `body`."""
         self._is_at_work = True
+        self._reads_body = not has_body
         self._stop_timer()
-        if self._reading is not None:
-            self._reading.release()
+        self._read_on()
 
     def ends(self) -> None:
         """Note that its answer is about to be written, or has been."""
         self._is_at_work = False
+        self._holdings.request_ends()
         if self._transport is None:
             return
+        # aiohttp drops the rest of a body that was not read. If it did not, its client might see
+        # the connection reset and no answer.
+        self._most = HEADER_BYTES if self._reads_body else HEADER_BYTES + MOST_OF_BODY
         self._received = 0
+        self._read_on()
         is_late = not self._is_known and self._loop.time() >= self._deadline
         if self._is_stopping or is_late:
             # It ends when the answer is written.
@@ -238,6 +269,32 @@ class HttpConnection(asyncio.Protocol):
         if is_guess:
             self._failed(reason)
 
+    @asynccontextmanager
+    async def body(self, principal: str, size: int) -> AsyncIterator[None]:
+        """Wait until the principal may send a body of so many bytes; it is read in the block.
+
+        Raises ConnectionResetError if the connection is lost.
+        """
+        self._holdings.belong_to(principal)
+        self._holdings.reserve(size)
+        while self._holdings.awaits_room and self._transport is not None:
+            self._awaits_room = self._loop.create_future()
+            try:
+                await self._awaits_room
+            finally:
+                self._awaits_room = None
+            self._holdings.reserve(size)
+        self._holdings.request_begins()
+        if self._transport is None:
+            raise ConnectionResetError("the connection is gone")
+        self._reads_body = self._awaits_body = True
+        self._read_on()
+        self._give_up_later()
+        try:
+            yield
+        finally:
+            self._awaits_body = False
+
     def holds(self, principal: str, size: int) -> Callable[[int], None]:
         """Hold an answer of so many bytes; return what gives some of them back."""
         if size <= LARGE:
@@ -247,6 +304,35 @@ class HttpConnection(asyncio.Protocol):
         return account.give_back_answer
 
     # -- the work
+
+    async def _feed_later(self) -> None:
+        """Pass on the bytes that wait, when it is the turn of this client's address."""
+        await next_turn(self._turns, self.host)
+        self._feeding = None
+        data, self._waiting_bytes = self._waiting_bytes, b""
+        self.above.data_received(data)
+        self._read_on()
+        self._give_up_later()
+
+    def _give_up_later(self) -> None:
+        """Close if the client has ended the stream within a body: aiohttp would wait for more."""
+        if self._has_ended and self._awaits_body and self._feeding is None:
+            # By then the body has been taken that is complete.
+            self._loop.call_soon(self._give_up)
+
+    def _give_up(self) -> None:
+        if self._awaits_body:
+            self.abort()
+
+    def _read_on(self) -> None:
+        """Read what is wanted: a header up to a size, a body of a caller that may send it."""
+        if self._reading is not None:
+            is_wanted = self._reads_body if self._is_at_work else self._received <= self._most
+            self._reading.hold(self._feeding is not None or not is_wanted)
+
+    def _room_again(self) -> None:
+        if self._awaits_room is not None and not self._awaits_room.done():
+            self._awaits_room.set_result(None)
 
     def _wait_for_header(self) -> None:
         self._stop_timer()

@@ -88,6 +88,7 @@ class MetadataServer:
                 self._addresses,
                 self._peer,
                 self._shared.failure_delay,
+                self._shared.turns,
             )
         )
         self._runner = web.AppRunner(application.made())
@@ -165,6 +166,7 @@ class MetadataServer:
             self._shared.login_seconds,
             self._shared.logins,
             self._shared.accounts,
+            self._shared.turns,
             self._gone,
         )
         self._open[above] = made

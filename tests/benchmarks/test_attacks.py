@@ -15,7 +15,8 @@ import pytest
 
 from benchmarks import attacks, bystander, servers
 from benchmarks.attacked import door_settings, fill
-from benchmarks.bystander import HTTP, TLS, Memory, ask, healthy, scrape
+from benchmarks.bystander import API, HTTP, TLS, Memory, ask, healthy, scrape
+from benchmarks.http_attacks import HTTP_ATTACKS
 from benchmarks.intruder import KINDS, Bounds, Seen, attack
 from benchmarks.results import Results
 from benchmarks.rows import OURS
@@ -58,19 +59,19 @@ MEASURED = (
 
 def started(directory: Path) -> Server:
     """Return our broker, started, with all doors open."""
-    [port] = free_ports(1)
-    figures = f"127.0.0.1:{port}"
+    figures, api = (f"127.0.0.1:{port}" for port in free_ports(2))
     topics = {**TOPICS, WIDE_TOPIC: WIDE_PARTITIONS}
     names = ("PLAINTEXT", "SASL_PLAINTEXT", "SSL")
     settings = {
         "listeners": ",".join(f"{name}://127.0.0.1:0" for name in names),
         "aclbroker.catalog.topics": ",".join(f"{name}:{count}" for name, count in topics.items()),
         "aclbroker.metrics.address": figures,
+        "confluent.metadata.server.listeners": f"http://{api}",
         "aclbroker.audit.file": "audit.log",
     }
     broker = Broker(directory, {**door_settings(directory), **settings})
     broker.start()
-    listeners = {**broker.listeners, HTTP: figures}
+    listeners = {**broker.listeners, HTTP: figures, API: api}
     return Server(broker, listeners["SASL_PLAINTEXT"], listeners)
 
 
@@ -85,12 +86,12 @@ def is_answered(kind: str) -> bool:
     """Whether the requests of an attack are answered; else its connections are closed."""
     if kind in UNKIND:
         return UNKIND[kind].answered
-    return kind in ("denials", "producer-ids")
+    return kind in ("denials", "producer-ids", *HTTP_ATTACKS)
 
 
 def bounds(kind: str) -> Bounds:
     """Few entries, unless it is for their number that a request is refused."""
-    is_few = is_answered(kind) and kind != "too-many"
+    is_few = is_answered(kind) and kind not in ("too-many", "api-acls")
     return Bounds(TIMES, CONNECTIONS, ENTRIES if is_few else None)
 
 
@@ -99,6 +100,8 @@ def expected(kind: str) -> Seen:
     connections = min(KINDS[kind].connections, CONNECTIONS)
     if not is_answered(kind):
         return Seen(closed=TIMES * connections)
+    if kind in HTTP_ATTACKS and HTTP_ATTACKS[kind].is_closed:
+        return Seen(answered=TIMES * connections)
     times = 1 if KINDS[kind].once else TIMES
     return Seen(answered=times * times * connections)
 

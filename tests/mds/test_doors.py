@@ -14,15 +14,18 @@ import pytest
 from aclbroker.broker.mds.bodies import MOST_OF_BODY
 from aclbroker.protocol.messages.create_acls import AclCreation
 from tests.conftest import StartBroker
-from tests.mds.api import ACLS, MDS, SEARCH, Api, api_address, basic
+from tests.mds.api import ACLS, MDS, SEARCH, Api, api_address, basic, held
 from tests.support.broker import Broker
 from tests.support.certificates import Authority
 from tests.support.client import Client
+from tests.support.process import wait_for
 from tests.support.tls import client_tls, pem_stores
 
 SECONDS = 20
 IMPATIENT = {"aclbroker.sasl.timeout.ms": "1000"}
 WHO = "/security/1.0/metadataClusterId"
+AUTHORIZE = "/security/1.0/authorize"
+REGISTRY = "/security/1.0/registry/clusters"
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +159,143 @@ def test_a_stranger_gets_nothing_done_by_a_body(patient: Broker) -> None:
         # The answer does not wait for the body.
         peer.sendall(request("POST", ACLS, *fields))
         assert peer.recv(65_536).startswith(b"HTTP/1.1 401")
+
+
+def login(api: Api) -> str:
+    return f"Authorization: {api.authorization}"
+
+
+def test_a_stranger_is_refused_before_the_client_is_asked_for_the_body(patient: Broker) -> None:
+    fields = ("Content-Type: application/json", "Content-Length: 20", "Expect: 100-continue")
+    with connected(patient) as peer:
+        peer.sendall(request("POST", ACLS, *fields))
+        assert peer.recv(65_536).startswith(b"HTTP/1.1 401")
+    with connected(patient) as peer:
+        peer.sendall(request("PUT", AUTHORIZE, *fields, login(Api(patient, "alice"))))
+        assert peer.recv(65_536) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        peer.sendall(b" " * 18 + b"{}")
+        assert b"userPrincipal is missing" in peer.recv(65_536)
+
+
+def test_the_connection_goes_on_after_a_body_that_was_not_wanted(patient: Broker) -> None:
+    fields = ("Content-Type: application/json", "Content-Length: 120000")
+    next_call = request("GET", "/v1/metadata/id", "Connection: close")
+    for more in ((), (login(Api(patient, "bob")),)):
+        with connected(patient) as peer:
+            peer.sendall(request("POST", ACLS, *fields, *more) + b" " * 120_000 + next_call)
+            answers = everything(peer)
+        status = 403 if more else 401
+        assert answers.startswith(f"HTTP/1.1 {status}".encode()), answers
+        assert answers.count(b"HTTP/1.1 200 OK") == 1
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", ACLS), ("DELETE", ACLS), ("POST", SEARCH)])
+def test_a_long_body_of_a_caller_without_rights_is_not_waited_for(
+    patient: Broker, method: str, path: str
+) -> None:
+    fields = ("Content-Type: application/json", "Content-Length: 100000")
+    seen = len(patient.events())
+    with connected(patient) as peer:
+        peer.sendall(request(method, path, *fields, login(Api(patient, "alice"))))
+        answer = peer.recv(65_536)
+    assert answer.startswith(b"HTTP/1.1 403"), answer
+    assert b"User:alice is not permitted" in answer
+    [denied] = wait_for(
+        "the record",
+        lambda: [each for each in patient.events()[seen:] if each.get("allowed") is False] or None,
+        SECONDS,
+    )
+    assert denied["principal"] == "User:alice"
+
+
+def test_registrations_of_a_caller_without_rights_are_not_waited_for(patient: Broker) -> None:
+    fields = ("Content-Type: application/json", "Content-Length: 500")
+    with connected(patient) as peer:
+        peer.sendall(request("POST", REGISTRY, *fields, login(Api(patient, "alice"))))
+        assert peer.recv(65_536).startswith(b"HTTP/1.1 403")
+
+
+def test_a_right_on_one_cluster_is_enough_for_a_long_body(start_broker: StartBroker) -> None:
+    broker = start_broker(MDS | held("lkc-A", "lkc-B"))
+    admin, alice = Api(broker).login(), Api(broker, "alice").login()
+    right = "ALLOW User:alice ALTER CLUSTER:LITERAL:kafka-cluster from *"
+    assert admin.create(right, "lkc-B").status == 204
+    acl = f"ALLOW User:{'x' * 20_000} READ TOPIC:LITERAL:t from *"
+    assert alice.create(acl, "lkc-B").status == 204
+    assert alice.create(acl, "lkc-A").status == 403
+
+
+def test_long_bodies_count_for_their_principal_who_waits_while_others_are_served(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker(MDS | {"aclbroker.max.request.bytes.per.principal": "200000"})
+    size, body = 120_000, json.dumps({"userPrincipal": "User:x", "actions": []})
+    fields = ("Content-Type: application/json", f"Content-Length: {size}")
+
+    def asks(user: str) -> bytes:
+        return request("PUT", AUTHORIZE, *fields, login(Api(broker, user)), "Expect: 100-continue")
+
+    with connected(broker) as first, connected(broker) as second, connected(broker) as other:
+        first.sendall(asks("alice"))
+        assert first.recv(65_536).startswith(b"HTTP/1.1 100")
+        second.sendall(asks("alice"))
+        other.sendall(asks("bob"))
+        assert other.recv(65_536).startswith(b"HTTP/1.1 100")
+        other.sendall(body.rjust(size).encode())
+        assert other.recv(65_536).startswith(b"HTTP/1.1 200")
+        second.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            second.recv(65_536)
+        second.settimeout(SECONDS)
+        first.close()
+        assert second.recv(65_536).startswith(b"HTTP/1.1 100")
+        second.sendall(body.rjust(size).encode())
+        assert second.recv(65_536).startswith(b"HTTP/1.1 200")
+
+
+def test_who_goes_away_while_its_body_waits_for_room_leaves_nothing_behind(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker(MDS | {"aclbroker.max.request.bytes.per.principal": "200000"})
+    body = json.dumps({"userPrincipal": "User:alice", "actions": []}).rjust(120_000)
+    fields = ("Content-Type: application/json", "Content-Length: 120000")
+    asks = request("PUT", AUTHORIZE, *fields, login(Api(broker, "alice")))
+    for _ in range(3):
+        peers = [connected(broker) for _ in range(5)]
+        for peer in peers:
+            peer.sendall(asks)
+        for peer in peers:
+            peer.close()
+    assert Api(broker, "alice").call("PUT", AUTHORIZE, body).status == 200
+    assert "Traceback" not in broker.new_log_text()
+
+
+def test_a_body_that_its_client_breaks_off_is_not_waited_for_and_a_whole_one_is_answered(
+    patient: Broker,
+) -> None:
+    body = json.dumps({"userPrincipal": "User:alice", "actions": []}).encode()
+    fields = ("Content-Type: application/json", f"Content-Length: {len(body)}")
+    header = request("PUT", AUTHORIZE, *fields, login(Api(patient, "alice")))
+    for sent, answer in ((body, b"HTTP/1.1 200"), (body[:-1], b"")):
+        with connected(patient) as peer:
+            peer.sendall(header + sent)
+            peer.shutdown(socket.SHUT_WR)
+            assert everything(peer)[:12] == answer
+
+
+def test_bodies_that_come_all_at_once_are_each_answered(patient: Broker) -> None:
+    body = json.dumps({"userPrincipal": "User:alice", "actions": [], "x": [{"": 0}] * 14_000})
+    fields = ("Content-Type: application/json", f"Content-Length: {len(body)}")
+    sent = request("PUT", AUTHORIZE, *fields, login(Api(patient, "alice"))) + body.encode()
+    peers = [connected(patient) for _ in range(40)]
+    try:
+        for peer in peers:
+            peer.sendall(sent)
+        for peer in peers:
+            assert b"x is unknown" in peer.recv(65_536)
+    finally:
+        for peer in peers:
+            peer.close()
 
 
 def test_a_compressed_body_is_not_unpacked(patient: Broker) -> None:

@@ -13,7 +13,7 @@ from aclbroker.broker.acl.authorizer import RequestContext, Session
 from aclbroker.broker.credentials.changes import NOT_SEEN, NOT_STORED, NotStored
 from aclbroker.broker.mds.calls import Caller
 from aclbroker.broker.mds.errors import ApiError
-from aclbroker.broker.mds.registry import KIND, MOST_CLUSTERS, ClusterRegistry
+from aclbroker.broker.mds.registry import KIND, MOST_CLUSTERS, ClusterRegistry, clusters_of
 from aclbroker.broker.observability.audit_changes import Change
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.stores import Origin
@@ -148,8 +148,8 @@ async def test_a_change_that_is_stored_and_not_seen_is_told_in_the_audit_log(
 async def test_no_more_clusters_are_looked_at_than_can_be_registered(audit: Any) -> None:
     registry = ClusterRegistry(MemoryStore(), LimitedLog())
     with pytest.raises(ApiError, match="At most"):
-        # What they are is not even looked at.
-        await registry.register(CALLER, audit, [{}] * (MOST_CLUSTERS + 1))
+        # The clusters themselves, which are wrong, are not looked at.
+        clusters_of([{}] * (MOST_CLUSTERS + 1))
     most = [cluster(f"n{number}", f"k{number}") for number in range(MOST_CLUSTERS)]
     await registry.register(CALLER, audit, most)
     assert len(names(registry)) == MOST_CLUSTERS

@@ -1,0 +1,68 @@
+"""JSON of the HTTP API in turns: no body and no list is worked on without a pause."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from aclbroker.broker.mds.asking import authorize_request_of
+from aclbroker.broker.mds.messages import list_json
+from aclbroker.broker.mds.reading import parsed
+from aclbroker.broker.mds.registry import clusters_of
+from aclbroker.broker.mds.scheduling import next_turn
+from aclbroker.broker.turns import Turns
+from tests.mds.test_registry import cluster
+
+ACTION = {
+    "scope": {"clusters": {"kafka-cluster": "k"}},
+    "resourceName": "t",
+    "resourceType": "Topic",
+    "operation": "Read",
+}
+
+
+def short_turns() -> Turns:
+    """Turns that are over as soon as anything asks whether they are."""
+    seconds = count()
+    return Turns(clock=lambda: float(next(seconds)))
+
+
+def listed() -> list[bytes]:
+    return list(list_json(['"x"'] * 1_000))
+
+
+@pytest.mark.parametrize(
+    ("work", "given"),
+    [
+        (parsed, (json.dumps([{"a": 1}] * 1_000).encode(),)),
+        (authorize_request_of, ({"userPrincipal": "User:a", "actions": [ACTION] * 1_000},)),
+        (clusters_of, ([cluster(f"n{number}", f"k{number}") for number in range(100)],)),
+        (listed, ()),
+    ],
+    ids=["body", "actions", "clusters", "list"],
+)
+async def test_long_work_goes_on_in_a_later_turn_with_the_same_result(
+    work: Any, given: Any
+) -> None:
+    made = short_turns().run("User:a", work, *given)
+    assert isinstance(made, Awaitable)
+    assert await made == work(*given)
+
+
+async def test_calls_that_come_when_a_turn_is_over_begin_in_later_ones() -> None:
+    turns, log = short_turns(), []
+
+    async def call(name: str) -> None:
+        await next_turn(turns, "192.0.2.7")
+        log.append(name)
+
+    async with asyncio.TaskGroup() as tasks:
+        for name in "ab":
+            tasks.create_task(call(name))
+        asyncio.get_running_loop().call_soon(log.append, "another client")
+    assert log == ["a", "another client", "b"]
