@@ -16,6 +16,10 @@ from tests.support import measured, scheduling
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka, running_kafka
 from tests.support.process import LoggedProcess, spawned
+from tests.support.signals import handle_ignored_signals
+
+# Before anything starts a program.
+handle_ignored_signals()
 
 pytest.register_assert_rewrite("tests.clients.story", "tests.memory_cluster.java_programs")
 

@@ -47,12 +47,6 @@ def application(tmp_path: Path) -> list[str]:
     return [sys.executable, str(path)]
 
 
-def as_from_a_terminal() -> None:
-    """Undo what a program in the background may have been given: that it ignores signals."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(COMMAND), "run", *arguments],
@@ -61,7 +55,6 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
         text=True,
         timeout=60,
         check=False,
-        preexec_fn=as_from_a_terminal,
     )
 
 
@@ -227,7 +220,6 @@ def started(cwd: Path, *arguments: str) -> tuple[subprocess.Popen[str], int, Pat
         cwd=cwd,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=as_from_a_terminal,
     )
     try:
         wait_for("the command", lambda: told.exists() or None, 30)
