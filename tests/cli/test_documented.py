@@ -3,6 +3,7 @@
 import argparse
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from aclbroker.broker.config.names import is_known
 from aclbroker.cli.arguments import command_parser, options_of
 from aclbroker.pipeline.jobs import JOBS
 from aclbroker.testing import plugin
+from tests.support.toolchain import require
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -165,6 +167,15 @@ def test_every_setting_in_a_block_of_properties_is_kafkas_or_ours():
             names = re.findall(r"^([\w.]+)=", block[2].replace("\\\n", ""), re.MULTILINE)
             for name in names:
                 assert is_known(name), (document.name, name)
+
+
+def test_no_file_has_the_markers_of_a_merge_that_was_left_unfinished():
+    marker = r"^(<{7}|>{7}|\|{7})( |$)"
+    git = [require("git"), "-C", str(ROOT)]
+    found = subprocess.run(
+        [*git, "grep", "-InE", marker], capture_output=True, text=True, check=False
+    )
+    assert (found.returncode, found.stdout) == (1, ""), found.stdout + found.stderr
 
 
 def test_the_example_listens_on_this_machine_and_uses_the_store_of_the_readme():

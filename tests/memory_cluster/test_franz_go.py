@@ -66,7 +66,7 @@ TESTS: Final = (
     "TestTxnEtl",
     "TestUnknownGroupOffsetFetchPinned",
 )
-"""All of kgo's tests that need a cluster."""
+"""Tests of kgo that need a cluster and pass with the one in memory."""
 
 WITH_CHAOS: Final = ("TestGroupETL", "TestIssue769")
 """The tests that open their connections themselves, which kgo does not do together with TLS.
