@@ -217,6 +217,14 @@ class Authorizer(Protocol):
 
 
 @runtime_checkable
+class HostChecker(Protocol):
+    """An authorizer that knows which hosts of ACLs can match a client."""
+
+    def host_fault(self, host: str) -> str | None:
+        """Tell why an ACL's host can match no client; None if it can."""
+
+
+@runtime_checkable
 class LatestAuthorizer(Protocol):
     """What an authorizer has besides whose ACLs others may change elsewhere."""
 

@@ -76,6 +76,24 @@ def matches_nobody(host: str) -> bool:
     return host != WILDCARD and _address(host) is None and subnet(host) is None
 
 
+def host_fault(host: str, *, cidr: bool) -> str | None:
+    """Tell why an ACL's host can match no client; None if it can. ``cidr`` allows subnets."""
+    if matches_nobody(host):
+        subnets = ", a subnet such as 10.1.0.0/16" if cidr else ""
+        return f"is no host that a client can have: write an IP address{subnets}, or * for all"
+    if not cidr and subnet(host) is not None:
+        return (
+            "is a subnet, and aclbroker.acl.host.cidr is false: "
+            "write an ACL for each IP address, or set it to true"
+        )
+    return None
+
+
+def is_malformed_subnet(host: str) -> bool:
+    """Return whether a host has the slash of CIDR notation and names no subnet (KIP-1276)."""
+    return "/" in host and subnet(host) is None
+
+
 def enclosing_subnets(host: str, sizes: Iterable[SubnetSize]) -> list[Subnet]:
     """Return the subnet of each size that an address lies in; none if the host is no address."""
     address = _address(host)

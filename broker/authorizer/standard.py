@@ -17,6 +17,7 @@ from aclbroker.broker.acl.authorizer import (
 )
 from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.decisions import StandardAuthorizerData
+from aclbroker.broker.acl.hosts import host_fault
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import (
     acl_limit,
@@ -135,6 +136,7 @@ class StandardAuthorizer:
             position=await managed.store.position(),
             limit_name=self.limit_name,
             remove_copies=sources.remove_copies if len(sources.stores) > 1 else None,
+            cidr=self._settings.cidr,
         )
         if self._reads_latest and managed.follower is not None:
             self._latest = Latest(managed.store, managed.follower, self.lines)
@@ -220,6 +222,10 @@ class StandardAuthorizer:
         """Return all ACLs that a filter matches; the caller uses them up before it awaits."""
         # Being an `AclListing`, it also has them by resource pattern, which DescribeAcls uses.
         return self._loaded.managed.index.find(acl_filter)
+
+    def host_fault(self, host: str) -> str | None:
+        """Tell why an ACL's host can match no client; None if it can."""
+        return host_fault(host, cidr=self._settings.cidr)
 
     async def create_acls(
         self, context: RequestContext, bindings: Sequence[AclBinding]

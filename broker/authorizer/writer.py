@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import AclCreateResult, AclDeleteResult, AclError
 from aclbroker.broker.acl.bindings import ALLOW, DENY, AclBinding, AclFilter, invalid_reason
+from aclbroker.broker.acl.hosts import is_malformed_subnet
 from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.authorizer.committing import (
     Committer,
@@ -70,7 +71,8 @@ class AclWriter:
     index. ``limit`` is how many ACLs there may be, None for any number, and ``limit_name`` the
     setting that says so; ``position`` is that of what was loaded. Long changes take ``turns``.
     Those that fail are logged in ``lines``. Where ACLs of other stores decide as well
-    ``remove_copies`` removes there what is to be removed here. It must be made in a running loop.
+    ``remove_copies`` removes there what is to be removed here. With ``cidr`` a host with a slash
+    must be a subnet (KIP-1276). It must be made in a running loop.
     """
 
     def __init__(
@@ -84,8 +86,10 @@ class AclWriter:
         position: int = 0,
         limit_name: str = LIMIT_NAME,
         remove_copies: RemoveCopies | None = None,
+        cidr: bool = False,
     ) -> None:
         self._index = index
+        self._cidr = cidr
         self._limit = limit
         self._limit_name = limit_name
         self._changes: deque[_Creation | _Deletion] = deque()
@@ -198,6 +202,8 @@ class AclWriter:
     def _admit(self, binding: AclBinding, creation: Creation) -> AclCreateResult | None:
         """Return the result of a creation, or put it among what is to be there, and return None."""
         reason = invalid_reason(binding)
+        if reason is None and self._cidr and is_malformed_subnet(binding.host):
+            reason = f"The host {binding.host!r} is no subnet: write one such as 10.1.0.0/16."
         if reason is not None:
             return AclCreateResult(AclError.INVALID_REQUEST, reason)
         is_there, new = binding in self._index, creation.new

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from aclbroker.broker.acl.authorizer import RequestContext, Session
+from aclbroker.broker.acl.authorizer import HostChecker, RequestContext, Session
 from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclFilter, AclOperation, ResourceType
 from aclbroker.broker.acl.listing import AclListing
 from aclbroker.broker.gate.rights import RequestRights
@@ -23,8 +23,9 @@ from aclbroker.broker.handlers.describe_acls import NOT_CAUGHT_UP, caught_up
 from aclbroker.broker.handlers.describe_acls import describe_acls as answer_description
 from aclbroker.broker.handlers.services import Handler, Services
 from aclbroker.broker.mds.clusters import Clusters
-from aclbroker.broker.mds.errors import ApiError
+from aclbroker.broker.mds.errors import ApiError, shown
 from aclbroker.broker.mds.messages import Creation, Selection, bindings_json
+from aclbroker.broker.mds.reading import wrong
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.create_acls import (
@@ -109,9 +110,7 @@ class Caller:
 async def create(services: Services, caller: Caller, creation: Creation) -> None:
     """Create an ACL; raises `ApiError`."""
     message = CreateAclsRequest([AclCreation(*creation.binding)])
-    response: CreateAclsResponse = await caller.ask(
-        services, ApiKey.CREATE_ACLS, message, create_acls
-    )
+    response: CreateAclsResponse = await caller.ask(services, ApiKey.CREATE_ACLS, message, _created)
     [result] = response.results
     _check(caller, result.error_code, result.error_message)
 
@@ -186,6 +185,18 @@ async def _require(services: Services, caller: Caller, key: ApiKey) -> None:
 
 def _nothing(_services: Services, _rights: RequestRights, _request: Any) -> None:
     """Answer nothing: whether the request may pass is all that is wanted."""
+
+
+def _created(
+    services: Services, rights: RequestRights, request: CreateAclsRequest
+) -> CreateAclsResponse:
+    """Create ACLs but for hosts that match no client, which MDS refuses and Kafka does not."""
+    authorizer: object = services.authorizer
+    if isinstance(authorizer, HostChecker):
+        for creation in request.creations:
+            if (fault := authorizer.host_fault(creation.host)) is not None:
+                raise wrong("aclBinding.entry.host", f"{shown(creation.host)} {fault}")
+    return create_acls(services, rights, request)
 
 
 def _listed(

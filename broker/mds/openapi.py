@@ -66,7 +66,7 @@ def _paths() -> Schema:
             )
         },
         f"{_SECURITY}/metadataClusterId": {
-            "get": _call("Tell the id of the server's own cluster", answer=_TEXT)
+            "get": _call("Tell the id of the server's own cluster, without quotes", answer=_TEXT)
         },
         f"{_SECURITY}/activenodes/{{protocol}}": {
             "get": _call("Tell where the API is served", answer={"type": "array", "items": _TEXT}),

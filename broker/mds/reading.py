@@ -119,8 +119,17 @@ def wrong(place: str, reason: str) -> ApiError:
 
 def cluster_of(scope: Fields) -> str:
     """Return the id of the Kafka cluster that a scope names, and nothing beside it."""
-    clusters = scope.part("clusters", ("kafka-cluster",))
+    return kafka_cluster_of(scope.part("clusters", ("kafka-cluster",)))
+
+
+def kafka_cluster_of(clusters: Fields) -> str:
+    """Return the id in the field ``kafka-cluster``, without quotes of JSON around it.
+
+    Some clients have the id from an answer that is JSON, and take the answer's text as the id.
+    """
     found = clusters.text("kafka-cluster")
+    if len(found) > 1 and found[0] == found[-1] == '"':
+        found = found[1:-1]
     if not found:
         raise clusters.wrong("kafka-cluster", "is empty")
     return found

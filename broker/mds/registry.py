@@ -14,7 +14,7 @@ from aclbroker.broker.credentials.changes import Changes, HasReached, NotStored
 from aclbroker.broker.credentials.credentials import Listen
 from aclbroker.broker.mds.calls import Caller
 from aclbroker.broker.mds.errors import ApiError, bad_request, shown
-from aclbroker.broker.mds.reading import Fields
+from aclbroker.broker.mds.reading import Fields, kafka_cluster_of
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.audit_changes import Change
 from aclbroker.broker.observability.limited_log import LimitedLog
@@ -150,7 +150,7 @@ def _cluster(place: str, value: Any) -> Cluster:
     if not _NAME.fullmatch(name):
         raise fields.wrong("clusterName", "must be 1 to 255 printable characters of ASCII")
     clusters = fields.part("scope", ("clusters",)).part("clusters", (_KAFKA, *_COMPONENTS))
-    scope = {_KAFKA: clusters.text(_KAFKA)}
+    scope = {_KAFKA: kafka_cluster_of(clusters)}
     named = {each: text for each in _COMPONENTS if (text := clusters.optional_text(each))}
     if len(named) > 1:
         raise bad_request(f"{place}.scope.clusters names more than one component.")

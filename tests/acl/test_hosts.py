@@ -5,6 +5,8 @@ from aclbroker.broker.acl.hosts import (
     SubnetSize,
     canonical,
     enclosing_subnets,
+    host_fault,
+    is_malformed_subnet,
     matches_nobody,
     subnet,
     without_zone,
@@ -107,3 +109,28 @@ def test_a_peer_without_an_address_lies_in_no_subnet():
 )
 def test_a_host_that_is_neither_an_address_nor_a_subnet_matches_nobody(host: str, nobody: bool):
     assert matches_nobody(host) is nobody
+
+
+@pytest.mark.parametrize(
+    ("host", "without_subnets", "with_subnets"),
+    [
+        ("*", True, True),
+        ("10.0.0.1", True, True),
+        ("0:0:0:0:0:0:0:1", True, True),
+        ("10.0.0.0/8", False, True),
+        ("::ffff:10.0.0.0/104", False, True),
+        ("10.0.0.0/33", False, False),
+        ("a.example", False, False),
+        ("", False, False),
+    ],
+)
+def test_a_host_that_no_client_can_have_has_a_fault(
+    host: str, without_subnets: bool, with_subnets: bool
+) -> None:
+    assert (host_fault(host, cidr=False) is None) is without_subnets
+    assert (host_fault(host, cidr=True) is None) is with_subnets
+
+
+def test_a_host_with_a_slash_is_malformed_unless_it_is_a_subnet() -> None:
+    hosts = ("10.0.0.0/33", "a/8", "10.0.0.0/", "10.0.0.0/8", "::/0", "a", "*")
+    assert list(map(is_malformed_subnet, hosts)) == [True] * 3 + [False] * 4

@@ -259,7 +259,7 @@ def test_a_bad_store_is_refused_by_name():
 
 
 async def test_hosts_by_which_nobody_can_come_are_created_as_in_kafka_and_warned_of(url: str):
-    strange = ["10.0.0.1 ", "127.0.0.0/33", "client.example.org", "", "x" * 300]
+    strange = ["10.0.0.1 ", "127.0.0.0-9", "client.example.org", "", "x" * 300]
     fine = ["*", "10.0.0.1", "::1", "fe80::1%eth0", "10.0.0.0/8"]
     with capture_logs() as logs:
         async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true") as authorizer:
@@ -274,6 +274,20 @@ async def test_hosts_by_which_nobody_can_come_are_created_as_in_kafka_and_warned
         async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true"):
             pass
     assert [each["count"] for each in logs] == [5]
+
+
+async def test_a_malformed_subnet_is_refused_where_subnets_match_and_taken_as_by_kafka_elsewhere(
+    url: str,
+):
+    hosts = [allow(host=host) for host in ("10.0.0.0/33", "a/8", "10.0.0.0/8", "a")]
+    async with started(aclbroker_store=url, aclbroker_acl_host_cidr="true") as authorizer:
+        results = await authorizer.create_acls(CONTEXT, hosts)
+    assert codes(results) == [INVALID_REQUEST] * 2 + [0, 0]
+    assert results[0].error_message == (
+        "The host '10.0.0.0/33' is no subnet: write one such as 10.1.0.0/16."
+    )
+    async with started(aclbroker_store=url) as authorizer:
+        assert codes(await authorizer.create_acls(CONTEXT, hosts)) == [0] * 4
 
 
 async def test_who_creates_many_acls_of_strange_hosts_causes_a_few_lines(store):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from aclbroker.protocol.messages import ApiKey
+from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.clients.acl_command import command_config, run_script
 from tests.conftest import StartBroker
@@ -22,6 +23,7 @@ READ_ORDERS = "ALLOW User:alice READ TOPIC:LITERAL:orders from *"
 DESCRIBE_ORDERS = "ALLOW User:alice DESCRIBE TOPIC:LITERAL:orders from *"
 TOPIC_AUTHORIZATION_FAILED = 29
 UNKNOWN_TOPIC = 3
+INVALID_REQUEST = 42
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,27 @@ def test_an_acl_that_is_there_already_is_created_again(broker: Broker) -> None:
     assert api.search() == [READ_ORDERS]
 
 
+@pytest.mark.parametrize("write", ["{}", '"{}"'], ids=["bare", "quoted"])
+def test_the_id_of_a_cluster_may_be_in_quotes_in_every_scope(broker: Broker, write: str) -> None:
+    api = Api(broker).login()
+    cluster_id = write.format(api.cluster_id)
+    assert api.create(READ_ORDERS, cluster_id).status == 204
+    assert api.search(cluster_id) == [READ_ORDERS]
+    scope = {"clusters": {"kafka-cluster": cluster_id}}
+    action = {"scope": scope, "resourceName": "orders", "resourceType": "Topic",
+              "operation": "Read"}  # fmt: skip
+    asked = {"userPrincipal": "User:alice", "actions": [action]}
+    assert api.call("PUT", "/security/1.0/authorize", asked).value == ["ALLOWED"]
+    registered = {"clusterName": "prod", "scope": scope, "hosts": []}
+    registry = "/security/1.0/registry/clusters"
+    assert api.call("POST", registry, [registered]).status == 204
+    [found] = api.call("GET", registry).value
+    assert found["scope"]["clusters"] == {"kafka-cluster": api.cluster_id}
+    assert api.delete(cluster_id) == [READ_ORDERS]
+    empty = api.call("POST", SEARCH, api.filter('""'))
+    assert (empty.status, "is empty" in empty.text) == (400, True)
+
+
 def test_a_filter_selects_by_each_of_its_fields(broker: Broker) -> None:
     api = Api(broker).login()
     prefixed = "DENY User:bob ALL GROUP:PREFIXED:g- from 10.1.2.3"
@@ -180,6 +203,17 @@ WRONG: list[tuple[str, Any, str]] = [
     ("aclBinding.entry.principal", None, "aclBinding.entry.principal is missing"),
     ("aclBinding.entry.host", 7, "aclBinding.entry.host is no text"),
     ("aclBinding.entry.host", "", "aclBinding.entry.host is empty, which no client's address is"),
+    ("aclBinding.entry.host", "10.0.0.0/8", "is a subnet, and aclbroker.acl.host.cidr is false"),
+    ("aclBinding.entry.host", "2001:db8::/32", "is a subnet, and aclbroker.acl.host.cidr is"),
+    ("aclBinding.entry.host", "10.0.0.1-10.0.0.9", "is no host that a client can have"),
+    ("aclBinding.entry.host", "broker.example.org", "write an IP address, or * for all"),
+    ("aclBinding.entry.host", "10.0.0.0/33", "aclBinding.entry.host '10.0.0.0/33' is no host"),
+    ("aclBinding.entry.host", "10.0.0.0/255.0.0.0", "is no host that a client can have"),
+    ("aclBinding.entry.host", "[::1]", "is no host that a client can have"),
+    ("aclBinding.entry.host", " 10.0.0.1", "is no host that a client can have"),
+    ("aclBinding.entry.host", "10.0.0.*", "is no host that a client can have"),
+    ("aclBinding.entry.host", "10.0.0.1:9092", "is no host that a client can have"),
+    ("aclBinding.entry.host", "/10.0.0.1", "is no host that a client can have"),
     ("aclBinding.entry.hosts", "*", "aclBinding.entry.hosts is unknown"),
     ("aclBinding.pattern.resourceType", "USER", "allowed are TOPIC, GROUP, CLUSTER"),
     ("aclBinding.pattern.resourceType", "ANY", "allowed are TOPIC, GROUP, CLUSTER"),
@@ -210,6 +244,49 @@ def test_a_creation_that_makes_no_sense_is_refused_with_what_is_wrong_and_allowe
     unknown = api.call("POST", ACLS, changed(good, "scope.clusters.kafka-cluster", "x"))
     assert api.cluster_id in unknown.value["message"]
     assert api.search() == []
+
+
+@pytest.mark.parametrize(
+    "host", ["10.0.0.1", "::1", "0:0:0:0:0:0:0:1", "2001:DB8::1", "::ffff:10.0.0.1", "fe80::1%eth0"]
+)
+def test_an_address_in_any_form_is_taken_and_comes_back_as_it_was_sent(
+    broker: Broker, host: str
+) -> None:
+    api = Api(broker).login()
+    acl = READ_ORDERS.replace("from *", f"from {host}")
+    assert api.create(acl).status == 204
+    assert api.search(host=host) == [acl]
+    assert api.delete(host=host) == [acl]
+
+
+def test_acls_of_hosts_that_match_nobody_can_be_found_and_deleted(broker: Broker) -> None:
+    listed(broker, "--add", "--allow-principal", "User:a", "--operation", "Read", "--topic", "t",
+           "--allow-host", "10.0.0.0/8", "--allow-host", "a.example")  # fmt: skip
+    api = Api(broker)
+    for host in ("10.0.0.0/8", "a.example"):
+        acl = f"ALLOW User:a READ TOPIC:LITERAL:t from {host}"
+        assert api.search(host=host) == [acl]
+        assert api.delete(host=host) == [acl]
+    # No ACL has a host of this text: a filter compares texts, as Kafka's do.
+    assert api.search(host=" ") == []
+
+
+def test_subnets_are_taken_where_they_match_and_malformed_ones_are_refused(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker(MDS | {"aclbroker.acl.host.cidr": "true"})
+    api = Api(broker).login()
+    acl = "ALLOW User:alice DESCRIBE TOPIC:LITERAL:orders from 127.0.0.0/8"
+    assert api.create(acl).status == 204
+    assert sees(broker, "alice", "orders")
+    refused = api.create(acl.replace("/8", "/33"))
+    assert refused.status == 400
+    assert "write an IP address, a subnet such as 10.1.0.0/16, or *" in refused.value["message"]
+    hosts = ("10.0.0.0/8", "10.0.0.0/33", "10.0.0.0/", "a/8", "::/129", "10.0.0.0/255.0.0.0", "a")
+    creations = [AclCreation(2, "t", 3, "User:a", host, 3, 3) for host in hosts]
+    with Client(broker.listeners["PLAINTEXT"]) as client:
+        assert client.create(*creations) == [0, *[INVALID_REQUEST] * 5, 0]
+    assert len(api.search(name="t")) == 2
 
 
 def test_a_filter_with_a_mistake_deletes_nothing(broker: Broker) -> None:

@@ -173,7 +173,9 @@ def test_what_is_not_there_is_told_in_the_same_form(broker: Broker, api: Api) ->
         assert "ACLs" in answer.value["message"]
     assert api.call("GET", "/security/1.0/activenodes/ftp").status == 400
     assert api.call("GET", "/security/1.0/activenodes/https").value == []
-    assert api.call("GET", "/security/1.0/metadataClusterId").value == api.cluster_id
+    told = api.call("GET", "/security/1.0/metadataClusterId")
+    assert told.text == api.cluster_id
+    assert told.header["Content-Type"].startswith("application/json")
     text = {"Content-Type": "text/plain"}
     assert api.call("POST", "/security/1.0/acls", {}, text).status == 415
     for path in ("metadataClusterId", "nothing"):

@@ -84,12 +84,24 @@ func main() {
 	ctx := context.WithValue(context.Background(), mds.ContextAccessToken, token.AuthToken)
 	id, response, err := api.MetadataServiceOperationsApi.MetadataClusterId(ctx)
 	tell("metadataClusterId", response, id, err)
+	own, response, err := api.KafkaACLManagementApi.SearchAclBinding(ctx, everything(id))
+	tell("search of metadataClusterId", response, own, err)
 	nodes, response, err := api.MetadataServiceOperationsApi.Activenodes(ctx, "http")
 	tell("activenodes", response, nodes, err)
 	acls(ctx, api, cluster)
 	registry(ctx, api, cluster)
 	roles, response, err := api.RBACRoleDefinitionsApi.Rolenames(ctx)
 	tell("roleNames", response, roles, err)
+}
+
+func everything(cluster string) mds.AclFilterRequest {
+	scope := mds.KafkaScope{Clusters: mds.KafkaScopeClusters{KafkaCluster: cluster}}
+	return mds.AclFilterRequest{Scope: scope, AclBindingFilter: mds.AclBindingFilter{
+		PatternFilter: mds.KafkaResourcePatternFilter{
+			ResourceType: mds.ACLRESOURCETYPE_ANY, PatternType: mds.PATTERNTYPE_ANY},
+		EntryFilter: mds.AccessControlEntryFilter{
+			Operation: mds.ACLOPERATION_ANY, PermissionType: mds.ACLPERMISSIONTYPE_ANY},
+	}}
 }
 
 func acls(ctx context.Context, api *mds.APIClient, cluster string) {
@@ -108,12 +120,7 @@ func acls(ctx context.Context, api *mds.APIClient, cluster string) {
 	}}
 	decided, response, err := api.AuthorizationApi.Authorize(ctx, asked)
 	tell("authorize", response, decided, err)
-	all := mds.AclFilterRequest{Scope: scope, AclBindingFilter: mds.AclBindingFilter{
-		PatternFilter: mds.KafkaResourcePatternFilter{
-			ResourceType: mds.ACLRESOURCETYPE_ANY, PatternType: mds.PATTERNTYPE_ANY},
-		EntryFilter: mds.AccessControlEntryFilter{
-			Operation: mds.ACLOPERATION_ANY, PermissionType: mds.ACLPERMISSIONTYPE_ANY},
-	}}
+	all := everything(cluster)
 	found, response, err := management.SearchAclBinding(ctx, all)
 	tell("search", response, found, err)
 	removed, response, err := management.RemoveAclBindings(ctx, all)
