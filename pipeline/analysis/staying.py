@@ -42,20 +42,22 @@ class Stay(Enum):
     PROTECTS = "it denies what an ALLOW that stays allows"
     CLOSES = "the last one that keeps a resource closed"
     YOUNG = "younger than the log"
+    KEPT = "on the keep-list"
     PUT_BACK = "without it something would open or be decided otherwise"
 
 
 class Needs(NamedTuple):
     """What has to stay of some ACLs, which are given as positions.
 
-    ``young`` and ``needed`` stay. Of each of the sets ``allowing`` one has to stay; of ``logged``
-    also, but these are events that the log allows and the rules deny.
+    ``young``, ``kept`` and ``needed`` stay. Of each of the sets ``allowing`` one has to stay; of
+    ``logged`` also, but these are events that the log allows and the rules deny.
     """
 
     young: Collection[int]
     needed: Collection[int]
     allowing: Collection[frozenset[int]]
     logged: Collection[frozenset[int]]
+    kept: Collection[int] = ()
 
 
 class Kept(NamedTuple):
@@ -68,7 +70,7 @@ class Kept(NamedTuple):
 def staying(rules: Ruleset, needs: Needs) -> Kept:
     """Return what stays of the rules. None of the sets of ``needs`` is empty."""
     acls = rules.acls
-    fixed = dict.fromkeys(needs.young, Stay.YOUNG)
+    fixed = dict.fromkeys(needs.young, Stay.YOUNG) | dict.fromkeys(needs.kept, Stay.KEPT)
     for position in needs.needed:
         if acls[position].permission == _ALLOW:
             fixed[position] = Stay.NEEDED

@@ -72,12 +72,16 @@ class AclUse(NamedTuple):
 
 
 def acl_uses(
-    rules: Ruleset, asked: Iterable[Asked], *, young: Collection[int] = ()
+    rules: Ruleset,
+    asked: Iterable[Asked],
+    *,
+    young: Collection[int] = (),
+    kept: Collection[int] = (),
 ) -> list[AclUse]:
     """Return the use of each ACL of ``rules``, in order.
 
     ``young`` are the positions of ACLs that are not to be removed, because the log may be older
-    than they are.
+    than they are; ``kept`` those of ACLs that a user keeps.
     """
     questions = list(asked)
     matched, decisive = Counter[int](), Counter[int]()
@@ -90,19 +94,19 @@ def acl_uses(
             decisive[position] += each.events
     allowing = {frozenset(each.allows) for each in questions if each.allows and not each.denies}
     logged = {frozenset(each) for each in _logged(questions)}
-    kept = staying(rules, Needs(young, decisive.keys(), allowing, logged))
+    found = staying(rules, Needs(young, decisive.keys(), allowing, logged, kept))
     used = frozenset().union(*allowing)
     return [
         AclUse(
             acl,
             _use(matched[position], decisive[position]),
-            kept.stays.get(position),
+            found.stays.get(position),
             matched[position],
             decisive[position],
             last.get(position),
             None
-            if position in kept.stays
-            else kept.why_denies_go.get(position) or _why_unused(matched, used, position),
+            if position in found.stays
+            else found.why_denies_go.get(position) or _why_unused(matched, used, position),
         )
         for position, acl in enumerate(rules.acls)
     ]

@@ -122,6 +122,8 @@ def _add(group: Any, option: Option) -> None:
         how: dict[str, Any] = {"action": "store_const", "const": option.flag}
     else:
         how = {"type": option.read, "metavar": option.shown}
+        if option.many:
+            how["action"] = "extend"
     group.add_argument(f"--{option.name}", dest=_dest(option), help=option.does, **how)
 
 

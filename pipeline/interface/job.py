@@ -19,7 +19,8 @@ class Option(NamedTuple):
 
     ``field`` is the field's name; in ``spike.minimum`` it is the field ``minimum`` of the field
     ``spike``. ``read`` turns the text of the command line into a value, and the help calls that
-    text ``shown``. Without ``read`` the option takes no text, and the value is ``flag``.
+    text ``shown``. Without ``read`` the option takes no text, and the value is ``flag``. With
+    ``many`` it may be given several times: ``read`` returns a list, and the value is all of them.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Option(NamedTuple):
     read: Callable[[str], Any] | None = None
     shown: str = ""
     flag: bool = True
+    many: bool = False
 
 
 @dataclass(frozen=True, slots=True)

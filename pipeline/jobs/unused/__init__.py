@@ -11,12 +11,14 @@ none becomes allowed that is denied now. What is closed, and was not used, is to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.job import MAX_DRIFT, MIN_COVERAGE, TOP, Job, Option
 from aclbroker.pipeline.interface.result import JobResult
+from aclbroker.pipeline.jobs.unused.keeping import Keep, kept_principals, kept_resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +31,23 @@ class UnusedOptions:
       rules decide; one with more is left out
     - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
       allowed events; one with fewer is left out
+    - ``keep``, ``keep_resources``: the ACLs of some principals, or on some resources, stay
+    - ``by_principal``: list the ACLs by principal, and not by resource
     - ``top``: how many rows the tables of the summary show
     """
 
     filtering: bool = True
     max_drift: float = 1.0
     min_coverage: float = 100.0
+    keep: Sequence[Keep] = ()
+    keep_resources: Sequence[Keep] = ()
+    by_principal: bool = False
     top: int = 20
+
+    @property
+    def keeps(self) -> list[Keep]:
+        """All that is to stay."""
+        return [*self.keep, *self.keep_resources]
 
 
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
@@ -48,7 +60,7 @@ def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     from aclbroker.pipeline.jobs.unused.summary import summary
 
     options = options or UnusedOptions()
-    return summary(inputs, find(inputs, options), options.top)
+    return summary(inputs, find(inputs, options), options)
 
 
 JOB: Final = Job(
@@ -63,6 +75,24 @@ JOB: Final = Job(
             "do not count as use what only filtered an answer, as when a client lists all topics",
             flag=False,
         ),
+        Option(
+            "keep",
+            "keep",
+            "leave the ACLs of this principal alone, such as those for disaster recovery; * stands "
+            "for any characters, @FILE for a list; may be given several times",
+            kept_principals,
+            "PRINCIPAL",
+            many=True,
+        ),
+        Option(
+            "keep-resource",
+            "keep_resources",
+            "leave the ACLs on this resource alone, such as topic:dr.*, in the same way",
+            kept_resources,
+            "TYPE:NAME",
+            many=True,
+        ),
+        Option("by-principal", "by_principal", "list the ACLs by principal, not by resource"),
         MAX_DRIFT,
         MIN_COVERAGE,
         TOP,

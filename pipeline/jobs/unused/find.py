@@ -21,6 +21,7 @@ from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.opened_rights import RIGHTS, rights_frame
 from aclbroker.pipeline.jobs.unused import UnusedOptions
+from aclbroker.pipeline.jobs.unused.keeping import kept
 from aclbroker.pipeline.replay import replay
 from aclbroker.pipeline.replay.drift import Drift, drift_warnings, too_much_drift
 from aclbroker.pipeline.replay.removal import Removal, proven, replayed, rules_of
@@ -105,7 +106,12 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
         raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
     usage = usage.part(current)
     uses = {
-        cluster: acl_uses(rules, log[cluster].asked, young=_young(inputs, cluster))
+        cluster: acl_uses(
+            rules,
+            log[cluster].asked,
+            young=_young(inputs, cluster),
+            kept=kept(rules.acls, options.keeps),
+        )
         for cluster, rules in current.items()
     }
     going = {
@@ -114,6 +120,10 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     }
     removal = proven(usage, current, going)
     uses = _with_put_back(uses, removal)
+    if options.by_principal:
+        uses = {
+            name: sorted(found, key=lambda each: each.acl.principal) for name, found in uses.items()
+        }
     filtering_changes = 0
     if not filtering:
         rest = inputs.usage.part(current, quiet=True)

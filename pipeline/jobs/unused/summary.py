@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
+from functools import cached_property
 from typing import Any, Final
 
-from aclbroker.broker.acl.bindings import AclPermission
+from aclbroker.broker.acl.bindings import WILDCARD_PRINCIPAL, AclPermission
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.pipeline.analysis.proof import is_overlooked
 from aclbroker.pipeline.analysis.staying import Stay
@@ -20,10 +21,13 @@ from aclbroker.pipeline.interface.inputs import Inputs
 from aclbroker.pipeline.interface.left_out import left_out_lines, left_out_table
 from aclbroker.pipeline.interface.opened_rights import rights_tables
 from aclbroker.pipeline.interface.result import Cell, Chart, Figure, JobResult, Table
-from aclbroker.pipeline.interface.wording import clusters_in_short
+from aclbroker.pipeline.interface.wording import clusters_in_short, in_short
+from aclbroker.pipeline.jobs.unused import UnusedOptions
 from aclbroker.pipeline.jobs.unused.find import ACLS, COVERAGE, OPENED, UnusedAcls
+from aclbroker.pipeline.report.words import counted
 
 _STAYING: Final = {
+    Stay.KEPT: ("ACLs on the keep-list", "they stay, used or not"),
     Stay.PROTECTS: ("DENYs that protect", "they deny what ALLOWs that stay allow"),
     Stay.LOGGED: ("ACLs that explain allowed events", "which the rules given deny; they stay"),
     Stay.CLOSES: (
@@ -35,18 +39,20 @@ _STAYING: Final = {
 """By why ACLs stay, what the figure of these is called, and its note."""
 
 
-def summary(inputs: Inputs, found: UnusedAcls, top: int) -> JobResult:
-    """Return what was found as figures, charts, and tables of the first ``top`` rows."""
-    return _UnusedSummary(inputs, found, top).result()
+def summary(inputs: Inputs, found: UnusedAcls, options: UnusedOptions) -> JobResult:
+    """Return what was found as figures, charts, and tables of the first rows."""
+    return _UnusedSummary(inputs, found, options).result()
 
 
 class _UnusedSummary:
     """What was found, put into words."""
 
-    def __init__(self, inputs: Inputs, found: UnusedAcls, top: int) -> None:
+    def __init__(self, inputs: Inputs, found: UnusedAcls, options: UnusedOptions) -> None:
         self._inputs = inputs
         self._found = found
-        self._top = top
+        self._top = options.top
+        self._keeps = options.keeps
+        self._listed = "by principal" if options.by_principal else "by name"
         self._log = [found.log[cluster] for cluster in found.uses]
         self._uses = [(cluster, each) for cluster, uses in found.uses.items() for each in uses]
         self._several = len(found.log) > 1
@@ -141,7 +147,7 @@ class _UnusedSummary:
                 "They protect nothing that is left: no ALLOW that stays would allow what they "
                 "deny, or other DENYs that stay deny all of it.",
             ),
-            self._table("ALLOWs that can go together", allows, "The first ones by name."),
+            self._table("ALLOWs that can go together", allows, f"The first ones {self._listed}."),
             self._table(
                 "DENYs that stay, though no event met them",
                 [
@@ -159,7 +165,56 @@ class _UnusedSummary:
                 "them.",
             ),
         ]
+        tables.append(self._losing_table())
         return [each for each in tables if each.total]
+
+    @cached_property
+    def _losing(self) -> list[tuple[str, str, int]]:
+        """Return the principals whose ALLOWs no event met and that keep none, with how many."""
+        counts: dict[tuple[str, str], int] = {}
+        others = set()
+        for cluster, each in self._uses:
+            if each.acl.permission is not AclPermission.ALLOW:
+                continue
+            who = cluster, each.acl.principal
+            counts[who] = counts.get(who, 0) + 1
+            if each.stays is not None or each.events:
+                others.add(who)
+        return [
+            (*who, count)
+            for who, count in sorted(counts.items())
+            if who not in others and who[1] != WILDCARD_PRINCIPAL and not self._needs_none(*who)
+        ]
+
+    def _needs_none(self, cluster: str, principal: str) -> bool:
+        rules = self._inputs.current[cluster]
+        return principal in rules.super_users | rules.broker_users.principals
+
+    def _losing_table(self) -> Table:
+        losing = self._losing
+        rows: list[Sequence[Cell]] = [
+            each if self._several else each[1:] for each in losing[: self._top]
+        ]
+        cluster = ("Cluster",) if self._several else ()
+        note = "No event met any of them. --keep PRINCIPAL leaves them alone."
+        title = "Principals that lose all their ALLOWs"
+        return Table(title, (*cluster, "Principal", "ALLOWs"), rows, len(losing), note, ACLS)
+
+    def _about_losing(self) -> Iterator[str]:
+        losing = self._losing
+        if losing:
+            named = in_short(dict.fromkeys(principal for _, principal, _ in losing))
+            yield (
+                f"{counted(len(losing), 'principal')} would lose all their ALLOWs, because no "
+                f"event met any of them: {named}. Disaster recovery, or the work of a quarter, may "
+                f"be more seldom than this log: --keep {losing[0][1]} leaves them alone."
+            )
+
+    def _about_keeps(self) -> Iterator[str]:
+        acls = [each.acl for _, each in self._uses]
+        idle = [each.text for each in self._keeps if not any(map(each.keeps, acls))]
+        if idle:
+            yield f"The keep-list names what no ACL is about: {in_short(idle)}."
 
     def _table(self, title: str, uses: list[tuple[str, AclUse]], note: str) -> Table:
         rows: list[Sequence[Cell]] = [
@@ -195,7 +250,8 @@ class _UnusedSummary:
             self._found.uses,
             "An ACL that was used when nothing was logged looks unused.",
         )
-        found = [*left_out, *silent, *self._found.drift_warnings]
+        found = [*left_out, *silent, *self._about_losing(), *self._found.drift_warnings]
+        found += self._about_keeps()
         unknown = sorted(set(self._found.uses) - set(self._inputs.earlier))
         if unknown:
             found.append(

@@ -8,13 +8,16 @@ import pytest
 from aclbroker.pipeline.interface.job import Job
 from aclbroker.pipeline.jobs import JOBS
 
+TEXTS = {"keep": "User:a", "keep-resource": "topic:a"}
+
 
 def test_every_option_of_a_job_is_a_field_of_its_options_with_the_default_that_is_told():
     samples: dict[str, Any] = {}
     for job in JOBS.values():
         defaults = job.options_with({})
         for option in job.arguments:
-            value = option.flag if option.read is None else option.read("4")
+            text = TEXTS.get(option.name, "4")
+            value = option.flag if option.read is None else option.read(text)
             outer, _, inner = option.field.partition(".")
             found = getattr(job.options_with({option.field: value}), outer)
             assert (getattr(found, inner) if inner else found) == value

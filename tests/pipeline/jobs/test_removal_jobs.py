@@ -1,5 +1,6 @@
 """The jobs `unused` and `redundant`: what they find, write and refuse."""
 
+from argparse import ArgumentTypeError
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,6 +17,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.jobs import redundant, unused
+from aclbroker.pipeline.jobs.unused.keeping import kept_principals, kept_resources
 from aclbroker.pipeline.replay.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
 from tests.pipeline.analysis.test_use import (
@@ -150,8 +152,14 @@ def test_the_summary_has_the_proof(result):
     assert shown["ACL"] == "DENY READ on TOPIC LITERAL orders to User:bob from *"
     assert shown["Why"] == "It takes back nothing: no ACL allows any of it."
     assert len(table_of(result, "ALLOWs that can go together")) == 5
-    (warning,) = result.warnings
-    assert warning.endswith("may look unused (clusters open, other).")
+    losing, young = result.warnings
+    assert losing.startswith(
+        "1 principal would lose all their ALLOWs, because no event met any of "
+    )
+    assert "User:bob. Disaster recovery" in losing
+    assert young.endswith("may look unused (clusters open, other).")
+    (row,) = table_of(result, "Principals that lose all their ALLOWs")
+    assert (row["Cluster"], row["Principal"], row["ALLOWs"]) == ("c1", "User:bob", 1)
 
 
 def test_what_is_closed_is_told_and_nothing_is_opened(inputs, result):
@@ -220,6 +228,49 @@ def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
     result = unused.run(inputs, unused.UnusedOptions(filtering=False))
     assert figures_of(result)["Removable together"] == 1
     assert result.warnings[-1].startswith("3 decisions that only filter an answer change")
+
+
+def test_a_keep_list_keeps_the_acls_of_principals_and_on_resources(spark, tmp_path):
+    recovery = allow("User:dr-mirror", READ, "all.", pattern_type=PREFIXED)
+    of_pattern = allow("User:zoe", READ, "dr.", pattern_type=PREFIXED)
+    # It protects something again, as an ALLOW stays that nobody used.
+    denial = deny("User:dr-mirror", READ, "all.secret")
+    quarterly = allow("User:quarter", READ, "sales")
+    rules = Ruleset(ordered([ALICE_READS, recovery, of_pattern, denial, quarterly]))
+    inputs = inputs_of(spark, tmp_path, [used(events=9)], days=1, current={"c1": rules})
+    assert unused.run(inputs).alarms["unused"] == 4
+    options = {
+        "keep": [*kept_principals("User:dr-*"), *kept_principals("User:gone")],
+        "keep_resources": kept_resources("topic:dr.*"),
+        "by_principal": True,
+    }
+    result = unused.JOB.answer(inputs, options)
+    found = rows_by_acl(inputs, result, "c1", "removable", "stays_because")
+    assert found == {
+        acl_id(ALICE_READS): (False, "needed"),
+        acl_id(recovery): (False, "on the keep-list"),
+        acl_id(denial): (False, "on the keep-list"),
+        acl_id(of_pattern): (False, "on the keep-list"),
+        acl_id(quarterly): (True, None),
+    }
+    (row,) = table_of(result, "Principals that lose all their ALLOWs")
+    assert row["Principal"] == "User:quarter"
+    assert "The keep-list names what no ACL is about: User:gone." in result.warnings
+    assert figures_of(result)["ACLs on the keep-list"] == 3
+    table = inputs.spark.read.parquet(f"{tmp_path}/unused/acls").collect()
+    assert [row["principal"] for row in table] == sorted(row["principal"] for row in table)
+
+
+def test_what_is_no_principal_or_resource_to_keep_is_refused(tmp_path):
+    file = tmp_path / "keep"
+    file.write_text("\ufeff# quarterly\r\nUser:quarter\r\n\r\nUser:a b-*\r\n", newline="")
+    assert [each.text for each in kept_principals(f"@{file}")] == ["User:quarter", "User:a b-*"]
+    with pytest.raises(ArgumentTypeError, match="'alice' is no principal such as User:app"):
+        kept_principals("alice")
+    with pytest.raises(ArgumentTypeError, match=r"no resource such as topic:dr\.\*; .* topic, "):
+        kept_resources("topics:dr")
+    with pytest.raises(ArgumentTypeError, match="missing cannot be read"):
+        kept_resources(f"@{tmp_path}/missing")
 
 
 def test_what_was_wrongly_taken_for_superfluous_is_put_back(inputs):
