@@ -20,10 +20,13 @@ def prove(capsys, tmp_path):
     """Check a file of statements; return the status, standard output and standard error."""
     policy, file = tmp_path / "policy.yaml", tmp_path / "invariants.yaml"
     write_policy(Policy(ACLS), policy)
+    settings = tmp_path / "server.properties"
+    settings.write_text("# without super users\n")
+    words = ["prove", "-f", str(file), "--acls", str(policy), "--broker-properties", str(settings)]
 
     def prove(text, *options):
         file.write_text(text)
-        command = parse_arguments(["prove", "-f", str(file), "--acls", str(policy), *options])
+        command = parse_arguments([*words, *options])
         assert isinstance(command, QuestionCommand)
         return command.run(), *capsys.readouterr()
 

@@ -14,6 +14,7 @@ from aclbroker.broker.stores import open_store
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.acl.examples import ALTER, CLUSTER, DESCRIBE, GROUP, PREFIXED, READ, WRITE, allow, deny
+from tests.pipeline import json_lines
 from tests.stores.origins import ORIGIN
 
 TXN_ID = ResourceType.TRANSACTIONAL_ID
@@ -41,6 +42,21 @@ def policy(tmp_path):
 
 
 @pytest.fixture
+def store(tmp_path):
+    """The URL of a store that has the ACLs of the policy."""
+    url = f"sqlite:///{tmp_path}/acls.db"
+
+    async def fill():
+        opened = open_store(url)
+        await opened.open()
+        await opened.apply(ACLS, [], ORIGIN)
+        await opened.close()
+
+    asyncio.run(fill())
+    return url
+
+
+@pytest.fixture
 def ask(capsys):
     """Run a command; return its status, standard output and standard error."""
 
@@ -54,12 +70,72 @@ def ask(capsys):
     return ask
 
 
+NOT_INCLUDED = (
+    "aclbroker: Super users are not included: they are not among the ACLs. "
+    "Name them with --super-user or --broker-properties FILE.\n"
+)
+
+
 def test_who_can_on_a_topic_lists_its_writers(ask, policy):
     assert ask("who-can", "WRITE", "topic", "pii-mail", "--acls", policy) == (
         0,
         "User:payments from any host\n",
-        "",
+        NOT_INCLUDED,
     )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("who-can", "READ", "topic", "orders"),
+        ("what-can", "User:etl"),
+        ("explain", "User:etl", "READ", "topic", "orders"),
+        ("explain", "--line", json_lines.record(resource_name="orders")),
+        ("can", "User:etl", "describe-topic", "topic", "orders"),
+    ],
+)
+def test_a_source_without_settings_is_said_not_to_have_super_users(
+    ask, policy, tmp_path, store, question
+):
+    """A file of ACLs, a store that is named by its URL, and that of the default settings."""
+    settings = tmp_path / "empty.properties"
+    settings.write_text("# none\n")
+    for source in (["--acls", policy], ["--acls", store]):
+        assert ask(*question, *source)[2] == NOT_INCLUDED
+        assert ask(*question, *source, "--super-user", "User:admin")[2] == ""
+        assert ask(*question, *source, "--broker-properties", str(settings))[2] == ""
+
+
+def test_super_users_that_one_side_alone_names_are_left_out_of_a_difference(
+    ask, policy, tmp_path, store
+):
+    settings = tmp_path / "server.properties"
+    path = store.removeprefix("sqlite:///")
+    settings.write_text(
+        f"aclbroker.store=sqlite:///{path}\nsuper.users=User:admin;User:etl\n"
+        "broker.users=User:payments\nlisteners=PLAINTEXT://127.0.0.1:9092\n"
+    )
+    less = tmp_path / "less.yaml"
+    write_policy(Policy(ACLS[1:]), less)
+    lost = ask("diff", policy, str(less))[1]
+    assert lost.startswith("- User:payments: WRITE")
+    for other in (policy, store):
+        note = (
+            f"aclbroker: Super users are left out of the comparison: {other} does not name them. "
+            "Name them with --super-user or --broker-properties FILE.\n"
+        )
+        assert ask("diff", str(settings), other) == (0, "no difference\n", note)
+        assert ask("diff", other, str(settings)) == (0, "no difference\n", note)
+    # The ACLs of a super user are compared as all others.
+    assert ask("diff", str(settings), str(less))[1] == lost
+    with settings.open("a") as file:
+        file.write("allow.everyone.if.no.acl.found=true\n")
+    assert "does not tell allow.everyone.if.no.acl.found" in ask("diff", str(settings), policy)[2]
+    everyone = "--allow-everyone-if-no-acl-found"
+    assert ask("diff", str(settings), policy, everyone)[:2] == (0, "no difference\n")
+    both = ("--broker-properties", str(settings))
+    assert ask("diff", str(settings), policy, *both) == (0, "no difference\n", "")
+    assert ask("diff", policy, policy) == (0, "no difference\n", "")
 
 
 def test_who_can_on_a_prefix_says_on_which_names(ask, policy):
@@ -345,6 +421,6 @@ def test_it_is_said_where_the_members_of_groups_would_matter_and_are_not_known(a
         ("can", "User:zoe", "consume", "topic", "orders"),
     ):
         assert note in ask(*question, "--acls", acls)[2]
-        assert ask(*question, "--acls", acls, "--groups-file", groups)[2] == ""
-    assert ask("explain", "User:zoe", "READ", "topic", "other", "--acls", acls)[2] == ""
+        assert ask(*question, "--acls", acls, "--groups-file", groups)[2] == NOT_INCLUDED
+    assert note not in ask("explain", "User:zoe", "READ", "topic", "other", "--acls", acls)[2]
     assert note in ask("diff", acls, acls)[2]

@@ -161,15 +161,17 @@ def _where(options: argparse.Namespace, rules: Rules, here: Rules) -> Elsewhere:
 
 
 def _rules(options: argparse.Namespace) -> Rules:
-    """Read the ACLs and settings of the options; say if nobody has told the super users."""
+    """Read the ACLs and settings of the options; say if the super users are not known."""
     source = source_of(options)
     rules = source.rules()
-    if source.place is not None and source.place.startswith(KAFKA) and not rules.super_users:
-        _note(
-            "a cluster does not tell its super users, who may do everything; "
-            "--super-user and --broker-properties do"
-        )
+    if not source.knows_super_users:
+        is_cluster = (source.place or "").startswith(KAFKA)
+        why = "a cluster does not reveal them" if is_cluster else "they are not among the ACLs"
+        _note(f"Super users are not included: {why}. {_NAME_THEM}")
     return rules
+
+
+_NAME_THEM: Final = "Name them with --super-user or --broker-properties FILE."
 
 
 def _tell_of_groups(*sets: Rules) -> None:
@@ -194,7 +196,7 @@ def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
 
     if options.usage is None and (options.days is not None or options.cluster is not None):
         raise ValueError("--days and --cluster say which usage to look at: name it with --usage")
-    old, new = (source_of(options, place).rules() for place in (options.old, options.new))
+    old, new = _sides(options)
     _tell_of_groups(old, new)
     compared = compare(old, new)
     if options.usage is None:
@@ -202,6 +204,24 @@ def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
     days = _DAYS if options.days is None else options.days
     use = lost_use(old, new, compared, options.usage, days, options.cluster)
     return int(bool(compared.differences or use.besides)), differences(compared, use)
+
+
+def _sides(options: argparse.Namespace) -> tuple[Rules, Rules]:
+    """Read both sets of rules; leave out super users that only one of them can name, and say so."""
+    from aclbroker.broker.urls import without_login
+
+    sources = source_of(options, options.old), source_of(options, options.new)
+    old, new = (source.rules() for source in sources)
+    if sources[0].has_settings is sources[1].has_settings:
+        return old, new
+    unknown = without_login(options.new if sources[0].has_settings else options.old)
+    _note(f"Super users are left out of the comparison: {unknown} does not name them. {_NAME_THEM}")
+    if old.allow_everyone_if_no_acl_found is not new.allow_everyone_if_no_acl_found:
+        _note(
+            f"{unknown} does not tell allow.everyone.if.no.acl.found, which is true on the other "
+            "side. If it holds on both, add --allow-everyone-if-no-acl-found."
+        )
+    return sources[0].without_super_users(old), sources[1].without_super_users(new)
 
 
 def _prove(options: argparse.Namespace) -> tuple[int, Answer]:

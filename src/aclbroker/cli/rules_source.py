@@ -41,6 +41,22 @@ class Source:
     groups_file: str | None = None
     """A groups file; by default that of the settings."""
 
+    @property
+    def has_settings(self) -> bool:
+        """Whether a broker's settings are read, which name the super users."""
+        return self.settings is not None or (self.place or "").endswith(_PROPERTIES)
+
+    @property
+    def knows_super_users(self) -> bool:
+        """Whether the super users are known."""
+        return self.has_settings or bool(self.super_users)
+
+    def without_super_users(self, rules: Rules) -> Rules:
+        """Return its rules without the super users and broker users that its settings name."""
+        from aclbroker.broker.acl.decisions import BrokerUsers
+
+        return replace(rules, super_users=frozenset(self.super_users), broker_users=BrokerUsers())
+
     def rules(self) -> Rules:
         """Read all of it. Raises SourceError."""
         from aclbroker.broker.reasoning.rules import Rules
