@@ -64,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
             policy=Path(policy) if policy else None,
         )
     except (OSError, ValueError) as error:
-        raise pytest.UsageError(f"--acl-policy: {error}") from error
+        lines = map(printable, f"--acl-policy: {error}".split("\n"))
+        raise pytest.UsageError("\n".join(lines)) from error
 
 
 @pytest.fixture

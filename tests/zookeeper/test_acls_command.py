@@ -196,6 +196,12 @@ def test_a_node_that_cannot_be_read_is_an_error_and_no_empty_list(
         assert status == 1
         assert "Error while executing ACL command" in out
         assert "ACLs of TOPIC bad cannot be read" in out
+    add = ("--add", "--allow-principal", "User:a", "--topic")
+    status, out, _ = ours(*place, *add, "bad")
+    assert status == 1
+    assert "Error while adding ACLs: The ACLs of /kafka-acl/Topic/bad in ZooKeeper cannot" in out
+    assert ours(*place, *add, "good")[0] == 0
+    assert zk.exists("/kafka-acl/Topic/good")
     assert zk.get("/kafka-acl/Topic/bad")[0] == b"{"
 
 
