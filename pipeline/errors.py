@@ -16,5 +16,9 @@ class InputError(Exception):
         self.alarms = dict(alarms or {})
 
 
+class DoubtedLogError(InputError):
+    """Too many lines of the log are in quarantine for a proposal."""
+
+
 class LogError(OSError):
     """A log that was named is not there, cannot be read, or is none; the message says which."""

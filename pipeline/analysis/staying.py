@@ -43,17 +43,19 @@ class Stay(Enum):
     CLOSES = "the last one that keeps a resource closed"
     YOUNG = "younger than the log"
     KEPT = "on the keep-list"
+    DOUBTED = "a line in quarantine may have used it"
     PUT_BACK = "without it something would open or be decided otherwise"
 
 
 class Needs(NamedTuple):
     """What has to stay of some ACLs, which are given as positions.
 
-    ``young``, ``kept`` and ``needed`` stay. Of each of the sets ``allowing`` one has to stay; of
-    ``logged`` also, but these are events that the log allows and the rules deny.
+    ``young``, ``doubted``, ``kept`` and ``needed`` stay. Of each of the sets ``allowing`` one has
+    to stay; of ``logged`` also, but these are events that the log allows and the rules deny.
     """
 
     young: Collection[int]
+    doubted: Collection[int]
     needed: Collection[int]
     allowing: Collection[frozenset[int]]
     logged: Collection[frozenset[int]]
@@ -70,7 +72,8 @@ class Kept(NamedTuple):
 def staying(rules: Ruleset, needs: Needs) -> Kept:
     """Return what stays of the rules. None of the sets of ``needs`` is empty."""
     acls = rules.acls
-    fixed = dict.fromkeys(needs.young, Stay.YOUNG) | dict.fromkeys(needs.kept, Stay.KEPT)
+    fixed = dict.fromkeys(needs.doubted, Stay.DOUBTED)
+    fixed |= dict.fromkeys(needs.young, Stay.YOUNG) | dict.fromkeys(needs.kept, Stay.KEPT)
     for position in needs.needed:
         if acls[position].permission == _ALLOW:
             fixed[position] = Stay.NEEDED

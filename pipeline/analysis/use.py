@@ -77,11 +77,13 @@ def acl_uses(
     *,
     young: Collection[int] = (),
     kept: Collection[int] = (),
+    doubted: Collection[int] = (),
 ) -> list[AclUse]:
     """Return the use of each ACL of ``rules``, in order.
 
     ``young`` are the positions of ACLs that are not to be removed, because the log may be older
-    than they are; ``kept`` those of ACLs that a user keeps.
+    than they are; ``kept`` those of ACLs that a user keeps; ``doubted`` those of ACLs that lines in
+    quarantine may have used.
     """
     questions = list(asked)
     matched, decisive = Counter[int](), Counter[int]()
@@ -94,7 +96,8 @@ def acl_uses(
             decisive[position] += each.events
     allowing = {frozenset(each.allows) for each in questions if each.allows and not each.denies}
     logged = {frozenset(each) for each in _logged(questions)}
-    found = staying(rules, Needs(young, decisive.keys(), allowing, logged, kept))
+    needs = Needs(young, doubted, decisive.keys(), allowing, logged, kept)
+    found = staying(rules, needs)
     used = frozenset().union(*allowing)
     return [
         AclUse(

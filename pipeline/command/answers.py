@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from aclbroker.pipeline.acls import snapshots
 from aclbroker.pipeline.acls.ruleset import Ruleset
@@ -15,14 +15,15 @@ from aclbroker.pipeline.command.log_tables import LogTables, gather, gathered, l
 from aclbroker.pipeline.command.options import ALL, AuditOptions
 from aclbroker.pipeline.command.progress import Progress
 from aclbroker.pipeline.command.rule_files import ClusterRules, RuleFiles
-from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.errors import DoubtedLogError, InputError
 from aclbroker.pipeline.ingest.tables import BatchProgress
-from aclbroker.pipeline.ingest.unread import UnreadFile, told
+from aclbroker.pipeline.ingest.unread import UnreadFile, others_told, told
 from aclbroker.pipeline.interface.coverage import logged_hours, whole_days
 from aclbroker.pipeline.interface.inputs import Inputs, Window
 from aclbroker.pipeline.interface.job import Job
 from aclbroker.pipeline.interface.left_out import left_out_lines
 from aclbroker.pipeline.interface.output import Output
+from aclbroker.pipeline.interface.quarantine import Quarantine
 from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs import JOBS, ingest
 from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
@@ -54,7 +55,8 @@ def answered(
     with progress.step("log") as step:
         tables = _tables(spark, options, rules, progress)
         found = content(tables.usage, tables.quarantine, tables.summary and tables.summary())
-        unread = told(tables.unread() if found.quarantined else ())
+        files = tables.unread() if found.quarantined or found.not_decisions else ()
+        unread = told(files)
         if tables.is_new:
             step.lines = found.window.events + found.window.quarantined
     by_cluster = rules.by_cluster(list(found.clusters))
@@ -71,10 +73,11 @@ def answered(
         by_cluster.histories,
         tables.positioned,
         coverage=_coverage(tables, found),
+        quarantine=Quarantine(tables.quarantine, list(found.clusters)),
     )
-    results, unanswered, refused = _results(inputs, options, progress)
+    answers = _answers(inputs, options, progress)
     report = AuditReport(
-        results,
+        answers.results,
         datetime.now(UTC),
         found.window,
         [
@@ -82,17 +85,21 @@ def answered(
             for name, events in sorted(found.clusters.items(), key=lambda each: -each[1])
         ],
         found.quarantined,
-        unanswered,
-        [*unread, *_warnings(found, by_cluster)],
+        answers.unanswered,
+        [*unread, *others_told(files), *_warnings(found, by_cluster)],
         [*((place, "log") for place in options.inputs), *rules.read],
         options.output,
         options.command,
         is_unread=bool(unread),
         sources=rules.sources,
-        refused=refused,
+        refused=answers.refused,
+        is_doubted=answers.is_doubted,
+        not_decisions=found.not_decisions,
     )
     with progress.step("report") as step:
-        outputs = [name for each in results for name in each.outputs if each.job != ingest.JOB.name]
+        outputs = [
+            name for each in answers.results for name in each.outputs if each.job != ingest.JOB.name
+        ]
         report = replace(report, stored=read_written(spark, output.place, outputs))
         name = "report.html" if options.job == ALL else f"{options.job}.html"
         output.text(name, page(report))
@@ -139,11 +146,23 @@ def _tables(
     return of_options(found, options)
 
 
-def _results(
-    inputs: Inputs, options: AuditOptions, progress: Progress
-) -> tuple[list[JobResult], dict[str, str], dict[str, dict[str, int]]]:
-    """Return the results, why other jobs have none, and what these have counted even so."""
-    results, unanswered, refused = [], {}, {}
+class _Answers(NamedTuple):
+    """The results, why other jobs have none, and what these have counted even so.
+
+    ``is_doubted``: a job left clusters out because of lines in quarantine.
+    """
+
+    results: list[JobResult]
+    unanswered: dict[str, str]
+    refused: dict[str, dict[str, int]]
+    is_doubted: bool
+
+
+def _answers(inputs: Inputs, options: AuditOptions, progress: Progress) -> _Answers:
+    results: list[JobResult] = []
+    unanswered: dict[str, str] = {}
+    refused: dict[str, dict[str, int]] = {}
+    is_doubted = False
     for job in _asked(options):
         missing = [f"--{name}" for name in job.needs if not getattr(options, name)]
         if missing:
@@ -153,15 +172,17 @@ def _results(
             with progress.step(job.name):
                 result = job.answer(inputs, options.job_options.get(job.name, {}))
             results.append(result)
+            is_doubted = is_doubted or result.is_doubted
             for line in left_out_lines(result.left_out):
                 progress.note(f"{job.name}: {line}")
         except InputError as error:
             if options.job != ALL:
                 raise
             unanswered[job.name] = str(error)
+            is_doubted = is_doubted or isinstance(error, DoubtedLogError)
             if error.alarms:
                 refused[job.name] = error.alarms
-    return results, unanswered, refused
+    return _Answers(results, unanswered, refused, is_doubted)
 
 
 def _asked(options: AuditOptions) -> list[Job[Any]]:

@@ -16,6 +16,7 @@ from aclbroker.pipeline.command.options import ALL, LOCAL_BYTES, AuditOptions
 from aclbroker.pipeline.command.rule_arguments import PROPOSED_SETTINGS, add_rules
 from aclbroker.pipeline.ingest.columns import OPTIONAL, REQUIRED, Columns, columns
 from aclbroker.pipeline.ingest.conversion_pattern import PatternError, compiled
+from aclbroker.pipeline.ingest.record import is_cluster
 from aclbroker.pipeline.interface.alarms import ALARMS
 from aclbroker.pipeline.interface.job import Option
 from aclbroker.pipeline.jobs import JOBS, ingest
@@ -221,6 +222,7 @@ def _add_log(group: Any) -> None:
     group.add_argument(
         "--cluster",
         metavar="NAME",
+        type=_cluster,
         help="look at this cluster alone; for a Kafka's log, which does not tell, its name",
     )
     group.add_argument(
@@ -257,6 +259,15 @@ def _setting(text: str) -> tuple[str, str]:
         # The text is not shown, because it may hold a password.
         raise argparse.ArgumentTypeError("expected spark.NAME=VALUE")
     return name, value
+
+
+def _cluster(text: str) -> str:
+    if not is_cluster(text):
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} cannot be the name of a cluster: it is empty, has a NUL, "
+            "or is too long for a directory"
+        )
+    return text
 
 
 def _zone(text: str) -> str:

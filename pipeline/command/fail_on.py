@@ -48,7 +48,7 @@ def impossible(given: Iterable[Bound], running: Collection[str]) -> str | None:
             return f"--fail-on {alarm} is given twice"
         seen.add(alarm)
         jobs = ALARMS[alarm].jobs
-        if not set(jobs) & set(running):
+        if jobs and not set(jobs) & set(running):
             return f"--fail-on {alarm}: {_jobs(jobs)} for it, and none of these would run"
     return None
 

@@ -156,9 +156,33 @@ def _look(path: str, options: AuditOptions) -> _Looked | None:
         raise LogError(f"{path} cannot be decompressed: {error}") from error
     if not head.strip():
         return None
+    _refuse_packed(path, head)
     first = next(line for line in head.split(b"\n") if line.strip())
     shown = first[:_SHOWN].decode(errors="replace")
     return _Looked(path, _form(head, options.pattern), len(head) <= HEAD or b"\0" in head, shown)
+
+
+_PACKED: Final = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ\0": None,
+    b"PK\x03\x04": None,
+    b"7z\xbc\xaf\x27\x1c": None,
+}
+"""How files begin that are compressed, and which end of its name has a file read so."""
+
+_TAR: Final = slice(257, 262)
+
+
+def _refuse_packed(path: str, head: bytes) -> None:
+    """Raise LogError for an archive, and for what is compressed and not called so."""
+    if head[_TAR] == b"ustar":
+        raise LogError(f"{path} is a tar archive: extract its files, and name their directory")
+    for begin, end in _PACKED.items():
+        if head.startswith(begin):
+            how = f"give it a name that ends in {end}" if end else "decompress it"
+            raise LogError(f"{path} is compressed: {how}")
 
 
 _OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
@@ -179,7 +203,7 @@ def _form(head: bytes, pattern: str | None) -> str:
         )
         found = (json_line.parse(line) for line in head.split(b"\n"))
         return _OURS if any(each not in none for each in found) else ""
-    none = (kafka_line.KafkaReason.HEAD,)
+    none = (kafka_line.KafkaReason.HEAD, kafka_line.KafkaReason.OTHER)
     lines = (layout.brought(line, UTC) for line in head.split(b"\n"))
     return _KAFKAS if any(kafka_line.parse(line, "") not in none for line in lines) else ""
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.doubts import NOT_DECISIONS
 from aclbroker.pipeline.ingest.unread import FORMS
 from aclbroker.pipeline.interface.coverage import Days
 from aclbroker.pipeline.interface.inputs import Window
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class Content(NamedTuple):
     """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
 
+    ``not_decisions`` are lines by reason that cannot be decisions, such as those of other loggers.
     ``super_users`` has the events of each cluster's principals whom the log calls super users, so
     far as `usage.summary` names them. ``days`` has the allowed and the denied events of each
     cluster and day.
@@ -34,6 +36,7 @@ class Content(NamedTuple):
     quarantined: dict[str, int]
     super_users: dict[str, Counter[str]]
     days: Days
+    not_decisions: dict[str, int]
 
     def unlisted(self, listed: Mapping[str, frozenset[str]]) -> Counter[str]:
         """Return the events of those super users whom ``listed``, by cluster, does not name."""
@@ -64,9 +67,13 @@ def content(usage: Usage, quarantine: DataFrame, summary: pa.Table | None = None
         rows, lines = _counted(usage, quarantine)
     else:
         rows, lines = _of_summary(summary)
-    quarantined = dict(sorted(lines.items(), key=lambda each: -each[1]))
+    in_order = dict(sorted(lines.items(), key=lambda each: -each[1]))
     if not rows:
-        raise InputError("the input holds no events in these days" + _none(quarantined))
+        raise InputError("the input holds no events in these days" + _none(in_order))
+    quarantined = {
+        reason: count for reason, count in in_order.items() if reason not in NOT_DECISIONS
+    }
+    others = {reason: count for reason, count in in_order.items() if reason in NOT_DECISIONS}
     clusters: Counter[str] = Counter()
     super_users: dict[str, Counter[str]] = {}
     for row in rows:
@@ -91,7 +98,7 @@ def content(usage: Usage, quarantine: DataFrame, summary: pa.Table | None = None
         sum(quarantined.values()),
         dict(sorted(by_day.items())),
     )
-    return Content(window, dict(sorted(clusters.items())), quarantined, super_users, days)
+    return Content(window, dict(sorted(clusters.items())), quarantined, super_users, days, others)
 
 
 def _counted(usage: Usage, quarantine: DataFrame) -> tuple[list[_Row], dict[str, int]]:

@@ -126,7 +126,9 @@ def _verdict(options: AuditOptions, report: AuditReport) -> int:
         complain(f"aclbroker audit {options.job}: {sentence}")
     if report.is_unread:
         return FAILED
-    return ALARMED if found.exceeded else REFUSED if found.not_counted else DONE
+    if found.exceeded:
+        return ALARMED
+    return REFUSED if found.not_counted or report.is_doubted else DONE
 
 
 def _answered(options: AuditOptions, read: ReadRules, progress: Progress) -> AuditReport:

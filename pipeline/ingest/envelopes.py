@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final, Protocol
 
+from aclbroker.pipeline.ingest.kafka_line import NO_END
+
 _STAMP: Final = (
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}:[0-9]{2}"
     r"(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9]{2}:?[0-9]{2})"
@@ -132,7 +134,7 @@ class WrappedLayout:
     def brought(self, line: bytes, given: tzinfo) -> bytes:
         """Return the inner line as its layout brings it; a line without envelope is no record."""
         inner = self.envelope.opened(line)
-        return b" " + line + b" " if inner is None else self.inner.brought(inner, given)
+        return b" " + line + NO_END if inner is None else self.inner.brought(inner, given)
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:

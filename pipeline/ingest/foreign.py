@@ -30,7 +30,9 @@ from aclbroker.pipeline.ingest.record import (
     MOST_REFERENCES,
     PRINCIPAL_FORM,
     RESOURCES,
-    canonical_host,
+    address_of,
+    is_cluster,
+    unwrapped,
 )
 
 SOURCE: Final = "columns"
@@ -52,17 +54,18 @@ class ForeignReason(StrEnum):
     RESOURCE_TYPE = "resource_type: missing or unknown"
     RESOURCE_NAME = "resource_name: not UTF-8"
     ALLOWED = "allowed: neither true nor false, ALLOWED nor DENIED"
-    HOST = "host: missing"
-    CLUSTER = "cluster: missing"
+    HOST = "host: missing, or no address"
+    CLUSTER = "cluster: missing, too long, or with a NUL"
     COUNT = "count: no number of 1 or more"
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """Return a name of Kafka's without what differs between the ways to write it."""
     return name.replace("_", "").replace(" ", "").lower()
 
 
-_OPERATIONS: Final = {_plain(each.name): each.name for each in ASKED}
-_RESOURCE_TYPES: Final = {_plain(each.name): each.name for each in RESOURCES}
+OPERATIONS: Final = {plain(each.name): each.name for each in ASKED}
+RESOURCE_TYPES: Final = {plain(each.name): each.name for each in RESOURCES}
 _ALLOWED: Final[Mapping[str, bool]] = {
     **dict.fromkeys(("allowed", "allow", "true"), True),
     **dict.fromkeys(("denied", "deny", "false"), False),
@@ -80,14 +83,14 @@ def parsed(found: Mapping[str, pa.Array], source_file: str, cluster: str, zone: 
     time = _times(found["timestamp"], zone)
     texts = {name: _texts(found[name]) for name in _TEXTS if name in found}
     read = {
-        "principal": texts["principal"],
-        "operation": _mapped(texts["operation"], lambda each: _OPERATIONS.get(_plain(each))),
+        "principal": _mapped(texts["principal"], unwrapped),
+        "operation": _mapped(texts["operation"], lambda each: OPERATIONS.get(plain(each))),
         "resource_type": _mapped(
-            texts["resource_type"], lambda each: _RESOURCE_TYPES.get(_plain(each))
+            texts["resource_type"], lambda each: RESOURCE_TYPES.get(plain(each))
         ),
         "resource_name": texts["resource_name"],
         "allowed": _decisions(found["allowed"]),
-        "host": _mapped(texts["host"], canonical_host)
+        "host": _mapped(texts["host"], lambda each: address_of(each.strip()))
         if "host" in texts
         else pa.repeat(UNKNOWN_HOST, rows),
         "cluster": texts.get("cluster", pa.repeat(cluster, rows)),
@@ -137,8 +140,8 @@ def _checks(
         ForeignReason.RESOURCE_TYPE: read["resource_type"].is_valid(),
         ForeignReason.RESOURCE_NAME: pc.or_(named.is_null(), read["resource_name"].is_valid()),
         ForeignReason.ALLOWED: read["allowed"].is_valid(),
-        ForeignReason.HOST: pc.not_equal(read["host"], ""),
-        ForeignReason.CLUSTER: pc.not_equal(read["cluster"], ""),
+        ForeignReason.HOST: read["host"].is_valid(),
+        ForeignReason.CLUSTER: _mapped(read["cluster"], is_cluster, pa.bool_()),
     }
     if count is not None:
         is_few = pc.less_equal(count, MOST_REFERENCES)

@@ -29,6 +29,7 @@ from aclbroker.pipeline.ingest.memory import (
     Flags,
     Lines,
     Spans,
+    are_hosts,
     bytes_of,
     canonical_hosts,
     mapped,
@@ -43,6 +44,7 @@ from aclbroker.pipeline.ingest.record import (
     MOST_REFERENCES,
     PRINCIPAL_FORM,
     canonical_host,
+    is_cluster,
 )
 from aclbroker.pipeline.ingest.slices import Rows, Sliced, Slices
 from aclbroker.pipeline.ingest.words import Words
@@ -175,9 +177,12 @@ class JsonForm:
         for part in found[:5]:
             good &= part >= 0
         good &= principal.each(_is_principal(principal.texts))
-        # A host has one byte at least.
-        is_host = pc.greater(pc.binary_length(host.texts), len(_HOST) + 1)
-        good &= host.each(pc.and_(_is_quoted(host.texts, _HOST), is_host))
+        good &= host.each(
+            pc.and_(
+                _is_quoted(host.texts, _HOST),
+                are_hosts(pc.binary_slice(host.texts, len(_HOST), -1)),
+            )
+        )
         good &= name.each(_is_quoted(name.texts, _NAME))
         good &= has_client | client.each(pc.equal(client.texts, _NO_CLIENT))
         more = np.flatnonzero(found.tails.has_more)
@@ -297,8 +302,10 @@ def _texts(match: re.Match[bytes]) -> tuple[str, ...]:
     return tuple(each.decode() for each in match.groups())
 
 
-def _origin(match: re.Match[bytes]) -> tuple[bool, str, str, str]:
+def _origin(match: re.Match[bytes]) -> tuple[bool, str, str, str] | None:
     level, cluster, node, listener = _texts(match)
+    if not is_cluster(cluster):
+        return None
     return level == "trace", cluster, json_line.node_name(node), listener
 
 

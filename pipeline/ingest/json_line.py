@@ -21,7 +21,9 @@ from aclbroker.pipeline.ingest.record import (
     PRINCIPAL_FORM,
     RESOURCES,
     Record,
+    address_of,
     canonical_host,
+    is_cluster,
 )
 
 SOURCE: Final = "jsonl"
@@ -58,11 +60,11 @@ class JsonReason(StrEnum):
     LEFT_OUT = "tells of decisions that the log leaves out"
     TIMESTAMP = "timestamp: missing, or no time in UTC"
     LEVEL = "level: missing or unknown"
-    CLUSTER = "cluster_id: missing"
+    CLUSTER = "cluster_id: missing, too long, or with a NUL"
     LISTENER = "listener: missing"
     PRINCIPAL = "principal: missing, or not of the form Type:name"
     PRINCIPALS = "principals: not all of the form Type:name, or the first is not the principal"
-    HOST = "host: missing"
+    HOST = "host: missing, or no address"
     OPERATION = "operation: missing or unknown"
     RESOURCE_TYPE = "resource_type: missing or unknown"
     PATTERN_TYPE = "pattern_type: not LITERAL"
@@ -195,11 +197,11 @@ def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> JsonReas
         JsonReason.EVENT: found.get("event") == "authorization",
         JsonReason.TIMESTAMP: timestamp is not None,
         JsonReason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,
-        JsonReason.CLUSTER: _is_text(found.get("cluster_id")),
+        JsonReason.CLUSTER: _is_text(found.get("cluster_id")) and is_cluster(found["cluster_id"]),
         JsonReason.LISTENER: _is_text(found.get("listener")),
         JsonReason.PRINCIPAL: _is_principal(found.get("principal")),
         JsonReason.PRINCIPALS: _has_principals(found),
-        JsonReason.HOST: _is_text(found.get("host")),
+        JsonReason.HOST: _is_text(found.get("host")) and address_of(found["host"]) is not None,
     }
     return next((reason for reason, holds in checks.items() if not holds), None)
 

@@ -22,7 +22,7 @@ from aclbroker.broker.acl.authorizer import RuleKind
 from aclbroker.broker.acl.bindings import PatternType
 from aclbroker.pipeline.ingest import json_line
 from aclbroker.pipeline.ingest.json_form import JsonForm
-from aclbroker.pipeline.ingest.memory import Lines
+from aclbroker.pipeline.ingest.memory import Lines, are_hosts
 from aclbroker.pipeline.ingest.parsed import (
     MICROSECOND,
     RECORD_SCHEMA,
@@ -33,7 +33,13 @@ from aclbroker.pipeline.ingest.parsed import (
     records_table,
     timestamps,
 )
-from aclbroker.pipeline.ingest.record import MOST_REFERENCES, PRINCIPAL_FORM, Record, canonical_host
+from aclbroker.pipeline.ingest.record import (
+    MOST_REFERENCES,
+    PRINCIPAL_FORM,
+    Record,
+    canonical_host,
+    is_cluster,
+)
 
 _SCHEMA: Final = pa.schema(
     [
@@ -179,6 +185,8 @@ def _is_good(table: pa.Table, times: pa.Array, lines: pa.Array) -> pa.Array:
         _is_in(table["level"], json_line.LEVELS),
         pc.match_substring_regex(table["principal"], f"^{PRINCIPAL_FORM}"),
         *(pc.greater(pc.binary_length(table[key]), 0) for key in _FILLED),
+        are_hosts(_array(table["host"])),
+        _mapped(table["cluster_id"], is_cluster, pa.bool_()),
         _is_in(table["operation"], json_line.OPERATIONS),
         _is_in(table["resource_type"], json_line.RESOURCE_TYPES),
         pc.equal(table["pattern_type"], PatternType.LITERAL.name),
@@ -213,7 +221,7 @@ def _is_single_or_roll_up(table: pa.Table, times: pa.Array, last: pa.Array) -> p
     return pc.or_(is_single, pc.fill_null(is_roll_up, False))
 
 
-_FILLED: Final = ("cluster_id", "listener", "host", "api_name")
+_FILLED: Final = ("listener", "api_name")
 
 
 def _is_in(column: pa.ChunkedArray, values: frozenset[str]) -> pa.ChunkedArray:

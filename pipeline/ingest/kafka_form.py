@@ -22,12 +22,14 @@ from numpy.typing import NDArray
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.clocks import HOUR, MINUTE, hour_of
 from aclbroker.pipeline.ingest.cuts import Cuts
+from aclbroker.pipeline.ingest.kafka_apis import APIS
 from aclbroker.pipeline.ingest.kafka_cuts import APART, CLOCK, CUT, At, bounds, formed
 from aclbroker.pipeline.ingest.kafka_line import Dialect
 from aclbroker.pipeline.ingest.memory import (
     Codes,
     Flags,
     Lines,
+    are_hosts,
     bytes_of,
     canonical_hosts,
     mapped,
@@ -73,14 +75,14 @@ _HOST: Final = _stem(kafka_line.RESOURCE)
 _TYPES: Final = tuple(kafka_line.RESOURCE_TYPES.items())
 _RESOURCES: Final = tuple(f" = {printed}:LITERAL:".encode() for printed, _ in _TYPES)
 _NAME: Final = _stem(kafka_line.REQUEST)
-_REQUEST: Final = _compiled(f" = {_one_of(kafka_line.APIS)}{kafka_line.COUNT.removesuffix(' =')}")
+_REQUEST: Final = _compiled(f" = {_one_of(APIS)}{kafka_line.COUNT.removesuffix(' =')}")
 _COUNT: Final = rf" = ([0-9]{{1,9}}){kafka_line.RULE} "
 _SIMPLE: Final = rf"{_one_of(kafka_line.SIMPLE_RULES)}{_TAIL}"
 _ACL: Final = rf"{kafka_line.MATCHING_ACL}\(acl=StandardAcl([(\[])resourceType="
 _DECIDED: Final = _compiled(f"{_COUNT}(?:{_SIMPLE}|{_ACL}.*)")
 _PERMISSION: Final = _compiled(rf".?, permissionType=(ALLOW|DENY)([)\]])\){_TAIL}")
 
-_HOST_FORM: Final = f"^{_BEGIN.decode()}{kafka_line.HOST_FORM}{_HOST.decode()}$"
+_HOST_FORM: Final = f"^{_BEGIN.decode()}.*{_HOST.decode()}$"
 
 
 class _Found(NamedTuple):
@@ -147,7 +149,7 @@ class KafkaForm:
 
     def _found(self, lines: Lines, cuts: Cuts, rows: Rows) -> tuple[_Found, Flags]:
         """Return the parts of some lines, and which of them have all parts as they must be."""
-        sliced = Sliced(lines, bounds(lines, cuts, rows), (At.MINUTES, At.INNER))
+        sliced = Sliced(lines, bounds(lines, cuts, rows), (At.MINUTES,))
         asker = sliced.at(At.ASKER)
         found = _Found(
             sliced.words(At.HOUR, self._hour),
@@ -159,7 +161,9 @@ class KafkaForm:
             asker.each(pc.ends_with(asker.texts, _ALLOWED)),
         )
         good = asker.each(_are_askers(asker.texts))
-        good &= found.host.each(_match(found.host.texts, _HOST_FORM))
+        is_host = _match(found.host.texts, _HOST_FORM)
+        hosts = pc.binary_slice(found.host.texts, len(_BEGIN), -len(_HOST))
+        good &= found.host.each(pc.and_(is_host, are_hosts(hosts)))
         good &= found.resource.each(_are_resources(found.resource.texts))
         for part in found[:5]:
             good &= part >= 0
@@ -172,6 +176,7 @@ class KafkaForm:
         good &= ~names_acl | (is_square == decided.flags("is_square", found.decided))
         allows = np.where(names_acl, permits, decided.flags("allows", found.decided))
         good &= allows == found.allowed
+        good &= ~names_acl | _name_askers(asker, sliced.at(At.INNER))
         # What this asks for depends on the name, for `kafka_line` to see.
         is_probe = self._request.flags("is_probing", found.request)
         good &= ~(is_probe & decided.flags("is_zero", found.decided))
@@ -225,12 +230,27 @@ def _are_askers(slices: pa.Array) -> pa.Array:
     return _without_rule(slices, pc.and_(is_one, is_told))
 
 
-def _principals(askers: Slices) -> pa.DictionaryArray:
-    texts = pc.binary_slice(askers.texts, len(_BEGIN), -len(_DENIED))
+def _name_askers(askers: Slices, acls: Slices) -> Flags:
+    """Tell of which lines the ACL in the rule is of the asker, or of everybody."""
+    pairs = askers.codes.astype(np.int64) * len(acls.texts) + acls.codes
+    different, codes = np.unique(pairs, return_inverse=True)
+    asker, acl = np.divmod(different, len(acls.texts))
+    principals = _named(askers.texts).take(pa.array(asker)).to_pylist()
+    rules = acls.texts.take(pa.array(acl)).to_pylist()
+    pairs_of = zip(rules, principals, strict=True)
+    found = np.array([kafka_line.is_of(rule, principal) for rule, principal in pairs_of], bool)
+    return found[codes]
+
+
+def _named(askers: pa.Array) -> pa.Array:
+    texts = pc.binary_slice(askers, len(_BEGIN), -len(_DENIED))
     # One of the verdicts is a letter longer.
-    shorter = pc.binary_slice(askers.texts, len(_BEGIN), -len(_ALLOWED))
-    texts = pc.if_else(pc.ends_with(askers.texts, _ALLOWED), shorter, texts)
-    return spread(texts.cast(pa.string()), askers.codes)
+    shorter = pc.binary_slice(askers, len(_BEGIN), -len(_ALLOWED))
+    return pc.if_else(pc.ends_with(askers, _ALLOWED), shorter, texts)
+
+
+def _principals(askers: Slices) -> pa.DictionaryArray:
+    return spread(_named(askers.texts).cast(pa.string()), askers.codes)
 
 
 def _are_resources(slices: pa.Array) -> pa.Array:

@@ -18,12 +18,15 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE, RuleKind
+from aclbroker.pipeline.ingest import not_decisions
+from aclbroker.pipeline.ingest.kafka_apis import APIS
 from aclbroker.pipeline.ingest.record import (
     ASKED,
     PRINCIPAL_FORM,
     RESOURCES,
     Record,
-    canonical_host,
+    address_of,
+    unwrapped,
 )
 
 
@@ -59,7 +62,14 @@ class KafkaReason(StrEnum):
     COUNT = "no count of references"
     RULE = "unknown rule"
     CONTRADICTION = "the rule contradicts the decision"
+    ANOTHERS = "the ACL in the rule is of another principal"
     BETWEEN = "stands between the pieces of a broken record: a client may have written it"
+    OTHER = "no decision: a line of another logger, or of a stack trace"
+    OLD_DEBUG = "no decision: written at DEBUG beside decisions by authorizers before KRaft"
+
+
+NOT_DECISIONS: Final = frozenset([KafkaReason.OTHER, KafkaReason.OLD_DEBUG])
+"""The reasons of lines that are told apart from quarantine: no decision is lost in them."""
 
 
 PRINCIPAL, HOST, RESOURCE = " Principal =", " from host =", " on resource ="
@@ -74,6 +84,8 @@ WORDS: Final = (
 
 CUTS: Final = (HOST, RESOURCE, REQUEST, RULE)
 """The words at which a line is cut. The last two are not in the logs of old versions."""
+
+_WORD_BYTES: Final = tuple(word.encode() for word in WORDS)
 
 # Kafka is younger than the century. Bounding the year keeps every zone's time within the tables'.
 TIME: Final = r"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2},[0-9]{3}\] "
@@ -92,10 +104,7 @@ LONGEST_RECORD: Final = 1 << 16
 _LITERAL: Final = "LITERAL:"
 
 _HEAD: Final = re.compile(f"(?:{'|'.join(sorted(LEVELS))}){PRINCIPAL} ".encode())
-_TAILS: Final = (TAIL.encode(), f"{TAIL}\r".encode())
 _PRINCIPAL: Final = re.compile(PRINCIPAL_FORM)
-HOST_FORM: Final = "[0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?"
-_HOST: Final = re.compile(f" {HOST_FORM}")
 
 
 def pascal(name: str) -> str:
@@ -119,32 +128,6 @@ REMOVED_ACL: Final = f"{MATCHING_ACL}(acl=null)"
 
 RESERVED: Final = RuleKind.RESERVED_TOPIC.value
 """Our own broker's, of decisions that no ACL can change."""
-
-APIS: Final = frozenset(
-    """
-    AddOffsetsToTxn AddPartitionsToTxn AddRaftVoter AllocateProducerIds AlterClientQuotas
-    AlterConfigs AlterIsr AlterPartition AlterPartitionReassignments AlterReplicaLogDirs
-    AlterShareGroupOffsets AlterUserScramCredentials ApiVersions AssignReplicasToDirs
-    BeginQuorumEpoch BrokerHeartbeat BrokerRegistration ConsumerGroupDescribe
-    ConsumerGroupHeartbeat ControlledShutdown ControllerRegistration CreateAcls
-    CreateDelegationToken CreatePartitions CreateTopics DeleteAcls DeleteGroups DeleteRecords
-    DeleteShareGroupOffsets DeleteShareGroupState DeleteTopics DescribeAcls DescribeClientQuotas
-    DescribeCluster DescribeConfigs DescribeDelegationToken DescribeGroups DescribeLogDirs
-    DescribeProducers DescribeQuorum DescribeShareGroupOffsets DescribeTopicPartitions
-    DescribeTransactions DescribeUserScramCredentials ElectLeaders EndQuorumEpoch EndTxn Envelope
-    ExpireDelegationToken Fetch FetchSnapshot FindCoordinator GetTelemetrySubscriptions Heartbeat
-    IncrementalAlterConfigs InitProducerId InitializeShareGroupState JoinGroup LeaderAndIsr
-    LeaveGroup ListClientMetricsResources ListConfigResources ListGroups ListOffsets
-    ListPartitionReassignments ListTransactions Metadata OffsetCommit OffsetDelete OffsetFetch
-    OffsetForLeaderEpoch Produce PushTelemetry ReadShareGroupState ReadShareGroupStateSummary
-    RemoveRaftVoter RenewDelegationToken SaslAuthenticate SaslHandshake ShareAcknowledge ShareFetch
-    ShareGroupDescribe ShareGroupHeartbeat StopReplica StreamsGroupDescribe StreamsGroupHeartbeat
-    SyncGroup TxnOffsetCommit UnregisterBroker UpdateFeatures UpdateMetadata UpdateRaftVoter Vote
-    WriteShareGroupState WriteTxnMarkers
-    """.split()  # noqa: SIM905
-)
-"""The names of API keys, by Kafka 2.4 to 4.3, as its log prints them."""
-
 
 PROBED: Final = "hardcode"
 """The topic that Kafka's authorizer asks for when any topic would do (KIP-679), 0 times of it.
@@ -171,7 +154,7 @@ def parse(
     set back, the first is taken.
     """
     if not re.match(TIME_BYTES, line):
-        return KafkaReason.HEAD
+        return without_head(line)
     record = parse_rest(line[TIME_LENGTH:], cluster)
     if isinstance(record, KafkaReason):
         return record
@@ -197,12 +180,12 @@ def parse_rest(rest: bytes, cluster: str) -> Record | KafkaReason | None:
     None if it records no decision that counts.
     """
     if not _HEAD.match(rest):
-        return KafkaReason.HEAD
+        return without_head(rest, is_timed=True)
     if not ends_as_record(rest):
         return KafkaReason.CUT_OFF
     if _decoded(rest) is None:
         return KafkaReason.ENCODING
-    parts = _parted(rest.removesuffix(b"\r").removesuffix(TAIL.encode()))
+    parts = parted(without_end(rest).removesuffix(TAIL.encode()))
     found = [read(part) for (read, _), part in zip(PARTS, parts, strict=True)]
     reasons = [each for each in found if isinstance(each, KafkaReason)]
     if reasons:
@@ -224,6 +207,8 @@ def _together(
         return KafkaReason.RESOURCE
     if not (rule.may_allow if asker.allowed else rule.may_deny):
         return KafkaReason.CONTRADICTION
+    if rule.acl is not None and not is_of(rule.acl, asker.principal.encode()):
+        return KafkaReason.ANOTHERS
     probes = (request.api, request.reference_count, resource.resource_type) == (PROBING, 0, "TOPIC")
     is_any = probes and resource.resource_name == PROBED
     if rule.rule == RESERVED or (is_any and not asker.allowed):
@@ -247,12 +232,35 @@ def _together(
     )
 
 
+def without_head(text: bytes, *, is_timed: bool = False) -> KafkaReason:
+    """Return the reason for a line that does not begin as a record.
+
+    ``is_timed``: ``text`` stands behind its time.
+    """
+    old = not_decisions.old_debug(without_end(text), TAIL.encode()) if is_timed else None
+    if old is not None:
+        return KafkaReason.OLD_DEBUG if old else KafkaReason.CUT_OFF
+    if ends_as_record(text) and not is_timed:
+        return KafkaReason.HEAD
+    may_be_piece = not_decisions.may_be_piece(text, _WORD_BYTES, is_timed=is_timed)
+    return KafkaReason.HEAD if may_be_piece else KafkaReason.OTHER
+
+
 def ends_as_record(line: bytes) -> bool:
     """Tell whether a line, or what stands behind its time, ends as one of the authorizer's does."""
-    return line.endswith(_TAILS)
+    return without_end(line).endswith(TAIL.encode())
 
 
-def _parted(body: bytes) -> list[bytes | None]:
+def without_end(line: bytes) -> bytes:
+    """Return a line without the blanks, and the carriage return, that may follow a record."""
+    return line.removesuffix(b"\r").rstrip(b" \t")
+
+
+NO_END: Final = b" \0"
+"""Put behind a line that does not end as a record of its layout: none of Kafka's ends so."""
+
+
+def parted(body: bytes) -> list[bytes | None]:
     """Return what stands before and behind the first of each of `CUTS`; None without the word."""
     parts: list[bytes | None] = []
     behind: bytes | None = body
@@ -287,7 +295,8 @@ def asker_of(part: bytes | None) -> Asker | KafkaReason:
     principal, found, operation = text.partition(f"{verdict} ")
     if verdict is None or not found:
         return KafkaReason.WORDS
-    level, _, principal = principal.partition(f"{PRINCIPAL} ")
+    level, _, wrapped = principal.partition(f"{PRINCIPAL} ")
+    principal = unwrapped(wrapped)
     if not _PRINCIPAL.match(principal):
         return KafkaReason.PRINCIPAL
     is_old = verdict in (ALLOWED_OLD, DENIED_OLD)
@@ -315,7 +324,8 @@ def host_of(part: bytes | None) -> Host | KafkaReason:
     text = _decoded(part)
     if text is None or _has_word(text) or not text.startswith(" "):
         return KafkaReason.WORDS
-    return Host(canonical_host(text[1:])) if _HOST.fullmatch(text) else KafkaReason.HOST
+    host = address_of(text[1:])
+    return KafkaReason.HOST if host is None else Host(host)
 
 
 class ResourcePart(NamedTuple):
@@ -369,6 +379,8 @@ class RulePart(NamedTuple):
     may_allow: bool
     may_deny: bool
     is_missing: bool
+    acl: bytes | None = None
+    """The ACL as it is printed, if it is."""
 
 
 def rule_of(part: bytes | None) -> RulePart | KafkaReason:
@@ -389,8 +401,21 @@ def rule_of(part: bytes | None) -> RulePart | KafkaReason:
         if rule.startswith(head):
             for tail, permits in tails.items():
                 if rule.endswith(tail):
-                    return _rule(MATCHING_ACL, dialect, permits)
+                    acl = rule.removeprefix(head).encode()
+                    return _rule(MATCHING_ACL, dialect, permits)._replace(acl=acl)
     return KafkaReason.RULE
+
+
+def is_of(acl: bytes, principal: bytes) -> bool:
+    """Tell whether an ACL in a rule may be one by which a principal's request is decided.
+
+    Not if it is another's of the same type: groups of a session are not told.
+    """
+    named = b", principal=%b, host=" % principal
+    kind = principal.partition(b":")[0]
+    return (
+        named in acl or b", principal=User:*, host=" in acl or b", principal=%b:" % kind not in acl
+    )
 
 
 def _rule(rule: str, dialect: Dialect, permits: bool) -> RulePart:

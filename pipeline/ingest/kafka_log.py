@@ -6,7 +6,6 @@ such text is read once.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import UTC, date, tzinfo
 from typing import Final, NamedTuple
@@ -17,8 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from aclbroker.pipeline.ingest import kafka_line
+from aclbroker.pipeline.ingest.broken_records import Marks
 from aclbroker.pipeline.ingest.kafka_form import KafkaForm
-from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD, KafkaReason
+from aclbroker.pipeline.ingest.kafka_line import NOT_DECISIONS, KafkaReason
 from aclbroker.pipeline.ingest.kafka_records import said
 from aclbroker.pipeline.ingest.layouts import OWN, Layout
 from aclbroker.pipeline.ingest.memory import Lines
@@ -49,8 +49,8 @@ class KafkaLog:
     A line that is cut off was broken by a line break in what a client asked for, as a rule, and the
     lines after it are that client's text until the rest of the record comes: a line that is no
     record, and ends as one. All lines before it are quarantined. If it does not come where it
-    could, one of the next lines has the rest of the record behind a text that looks like one, and
-    nothing tells which: all of them are quarantined.
+    could, a text that looks like a record may have the rest behind it (`broken_records`): all lines
+    up to the last that can be it are quarantined. Reading goes on behind them.
     """
 
     def __init__(self, cluster: str, zone: tzinfo, layout: Layout = OWN) -> None:
@@ -63,8 +63,8 @@ class KafkaLog:
         self._held: Lines | None = None
         self._unsettled = False
         """Whether it is not known yet if the piece begins in a record: its lines are held back."""
-        self._broken = -1
-        """Up to how many bytes from here a broken record can go on; negative if there is none."""
+        self._carried = 0
+        """How many of the first lines that are held back are the text of a client."""
 
     def parse(self, lines: Lines, piece: Piece) -> Iterator[Parsed]:
         """Yield what ``lines`` say, and those before them that were held back."""
@@ -72,7 +72,7 @@ class KafkaLog:
             yield from self.finish()
             self._piece = piece
             self._unsettled = piece.start > 0 and not piece.is_whole and self._layout.is_breakable()
-            self._broken = -1
+            self._carried = 0
         if self._held is not None:
             lines = Lines.of(pa.concat_arrays([self._held.array, lines.array]))
         yield from self._settle(lines, at_end=False)
@@ -89,15 +89,36 @@ class KafkaLog:
         texts = _brought(self._layout, lines, self._given_zone)
         found = self._read(texts)
         self._held = None
-        if self._layout.is_breakable() and (found.rejected or self._unsettled or self._broken >= 0):
+        if self._layout.is_breakable() and (found.rejected or self._unsettled):
             marks = _marks(lines, texts, found.rejected)
             if self._unsettled and not (at_end or marks.settle):
                 self._held = lines
                 return
-            for between in self._between(marks):
-                for line in between:
-                    found.rejected.setdefault(line, KafkaReason.BETWEEN)
+            first_open = None if at_end else marks.first_open
+            self._quarantine(marks, found.rejected, first_open)
+            if first_open is not None:
+                # Later lines tell where the text of a client ends, and these are read again then.
+                self._held = Lines.of(lines.some(np.arange(first_open, len(lines))))
+                found = found.before(first_open)
         yield self._parsed(lines, found)
+
+    def _quarantine(
+        self, marks: Marks, rejected: dict[int, KafkaReason], first_open: int | None
+    ) -> None:
+        """Reject the lines that stand between the pieces of broken records.
+
+        From ``first_open`` on, that is done when they are read again.
+        """
+        before = self._carried
+        if self._unsettled and marks.begin_broken:
+            before = max(before, marks.ends[0])
+        self._unsettled, self._carried = False, 0
+        count = len(marks.starts) if first_open is None else first_open
+        for between in (range(before), *marks.between(count)):
+            self._carried = max(self._carried, between.stop - count)
+            for line in between:
+                if rejected.get(line, KafkaReason.OTHER) in NOT_DECISIONS:
+                    rejected[line] = KafkaReason.BETWEEN
 
     def _read(self, lines: Lines) -> _Read:
         """Return what lines say by themselves: those of the common form and the others."""
@@ -130,7 +151,9 @@ class KafkaLog:
         suspects = np.flatnonzero(np.isin(codes, list(wrong)) | np.isnat(micros))
         is_timed = has_time.to_numpy(zero_copy_only=False)
         rejected = {
-            line: wrong.get(codes[line], KafkaReason.TIME) if is_timed[line] else KafkaReason.HEAD
+            line: wrong.get(codes[line], KafkaReason.TIME)
+            if is_timed[line]
+            else kafka_line.without_head(lines[line].as_py())
             for line in suspects.tolist()
         }
         return _Read(records, rows[codes], micros, rejected, is_event[codes])
@@ -142,25 +165,6 @@ class KafkaLog:
             lambda minute: kafka_line.second_of(f"{minute}:00", self._zone),
         ).to_numpy(zero_copy_only=False)
         return times
-
-    def _between(self, marks: _Marks) -> Iterator[range]:
-        """Yield the lines that may stand between the pieces of broken records, in their order."""
-        reaches = [(cut + 1, int(marks.starts[cut]) + LONGEST_RECORD) for cut in marks.cuts]
-        if self._broken >= 0:
-            reaches.insert(0, (0, self._broken))
-        if self._unsettled and marks.begin_broken:
-            yield range(marks.ends[0])
-        self._unsettled, self._broken = False, -1
-        done = 0
-        for first, reach in reaches:
-            next_end = bisect_left(marks.ends, first)
-            if next_end < len(marks.ends) and marks.starts[marks.ends[next_end]] <= reach:
-                until = marks.ends[next_end]
-            else:
-                until = int(np.searchsorted(marks.starts, reach, "right"))
-                self._broken = reach - marks.size
-            yield range(max(done, first), until)
-            done = until
 
     def _parsed(self, lines: Lines, found: _Read) -> Parsed:
         source_file = self._piece.source_file if self._piece else ""
@@ -216,41 +220,27 @@ class _Read(NamedTuple):
     rejected: dict[int, KafkaReason]
     is_event: NDArray[np.bool_]
 
-
-class _Marks(NamedTuple):
-    """What tells where records are broken.
-
-    ``starts`` has the byte at which each line starts, and ``size`` is that of all lines. ``cuts``
-    are the lines that begin a record and are cut off, ``ends`` those that are no record and end as
-    one.
-    """
-
-    starts: NDArray[np.int64]
-    size: int
-    cuts: list[int]
-    ends: list[int]
-
-    @property
-    def begin_broken(self) -> bool:
-        """Whether the lines may begin between the pieces of a record, if a piece begins here."""
-        if not self.ends or self.starts[self.ends[0]] > LONGEST_RECORD:
-            return False
-        return not self.cuts or self.ends[0] < self.cuts[0]
-
-    @property
-    def settle(self) -> bool:
-        """Whether no later line can change `begin_broken`."""
-        return bool(self.ends or self.cuts) or self.size > LONGEST_RECORD
+    def before(self, count: int) -> _Read:
+        """Return what the first of the lines say."""
+        rejected = {line: reason for line, reason in self.rejected.items() if line < count}
+        is_event = self.is_event.copy()
+        is_event[count:] = False
+        return self._replace(rejected=rejected, is_event=is_event)
 
 
-def _marks(lines: Lines, texts: Lines, rejected: dict[int, KafkaReason]) -> _Marks:
+def _marks(lines: Lines, texts: Lines, rejected: dict[int, KafkaReason]) -> Marks:
     sizes = lines.ends - lines.starts + 1
     after = np.cumsum(sizes)
-    return _Marks(
+    is_record = np.ones(len(lines), bool)
+    is_record[list(rejected)] = False
+    doubtful = sorted(line for line, reason in rejected.items() if reason not in NOT_DECISIONS)
+    return Marks(
         after - sizes,
         int(after[-1]),
-        [line for line, reason in rejected.items() if reason is KafkaReason.CUT_OFF],
-        [line for line in rejected if kafka_line.ends_as_record(texts.line(line))],
+        [line for line in doubtful if rejected[line] is KafkaReason.CUT_OFF],
+        [line for line in doubtful if kafka_line.ends_as_record(texts.line(line))],
+        np.flatnonzero(is_record),
+        texts.line,
     )
 
 

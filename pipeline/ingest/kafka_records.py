@@ -74,9 +74,10 @@ def _cut(rests: pa.Array) -> list[pa.Array]:
 
     A text that is cut at a wrong place has a part with a word in it, or with a wrong end.
     """
-    has_return = pc.ends_with(rests, b"\r")
-    if pc.any(has_return).as_py():
-        rests = pc.if_else(has_return, pc.binary_slice(rests, 0, -1), rests)
+    has_more = pc.invert(pc.ends_with(rests, kafka_line.TAIL.encode()))
+    if pc.any(has_more).as_py():
+        trimmed = [kafka_line.without_end(each) for each in rests.filter(has_more).to_pylist()]
+        rests = pc.replace_with_mask(rests, has_more, pa.array(trimmed, rests.type))
     body = pc.binary_slice(rests, 0, -len(kafka_line.TAIL))
     behind = pc.if_else(pc.ends_with(rests, kafka_line.TAIL.encode()), body, None)
     parts = []
@@ -133,6 +134,11 @@ class _Parts:
         """Return a field by text."""
         return np.array(self._fields[field], dtype=bool)[self._codes]
 
+    def values(self, field: str) -> list[Any]:
+        """Return a field by text, as it is."""
+        found = self._fields[field]
+        return [found[code] for code in self._codes.tolist()]
+
     def columns(self, which: Flags) -> dict[str, pa.Array]:
         """Return the columns of records that are found here, for some of the texts."""
         codes = pa.array(self._codes[which])
@@ -145,8 +151,16 @@ class _Parts:
 
 def _agree(asker: _Parts, host: _Parts, resource: _Parts, request: _Parts, rule: _Parts) -> Flags:
     """Tell of which texts the parts are of one dialect and do not contradict each other."""
+    pairs = zip(rule.values("acl"), asker.values("principal"), strict=True)
+    are_of: Flags = np.array(
+        [
+            acl is None or principal is None or kafka_line.is_of(acl, principal.encode())
+            for acl, principal in pairs
+        ],
+        bool,
+    )
     may_be = np.where(asker.flag("allowed"), rule.flag("may_allow"), rule.flag("may_deny"))
-    agree: Flags = may_be & (asker.flag("is_old") == rule.flag("is_missing"))
+    agree: Flags = are_of & may_be & (asker.flag("is_old") == rule.flag("is_missing"))
     return agree & (resource.flag("has_pattern") | request.flag("is_missing"))
 
 

@@ -1,8 +1,8 @@
 """The layouts in which log4j writes the lines of Kafka's authorizer.
 
 `kafka_line` reads one layout, ``[%d] %p %m (%c)%n``, that of Kafka's own configuration. Lines of
-others are brought into it. What is no record in its own layout is none then: where such a line does
-not begin as a record it has a blank before it, and where it does not end as one, one behind it.
+others are brought into it. A line that is no record in its own layout is none then: where it does
+not begin as a record it has a blank before it, and where it does not end as one, `NO_END` behind.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ LAYOUTS: Final = (
 """What can be read, for messages."""
 
 _TAIL: Final = kafka_line.TAIL.encode()
+_NO_END: Final = kafka_line.NO_END
 _NO_SUCH_TIME: Final = "2000-00-00 00:00:00,000"
 
 # Where nothing stands behind a message, it must end as a record does. Before Kafka 2.4 it ends with
@@ -82,9 +83,9 @@ class TextLayout:
             time = self.pattern.time_of(begin) or _NO_SUCH_TIME
             head, rest = f"[{time}] {self.pattern.level_of(begin)} ".encode(), line[begin.end() :]
         if self.pattern.end is None:
-            return head + rest + (_TAIL if _MESSAGE_END.search(rest) else b" ")
+            return head + rest + (_TAIL if _MESSAGE_END.search(rest) else _NO_END)
         end = self.pattern.end.match(rest)
-        return head + (rest + b" " if end is None else end[0] + _TAIL)
+        return head + (rest + _NO_END if end is None else end[0] + _TAIL)
 
 
 OWN: Final = TextLayout(compiled(KAFKAS_OWN))
@@ -106,7 +107,7 @@ class JsonLayout:
         """Return the message with its time and level."""
         said = _said(line)
         if said is None:
-            return b" " + line + b" "
+            return b" " + line + _NO_END
         time, level, message = said
         moment = _moment(time, given)
         clock = moment.strftime("%Y-%m-%d %H:%M:%S,%f")[:23] if moment else _NO_SUCH_TIME

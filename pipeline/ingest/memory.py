@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from aclbroker.pipeline.ingest.record import address_of
 from aclbroker.pipeline.usage.grouping import spread
 
 Places = NDArray[np.signedinteger[Any]]
@@ -190,6 +191,7 @@ BLOCK: Final = 1 << 18
 _SPACE: Final = ord(" ")
 _NOT_ASCII: Final = 0x80
 _COLON: Final = ord(":")
+_SLASH: Final = ord("/")
 
 
 def places_of(flags: Flags, apart: int = 8) -> NDArray[np.int64]:
@@ -228,8 +230,30 @@ def mapped(texts: pa.DictionaryArray, function: Callable[[pa.Array], pa.Array]) 
 
 def canonical_hosts(hosts: pa.Array, canonical: Callable[[str], str]) -> pa.Array:
     """Return addresses in the form that ``canonical`` gives those of IPv6; the others have one."""
-    if not (bytes_of(hosts) == _COLON).any():
+    codes = bytes_of(hosts)
+    if not ((codes == _COLON) | (codes == _SLASH)).any():
         return hosts
-    is_other = pc.match_substring(hosts, ":")
+    is_other = pc.match_substring_regex(hosts, "[:/]")
     named = [canonical(host) for host in hosts.filter(is_other).to_pylist()]
     return pc.replace_with_mask(hosts, is_other, pa.array(named, pa.string()))
+
+
+_PLAIN: Final = "25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9]"
+_PLAIN_ADDRESS: Final = rf"^(?:{_PLAIN})(?:\.(?:{_PLAIN})){{3}}$"
+
+
+def are_hosts(texts: pa.Array) -> pa.Array:
+    """Tell of which texts `address_of` returns an address; null stays null."""
+    found = pc.match_substring_regex(texts, _PLAIN_ADDRESS)
+    if pc.all(found).as_py():
+        return found
+    others = pc.invert(pc.fill_null(found, True))
+    read = [_is_host(each) for each in texts.filter(others).to_pylist()]
+    return pc.replace_with_mask(found, others, pa.array(read, pa.bool_()))
+
+
+def _is_host(text: str | bytes) -> bool:
+    try:
+        return address_of(text if isinstance(text, str) else text.decode()) is not None
+    except UnicodeDecodeError:
+        return False

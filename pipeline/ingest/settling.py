@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from aclbroker.pipeline.ingest.broken_records import LONGEST_RECORD
 from aclbroker.pipeline.ingest.growth import SETTLED, EndOf, end_of_lines
-from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD
 from aclbroker.pipeline.ingest.kafka_log import end_of_records
 from aclbroker.pipeline.ingest.layouts import Layout
 from aclbroker.pipeline.ingest.texts import HEAD, Text

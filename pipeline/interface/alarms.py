@@ -7,7 +7,10 @@ from typing import Final, NamedTuple
 
 
 class Alarm(NamedTuple):
-    """``counts``: what the number is of. ``jobs``: those that put it into `JobResult.alarms`."""
+    """``counts``: what the number is of. ``jobs``: those that put it into `JobResult.alarms`.
+
+    One without jobs is of the log, whichever job runs.
+    """
 
     counts: str
     jobs: tuple[str, ...]
@@ -30,6 +33,7 @@ ALARMS: Final[Mapping[str, Alarm]] = {
         ("unused", "recommend", "what-if", "diff"),
     ),
     "suspects": Alarm("principals that were denied as an intruder would be", ("denials",)),
+    "quarantined": Alarm("lines in quarantine, which may have been decisions", ()),
     "decided-otherwise": Alarm(
         "events that were decided otherwise than the ACLs of their time decide", ("point-in-time",)
     ),

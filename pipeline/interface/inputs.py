@@ -13,6 +13,7 @@ from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.coverage import Coverage
 from aclbroker.pipeline.analysis.days import Days, calendar, parted
 from aclbroker.pipeline.interface.output import Output
+from aclbroker.pipeline.interface.quarantine import Quarantine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +72,8 @@ class Inputs:
     in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
     `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
     ``today`` is the day of the run, in UTC. ``coverage`` tells of each cluster when its log has
-    allowed events; one that is missing is not judged by it.
+    allowed events; one that is missing is not judged by it. ``quarantine`` has
+    the lines that are no events.
     """
 
     spark: SparkSession
@@ -87,3 +89,4 @@ class Inputs:
     positioned: Callable[[Mark], Usage] | None = None
     today: date = field(default_factory=_today)
     coverage: Mapping[str, Coverage] = field(default_factory=dict)
+    quarantine: Quarantine = field(default_factory=Quarantine)

@@ -124,6 +124,16 @@ MIN_COVERAGE: Final = Option(
 )
 """The option of jobs that take what no allowed event shows for unused."""
 
+MAX_QUARANTINED: Final = Option(
+    "max-quarantined",
+    "max_quarantined",
+    "leave out a cluster, and end with status 1, if more of 100 lines of its log are in quarantine "
+    "(default: 10)",
+    percent,
+    "PERCENT",
+)
+"""The option of jobs that propose nothing of a cluster of whose log too much cannot be read."""
+
 TOP: Final = Option(
     "top", "top", "how many rows the tables of the report have (default: 20)", whole, "N"
 )

@@ -59,6 +59,7 @@ class JobResult:
     each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
     `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found. ``left_out`` are
     clusters that the answer is not about, each with the reason; a warning tells of them, too.
+    ``is_doubted`` tells that one of them is left out because of the lines in quarantine.
     """
 
     job: str
@@ -71,3 +72,4 @@ class JobResult:
     outputs: dict[str, str] = field(default_factory=dict)
     alarms: dict[str, int] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    is_doubted: bool = False

@@ -86,7 +86,27 @@ def compare(
     warnings += drift_warnings(drift, inputs.usage, before)
     silent = coverage_warnings(inputs, after, "Unlogged use is not replayed.")
     is_known = not too_little(inputs, after, min_coverage)
+    warnings += _doubtful(inputs, before, after, rules)
     return Comparison(flips, report, [*silent, *warnings], is_known)
+
+
+def _doubtful(
+    inputs: Inputs, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset], rules: str
+) -> list[str]:
+    """Return a warning if lines that are not replayed may have needed ACLs that others lack."""
+    if not inputs.window.quarantined:
+        return []
+    lost = 0
+    for name, now in before.items():
+        doubted = {now.acls[at] for at in inputs.quarantine.doubted(name, now.acls)}
+        lost += len(doubted.difference(after[name].acls))
+    told = (
+        f"{inputs.window.quarantined:,} lines of the log cannot be read reliably, and are not "
+        "replayed"
+    )
+    if lost:
+        told += f". They may have used {lost:,} ALLOWs that the {rules} lack"
+    return [told]
 
 
 def _left_out(

@@ -92,6 +92,8 @@ class AuditReport:
     and ``sources`` those of them that have rules. ``output`` is where the tables lie, ``command``
     how the run was started. ``stored`` are the tables among the outputs of the results, by name.
     ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
+    ``is_doubted``: a job left clusters out because of lines in quarantine. ``not_decisions``
+    counts the lines that cannot be decisions, by reason.
     """
 
     results: Sequence[JobResult]
@@ -107,12 +109,16 @@ class AuditReport:
     stored: Mapping[str, WrittenTable] = field(default_factory=dict)
     sources: Sequence[Source] = ()
     is_unread: bool = False
+    is_doubted: bool = False
     refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    not_decisions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def alarms(self) -> dict[str, Mapping[str, int]]:
-        """The alarms of each job, also of those that have no result."""
-        return {each.job: each.alarms for each in self.results} | dict(self.refused)
+        """The alarms of each job, also of those that have no result, and of the log itself."""
+        of_log = {} if self.window is None else {"quarantined": self.window.quarantined}
+        of_jobs = {each.job: each.alarms for each in self.results}
+        return {"the log": of_log} | of_jobs | dict(self.refused)
 
     def compact(self, table: Table) -> Table:
         """Return a table without the column of the cluster, if there is but one to name."""

@@ -231,6 +231,9 @@ def _window(report: AuditReport) -> Markup:
         Figure("denied", window.denied),
         Figure("quarantined", window.quarantined, "lines that are no events"),
     ]
+    if report.not_decisions:
+        lines = sum(report.not_decisions.values())
+        found.append(Figure("not decisions", lines, "lines of other loggers, in no count"))
     if acls:
         note = f"{sum(proposed):,} proposed" if proposed else "in force now"
         found.append(Figure("ACLs", sum(acls), note))

@@ -31,6 +31,7 @@ def _summary(report: AuditReport) -> dict[str, Any]:
         "clusters": [_cluster(each) for each in report.clusters],
         "inputs": [{"place": place, "what": what} for place, what in report.inputs],
         "quarantined": dict(report.quarantined),
+        "not_decisions": dict(report.not_decisions),
         "warnings": list(report.warnings),
         "results": [_result(each, report) for each in report.results],
         "unanswered": dict(report.unanswered),

@@ -82,6 +82,10 @@ def _head(report: AuditReport, columns: int) -> list[str]:
     if window is not None:
         facts.append(("quarantined", counted(window.quarantined, "line")))
     facts += [("", f"{lines:,} × {reason}") for reason, lines in report.quarantined.items()]  # noqa: RUF001
+    facts += [
+        ("not decisions" if not at else "", f"{lines:,} × {reason}")  # noqa: RUF001
+        for at, (reason, lines) in enumerate(report.not_decisions.items())
+    ]
     label = max((len(name) for name, _ in facts), default=0) + len(_GAP)
     lines = []
     for name, fact in facts:

@@ -7,6 +7,10 @@ from aclbroker.pipeline.ingest.kafka_line import TAIL, WORDS, KafkaReason
 CLOCK = "2026-11-21 07:48:42,328"
 
 
+WRAPPED = "OAuthKafkaPrincipal(User:x, groups: null, session: 382392697, token: abcd**wxyz)"
+"""A principal as Strimzi's OAuth prints it."""
+
+
 def line(
     *,
     head: str = f"[{CLOCK}] INFO",
@@ -27,10 +31,11 @@ def line(
 
 
 def allowed_line(brackets: str = "[]", permission: str = "ALLOW", **parts: str) -> str:
-    """A line whose rule names an ACL."""
+    """A line whose rule names an ACL of its principal."""
+    principal = parts.get("principal", "User:alice")
     rule = (
         f" based on rule MatchingAcl(acl=StandardAcl{brackets[0]}resourceType=TOPIC, "
-        "resourceName=orders, patternType=PREFIXED, principal=User:CN=app one,OU=Dev is Denied, "
+        f"resourceName=orders, patternType=PREFIXED, principal={principal}, "
         f"host=*, operation=READ, permissionType={permission}{brackets[1]})"
     )
     verdict = "is Allowed operation" if permission == "ALLOW" else "is Denied operation"
@@ -56,8 +61,31 @@ FORGED = line(
 )
 
 NOT_RECORDS = {
-    "": KafkaReason.HEAD,
-    "[2026-11-21 07:48:42,328] INFO Starting (kafka.server.KafkaServer)": KafkaReason.HEAD,
+    "": KafkaReason.OTHER,
+    "[2026-11-21 07:48:42,328] INFO Starting (kafka.server.KafkaServer)": KafkaReason.OTHER,
+    "[2026-11-21 07:48:42,328] WARN [KafkaServer id=1] x = y (kafka.Log)": KafkaReason.OTHER,
+    "java.lang.IllegalStateException: [2026] No space": KafkaReason.OTHER,
+    "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:80)": KafkaReason.OTHER,
+    '{"level":"INFO","logger":"kafka.Log","message":"Starting"}': KafkaReason.OTHER,
+    # What AclAuthorizer writes at DEBUG beside a decision, whole and broken.
+    f"[{CLOCK}] DEBUG No acl found for resource ResourcePattern(resourceType=TOPIC, name=a, "
+    f"patternType=LITERAL), authorized = false{TAIL}": KafkaReason.OLD_DEBUG,
+    f"[{CLOCK}] DEBUG principal = User:admin is a super user, allowing operation without "
+    f"checking acls.{TAIL}": KafkaReason.OLD_DEBUG,
+    f"[{CLOCK}] DEBUG operation = READ on resource = ResourcePattern(resourceType=TOPIC, name=a, "
+    "patternType=LITERAL) from host = 10.0.0.1 is ALLOW based on acl = User:a has ALLOW permission "
+    f"for operations: READ from hosts: *{TAIL}": KafkaReason.OLD_DEBUG,
+    f"[{CLOCK}] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, "
+    "name=x": KafkaReason.CUT_OFF,
+    # A broker that was killed in mid-line, and what it wrote behind it when it was started again.
+    "[2026-11-21 07:4": KafkaReason.HEAD,
+    "[2026-11-21 07:48:42,328] DEBU": KafkaReason.HEAD,
+    "[2026-11-21 07:48:42,328] DEBUG Princip": KafkaReason.HEAD,
+    f"[2026-11-21 07:48:42,328] DEBUG Prin[{CLOCK}] INFO Starting (kafka.Log)": KafkaReason.HEAD,
+    f"[2026-11-21[{CLOCK}] INFO Starting (kafka.Log)": KafkaReason.HEAD,
+    "is Allowed operation = READ from host = 10.0.0.1 on resource = Topic:LITERAL:a": (
+        KafkaReason.HEAD
+    ),
     f" {line()}": KafkaReason.HEAD,
     f"x{line()}": KafkaReason.HEAD,
     line(head=f"[{CLOCK}] FATAL"): KafkaReason.HEAD,
@@ -111,16 +139,30 @@ NOT_RECORDS = {
     line(rule=" based on rule SuperUser"): KafkaReason.CONTRADICTION,
     allowed_line(verdict="is Denied operation"): KafkaReason.CONTRADICTION,
     allowed_line(permission="DENY", verdict="is Allowed operation"): KafkaReason.CONTRADICTION,
+    allowed_line().replace("principal=User:alice", "principal=User:bob"): KafkaReason.ANOTHERS,
+    allowed_line(principal="User:alice (7)").replace(
+        "principal=User:alice (7)", "principal=User:alice"
+    ): KafkaReason.ANOTHERS,
+    line(principal="TenantPrincipal(User:x, tenant: 7)"): KafkaReason.PRINCIPAL,
+    line(principal="Principal[type=User, name=x]:y"): KafkaReason.PRINCIPAL,
+    line(host="127.0.0.256"): KafkaReason.HOST,
+    line(host="dead.beef"): KafkaReason.HOST,
+    line(host="10.0.0.0/8"): KafkaReason.HOST,
 }
 
 RECORDS = [
     line(),
     f"{line()}\r",
+    f"{line()} ",
+    f"{zookeeper_line()} \t\r",
     line(principal="User:CN=app one,OU=Dev,O=Acme is Denied"),
     line(principal="User:ünï,\u2028 \\ß"),
     line(principal="User:"),
     line(host="0:0:0:0:0:0:0:1"),
     line(host="fe80:0:0:0:0:0:0:1%eth0"),
+    line(host="/10.0.0.1"),
+    line(host="name/10.0.0.1:9092"),
+    line(host="/[::1]:9092"),
     line(resource="Group:LITERAL:"),
     line(resource="Group:LITERAL:a:LITERAL:b\tc\x00\x1b\r\x85d"),
     line(resource="TransactionalId:LITERAL: no such, x (kafka.authorizer.logger)"),
@@ -130,6 +172,11 @@ RECORDS = [
     allowed_line(),
     allowed_line("()"),
     allowed_line(permission="DENY"),
+    allowed_line(principal="User:CN=app one,OU=Dev is Denied"),
+    allowed_line().replace("principal=User:alice", "principal=User:*"),
+    allowed_line().replace("principal=User:alice", "principal=Group:team"),
+    allowed_line(principal=WRAPPED).replace(f"principal={WRAPPED}", "principal=User:x"),
+    zookeeper_line(principal=WRAPPED.replace("null", "[a, b]")),
     zookeeper_line(),
     zookeeper_line(verdict="is Denied Operation", operation="IdempotentWrite"),
     simple_line(),

@@ -32,7 +32,14 @@ from typing import Final
 
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import MAX_DRIFT, MIN_COVERAGE, Job, Option, zero_or_more
+from aclbroker.pipeline.interface.job import (
+    MAX_DRIFT,
+    MAX_QUARANTINED,
+    MIN_COVERAGE,
+    Job,
+    Option,
+    zero_or_more,
+)
 from aclbroker.pipeline.interface.result import JobResult
 
 
@@ -49,6 +56,8 @@ class RecommendOptions:
       rules decide; one with more is left out
     - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
       allowed events; one with fewer is left out
+    - ``max_quarantined``: how many of 100 lines of a cluster's log may be in quarantine; one with
+      more is left out
     - ``top``: how many rows the tables of the report have
 
     Raises ValueError for a number below what is sensible.
@@ -63,6 +72,7 @@ class RecommendOptions:
     most_hosts: int = 3
     max_drift: float = 1.0
     min_coverage: float = 100.0
+    max_quarantined: float = 10.0
     top: int = 20
 
     def __post_init__(self) -> None:
@@ -112,6 +122,7 @@ JOB: Final = Job(
         ),
         MAX_DRIFT,
         MIN_COVERAGE,
+        MAX_QUARANTINED,
     ),
     needs=("acls",),
 )

@@ -63,6 +63,11 @@ def pieces_of(inputs: Inputs, prefixes: PrefixOptions | None, most_hosts: int | 
         prefixes,
         {} if prefixes is None else _names(inputs, usage),
         {} if most_hosts is None else _hosts(usage, most_hosts),
+        {
+            cluster: frozenset(map(rules.acls.__getitem__, doubted))
+            for cluster, rules in inputs.current.items()
+            if (doubted := inputs.quarantine.doubted(cluster, rules.acls))
+        },
     )
     with uncollected(in_worker=False):
         shipped = usage.spark.sparkContext.broadcast(known)

@@ -78,6 +78,7 @@ def warnings(
             "Unlogged use is not granted.",
         ),
         *about_flips(counts),
+        *about_quarantine(inputs.window, found.doubted_allows),
         *about_silent(principals, inputs.window),
         *drift_warnings(
             Drift(*map(sum, zip(*drift, strict=True))),
@@ -86,6 +87,18 @@ def warnings(
         ),
         *about_clusters(counts, [name for name in inputs.current if name not in found.left_out]),
     ]
+
+
+def about_quarantine(window: Window, doubted: int) -> Iterator[str]:
+    """Warn of lines that cannot be read."""
+    if window.quarantined:
+        yield (
+            f"{counted(window.quarantined, 'line')} of the log cannot be read reliably. "
+            f"{counted(doubted, 'ALLOW')} that they may have used stay as they are, with all DENYs"
+            if doubted
+            else f"{counted(window.quarantined, 'line')} of the log cannot be read reliably; no "
+            "ALLOW can have been used by them"
+        )
 
 
 def about_flips(counts: Mapping[str, ReplayCounts]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from aclbroker.pipeline.acls.acl_table import acl_values
 from aclbroker.pipeline.analysis.least_privilege import Principals, Unmet
-from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.errors import DoubtedLogError, InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.coverage import too_little
 from aclbroker.pipeline.interface.inputs import Inputs
@@ -25,10 +25,15 @@ from aclbroker.pipeline.interface.opened_rights import (
 from aclbroker.pipeline.jobs.recommend import RecommendOptions, pieces
 from aclbroker.pipeline.jobs.recommend.asked import Gathered, pieces_of
 from aclbroker.pipeline.jobs.recommend.changing import CHANGE_COLUMNS, changes_of
+from aclbroker.pipeline.jobs.recommend.known import Known
 from aclbroker.pipeline.jobs.recommend.part import rights_of_silent
 from aclbroker.pipeline.jobs.recommend.pieces import unpacked_pieces
 from aclbroker.pipeline.jobs.recommend.prefix_rows import ConsideredPrefix, best_first
-from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
+from aclbroker.pipeline.jobs.recommend.recommended import (
+    PartsTogether,
+    RecommendedAcls,
+    put_together,
+)
 from aclbroker.pipeline.jobs.recommend.replayed import ReplayCounts, flips_type
 from aclbroker.pipeline.replay.drift import Drift, above, by_subnets, too_much_drift
 from aclbroker.pipeline.spark.frames import frame_of
@@ -61,7 +66,9 @@ class Recommendation:
     could have been recommended. ``sessions``: the principals of every session of the log.
     ``opened``: what the rules open and close, of the clusters whose current rules are known.
     ``left_out``: the clusters of which nothing is recommended, and why. ``drift``: how many events
-    were decided otherwise than the current rules decide, of these clusters, too.
+    were decided otherwise than the current rules decide, of these clusters, too. ``is_doubted``:
+    some are left out because of lines in quarantine. ``doubted_allows``: how many ALLOWs of the
+    others are kept since such lines may have used them.
     """
 
     unmet: Mapping[str, Sequence[Unmet]]
@@ -72,6 +79,8 @@ class Recommendation:
     opened: Mapping[str, OpenedInShort]
     left_out: Mapping[str, str]
     drift: int
+    is_doubted: bool = False
+    doubted_allows: int = 0
 
     def principals_of(self, cluster: str) -> set[str]:
         """Return all principals that the log of a cluster has anything of."""
@@ -81,8 +90,8 @@ class Recommendation:
 def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
     """Return what is recommended; the options are those of the job.
 
-    Clusters whose log has no allowed events, or not at all times, or too much drift, are left out.
-    Raises InputError if that is all of them.
+    Clusters whose log has no allowed events, or not at all times, too much drift, or too many lines
+    in quarantine, are left out. Raises InputError if that is all of them.
     """
     if not inputs.window.allowed:
         raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
@@ -95,16 +104,18 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         counts = {cluster: each.counted for cluster, each in every_part.items()}
         drifts = {name: each.drift for name, each in counts.items() if name in inputs.current}
         drift = sum(each.events for each in drifts.values())
-        left_out = _left_out(inputs, counts, drifts, options)
+        events = {name: counts[name].events for name in drifts}
+        doubted = inputs.quarantine.too_much(events, options.max_quarantined)
+        left_out = {**_left_out(inputs, counts, drifts, options), **doubted}
         parts = {name: each for name, each in every_part.items() if name not in left_out}
         if not parts:
-            raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
+            error = DoubtedLogError if doubted else InputError
+            raise error("; ".join(left_out_lines(left_out)), {"drift": drift})
         if left_out:
             found = found.where(F.col("cluster").isin(list(parts)))
             gathered = gathered._replace(pieces=found)
         rules = {
-            cluster: RecommendedAcls(inputs.current.get(cluster), each.allows, each.denies)
-            for cluster, each in parts.items()
+            cluster: _put_together(gathered.known, cluster, each) for cluster, each in parts.items()
         }
         sessions = {cluster: each.sessions for cluster, each in parts.items()}
         opened = _rights(inputs, gathered, rules, sessions, options.top)
@@ -122,6 +133,18 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         opened,
         left_out,
         drift,
+        bool(doubted),
+        sum(len(gathered.known.doubted.get(cluster, ())) for cluster in parts),
+    )
+
+
+def _put_together(known: Known, cluster: str, parts: PartsTogether) -> RecommendedAcls:
+    seen = {principal for session in parts.sessions for principal in session}
+    return RecommendedAcls(
+        known.current.ruleset(cluster),
+        parts.allows,
+        parts.denies,
+        known.doubted_of_silent(cluster, seen),
     )
 
 
@@ -192,7 +215,7 @@ def _rights(
         for cluster in clusters
         for each in rights_of_silent(
             gathered.known.cluster(cluster),
-            rules[cluster].denies,
+            {*rules[cluster].denies, *rules[cluster].doubted},
             {each for session in sessions[cluster] for each in session},
         )
     )

@@ -26,14 +26,27 @@ class Known:
 
     ``current``: the rules of those of which they are known. ``prefixes``: which PREFIXED ACLs there
     may be; None for none. ``names``: the resources that exist, where there may be prefixes.
-    ``hosts``: the hosts of those principals whose grants are to name them.
+    ``hosts``: the hosts of those principals whose grants are to name them. ``doubted``: the ALLOWs
+    that lines in quarantine may have used; they stay, with all DENYs of the cluster.
     """
 
     current: Rules
     prefixes: PrefixOptions | None
     names: Mapping[str, Mapping[ResourceType, Collection[str]]]
     hosts: Mapping[str, Mapping[str, Collection[str]]]
+    doubted: Mapping[str, Collection[AclBinding]] = field(default_factory=dict)
     _clusters: dict[str, ClusterRules] = field(default_factory=dict)
+
+    def doubted_of_silent(self, name: str, seen: Collection[str]) -> list[AclBinding]:
+        """Return the ``doubted`` ALLOWs of a cluster that no part has.
+
+        ``seen`` are the principals of its parts; what is allowed to everybody is of none of them.
+        """
+        cluster = self.cluster(name)
+        if cluster is None or cluster.is_whole:
+            return []
+        others = {*seen} - {WILDCARD_PRINCIPAL}
+        return [acl for acl in self.doubted.get(name, ()) if acl.principal not in others]
 
     def cluster(self, name: str) -> ClusterRules | None:
         """Return the rules of a cluster by whom they name, made once in a worker."""

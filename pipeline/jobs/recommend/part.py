@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from aclbroker.broker.acl.authorizer import ANY_RESOURCE
 from aclbroker.broker.acl.bindings import (
+    WILDCARD_PRINCIPAL,
     AclBinding,
     AclOperation,
     AclPermission,
@@ -72,18 +73,18 @@ UNMET_COLUMNS: Final = pa.schema(
 
 
 def rights_of_silent(
-    cluster: ClusterRules | None, denies: Collection[AclBinding], seen: Collection[str]
+    cluster: ClusterRules | None, kept: Collection[AclBinding], seen: Collection[str]
 ) -> Iterator[ChangedRights]:
     """Yield what changes for those who asked for nothing, and for everybody without ACLs.
 
-    ``denies`` are kept; ``seen`` are the principals of parts. There are none of them where all of a
-    cluster is one part, or its rules are not known.
+    ``kept`` are the DENYs, and ALLOWs, that stay; ``seen`` are the principals of parts. Nothing is
+    told where all of a cluster is one part, or its rules are not known.
     """
     if cluster is None or cluster.is_whole:
         return iter(())
     now = cluster.ruleset
     silent = {acl.principal for acl in now.acls}.difference(seen)
-    before, after = (cluster.of(each, silent) for each in (now, now.with_acls(denies)))
+    before, after = (cluster.of(each, silent) for each in (now, now.with_acls(kept)))
     return changed_rights(before, after, cut=cluster.cut)
 
 
@@ -165,9 +166,19 @@ class _Part:
         )
         draft = Draft(evidence, before, self._known.prefixes)
         forbidden = self._newly_allowing(draft.widest()) if draft.affordable else ()
-        rules = draft.rules(forbidden)
+        rules = self._with_doubted(draft.rules(forbidden), before)
         # What was used, and the grants for it, take as much memory as the rules.
         return _Decided(rules, draft.grants.unmet, draft.considered, forbidden)
+
+    def _with_doubted(self, rules: Ruleset, before: Ruleset | None) -> Ruleset:
+        """Return rules with the ALLOWs that lines in quarantine may have used, and all DENYs."""
+        doubted = self._known.doubted.get(self._cluster)
+        if not doubted or before is None:
+            return rules
+        kept = [
+            acl for acl in before.acls if acl in doubted or acl.permission is AclPermission.DENY
+        ]
+        return rules.with_acls(dict.fromkeys([*rules.acls, *kept]))
 
     def _newly_allowing(self, rules: Ruleset) -> set[AclBinding]:
         """Return the ACLs of some rules that would allow what was asked and is denied now."""
@@ -200,7 +211,14 @@ class _Part:
         return counts_of(replayed), flips_of(replayed)
 
     def _acls(self, cluster: ClusterRules | None, rules: Ruleset) -> Iterator[Piece]:
-        allows = [acl for acl in rules.acls if acl.permission is AclPermission.ALLOW]
+        is_whole = cluster is None or cluster.is_whole
+        allows = [
+            acl
+            for acl in rules.acls
+            if acl.permission is AclPermission.ALLOW
+            # Those of everybody that stay are of no part, unless it is the only one.
+            and (is_whole or acl.principal != WILDCARD_PRINCIPAL)
+        ]
         allows.sort(key=lambda acl: acl.principal)
         for principal, theirs in groupby(allows, key=lambda acl: acl.principal):
             packed = packed_acls(sorted(theirs))

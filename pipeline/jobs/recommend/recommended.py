@@ -32,16 +32,23 @@ class RecommendedAcls:
 
     ``current``: the rules of now; None if they are not known. ``allows``: the ALLOWs by principal,
     packed; ``denies``: the places of the DENYs that are kept among `denies_of` the current rules.
+    ``doubted``: ALLOWs of other principals that are kept, since lines in quarantine may have used
+    them.
     """
 
     def __init__(
-        self, current: Ruleset | None, allows: Mapping[str, bytes], denies: Iterable[int]
+        self,
+        current: Ruleset | None,
+        allows: Mapping[str, bytes],
+        denies: Iterable[int],
+        doubted: Iterable[AclBinding] = (),
     ) -> None:
         self.super_users = frozenset[str]() if current is None else current.super_users
         self.now: Sequence[AclBinding] = () if current is None else current.acls
         every_deny = [] if current is None else denies_of(current)
         self.denies = [every_deny[place] for place in sorted(set(denies))]
-        self.by_principal = Packed(allows, self.denies)
+        self.doubted = frozenset(doubted)
+        self.by_principal = Packed(allows, [*self.denies, *self.doubted])
         self._allows = allows
 
     @property
@@ -60,7 +67,7 @@ class RecommendedAcls:
             if acl.permission is AclPermission.DENY:
                 yield acl, "kept" if acl in kept else "removed"
             elif acl.principal not in self._allows:
-                yield acl, "removed"
+                yield acl, "kept" if acl in self.doubted else "removed"
 
     @cached_property
     def tally(self) -> Tally:

@@ -64,6 +64,7 @@ class _RecommendSummary:
             outputs=tables.write(),
             alarms=self._alarms(),
             left_out=dict(self.found.left_out),
+            is_doubted=self.found.is_doubted,
         )
 
     def _alarms(self) -> dict[str, int]:

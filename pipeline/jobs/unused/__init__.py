@@ -16,7 +16,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from aclbroker.pipeline.interface.inputs import Inputs
-from aclbroker.pipeline.interface.job import MAX_DRIFT, MIN_COVERAGE, TOP, Job, Option
+from aclbroker.pipeline.interface.job import (
+    MAX_DRIFT,
+    MAX_QUARANTINED,
+    MIN_COVERAGE,
+    TOP,
+    Job,
+    Option,
+)
 from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.jobs.unused.keeping import Keep, kept_principals, kept_resources
 
@@ -33,6 +40,8 @@ class UnusedOptions:
       allowed events; one with fewer is left out
     - ``keep``, ``keep_resources``: the ACLs of some principals, or on some resources, stay
     - ``by_principal``: list the ACLs by principal, and not by resource
+    - ``max_quarantined``: how many of 100 lines of a cluster's log may be in quarantine; one with
+      more is left out
     - ``top``: how many rows the tables of the summary show
     """
 
@@ -42,6 +51,7 @@ class UnusedOptions:
     keep: Sequence[Keep] = ()
     keep_resources: Sequence[Keep] = ()
     by_principal: bool = False
+    max_quarantined: float = 10.0
     top: int = 20
 
     @property
@@ -53,7 +63,8 @@ class UnusedOptions:
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
-    A cluster without allowed events in the log, or at some time, or with more drift than the
+    A cluster without allowed events in the log, or at some time, or with more drift or lines in
+    quarantine than the
     options allow, is left out. Raises InputError if all are, or if there are no ACLs.
     """
     from aclbroker.pipeline.jobs.unused.find import find
@@ -95,6 +106,7 @@ JOB: Final = Job(
         Option("by-principal", "by_principal", "list the ACLs by principal, not by resource"),
         MAX_DRIFT,
         MIN_COVERAGE,
+        MAX_QUARANTINED,
         TOP,
     ),
     needs=("acls",),

@@ -14,7 +14,7 @@ from aclbroker.pipeline.acls.acl_table import acl_table
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.staying import Stay
 from aclbroker.pipeline.analysis.use import AclUse, Asked, acl_uses
-from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.errors import DoubtedLogError, InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.interface.coverage import too_little, write_coverage
 from aclbroker.pipeline.interface.inputs import Inputs
@@ -75,7 +75,7 @@ class UnusedAcls(NamedTuple):
     and why; the log has them, all else does not. ``filtering_changes`` is how many of the decisions
     that only filter an answer do change, if these were left out. ``drift_warnings`` say why the log
     was decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with
-    what it is.
+    what it is. ``is_doubted``: a cluster is left out because of the lines in quarantine.
     """
 
     log: Mapping[str, AclLog]
@@ -85,13 +85,14 @@ class UnusedAcls(NamedTuple):
     filtering_changes: int
     drift_warnings: list[str]
     outputs: dict[str, str]
+    is_doubted: bool
 
 
 def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     """Find the ACLs that can go, and write what is left; the options are those of the job.
 
-    Clusters whose log has no allowed events, or not at all times, or too much drift, are left out.
-    Raises InputError if that is all of them, and if there are no ACLs.
+    Clusters whose log has no allowed events, or not at all times, too much drift, or too many lines
+    in quarantine, are left out. Raises InputError if that is all of them, and if there are no ACLs.
     """
     filtering = options.filtering
     given = rules_of(inputs.current, "unused")
@@ -99,11 +100,15 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
         raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
     usage = _usage(inputs, given, filtering=filtering)
     log = _read(usage, given)
-    left_out = _left_out(inputs, log, options, usage, given)
+    doubted = inputs.quarantine.too_much(
+        {cluster: each.events for cluster, each in log.items()}, options.max_quarantined
+    )
+    left_out = {**_left_out(inputs, log, options, usage, given), **doubted}
     current = {cluster: rules for cluster, rules in given.items() if cluster not in left_out}
     if not current:
         drift = sum(each.drift.events for each in log.values())
-        raise InputError("; ".join(left_out_lines(left_out)), {"drift": drift})
+        error = DoubtedLogError if doubted else InputError
+        raise error("; ".join(left_out_lines(left_out)), {"drift": drift})
     usage = usage.part(current)
     uses = {
         cluster: acl_uses(
@@ -111,6 +116,7 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
             log[cluster].asked,
             young=_young(inputs, cluster),
             kept=kept(rules.acls, options.keeps),
+            doubted=inputs.quarantine.doubted(cluster, rules.acls),
         )
         for cluster, rules in current.items()
     }
@@ -131,7 +137,9 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     drifts = (log[cluster].drift for cluster in current)
     warnings = drift_warnings(Drift(*map(sum, zip(*drifts, strict=True))), usage, current)
     outputs = _write(inputs, given, uses, removal)
-    return UnusedAcls(log, uses, left_out, removal, filtering_changes, warnings, outputs)
+    return UnusedAcls(
+        log, uses, left_out, removal, filtering_changes, warnings, outputs, bool(doubted)
+    )
 
 
 def _usage(inputs: Inputs, clusters: Iterable[str], *, filtering: bool) -> Usage:

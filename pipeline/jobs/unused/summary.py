@@ -34,6 +34,10 @@ _STAYING: Final = {
         "Unused, but they keep resources closed",
         "the last ACL of a pattern; without it, everyone is allowed",
     ),
+    Stay.DOUBTED: (
+        "ACLs that lines in quarantine may have used",
+        "what those lines were is not known; they stay",
+    ),
     Stay.PUT_BACK: ("Put back", "without them something would open or be decided otherwise"),
 }
 """By why ACLs stay, what the figure of these is called, and its note."""
@@ -91,6 +95,7 @@ class _UnusedSummary:
                 "opened": sum(each.rights_opened for each in changed),
             },
             left_out=dict(left_out),
+            is_doubted=self._found.is_doubted,
         )
 
     def _left_out_sentence(self) -> str:
@@ -275,8 +280,9 @@ class _UnusedSummary:
             )
         if self._inputs.window.quarantined:
             found.append(
-                f"{self._inputs.window.quarantined} lines of the log are no reliable events; what "
-                "they may have needed is not known."
+                f"{counted(self._inputs.window.quarantined, 'line')} of the log cannot be read "
+                "reliably. ACLs stay that they may have used: "
+                f"{len(self._those(stays=Stay.DOUBTED)):,} for no other reason."
             )
         return found
 

@@ -20,6 +20,7 @@ from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.command.run import ALARMED, DONE, FAILED, INTERRUPTED, REFUSED
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.ingest.json_line import JsonReason
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.sources import IngestError
 from aclbroker.pipeline.jobs import JOBS
 from aclbroker.pipeline.report.content import AuditReport
@@ -89,12 +90,24 @@ def test_ingest_goes_on_with_a_log_that_is_empty_since_it_was_rotated(
 
 
 def test_a_file_of_which_no_line_is_an_event_is_named(ask: Ask, files: SmallLog) -> None:
-    (files.log / "server.log").write_text("[2026-01-01 00:00:00,000] INFO started (x)\n" * 3)
+    (files.log / "odd.log").write_text("2026-01-01: Principal = User:x may not\n" * 3)
     for job in ("matrix", "ingest"):
         report = ask(job, "--input", files.log)
         assert report.is_unread
-        assert "server.log (3: does not begin as a record of the authorizer)" in report.warnings[0]
+        assert "odd.log (3: does not begin as a record of the authorizer)" in report.warnings[0]
     assert not ask("ingest", "--input", files.log).is_unread
+
+
+def test_a_log_of_another_logger_beside_it_is_left_out_and_named(ask: Ask, files: SmallLog) -> None:
+    (files.log / "server.log").write_text("[2026-01-01 00:00:00,000] INFO started (x)\n" * 3)
+    for job in ("matrix", "ingest"):
+        report = ask(job, "--input", files.log)
+        assert not report.is_unread
+        assert report.quarantined == {JsonReason.JSON.value: 1}
+        assert report.not_decisions == {KafkaReason.OTHER.value: 3}
+        (warning,) = report.warnings
+        assert warning.startswith("No line of these files is of an authorizer; they were left out")
+        assert "server.log" in warning
 
 
 def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(

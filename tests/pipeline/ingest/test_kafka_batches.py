@@ -16,12 +16,22 @@ from aclbroker.pipeline.ingest import kafka_line as kafka
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
-from tests.pipeline.kafka_lines import NOT_RECORDS, PROBES, RECORDS, line, mangled
+from tests.pipeline.kafka_lines import (
+    NOT_RECORDS,
+    PROBES,
+    RECORDS,
+    allowed_line,
+    line,
+    mangled,
+    zookeeper_line,
+)
 from tests.pipeline.parsing import Result, binary, collected
 
 WHOLE = Piece("a.log", 0)
 LATER_PIECE = Piece("a.log", 1_000)
-KIB_64 = 1 << 16
+LONGEST_NAME = 32_767
+JOIN = " for request = JoinGroup with resourceRefCount = 1"
+FETCH = " for request = Fetch with resourceRefCount = 1"
 
 
 def read(lines: Sequence[bytes], *cuts: int, piece: Piece = WHOLE, zone: tzinfo = UTC) -> Result:
@@ -61,12 +71,14 @@ def by_the_rule(lines: Sequence[bytes], zone: tzinfo = UTC) -> list[KafkaReason 
     starts = [0, *accumulate(len(text) + 1 for text in lines)]
     result = list(reasons)
     for cut in (number for number, reason in enumerate(reasons) if reason is KafkaReason.CUT_OFF):
-        for after in range(cut + 1, len(lines)):
-            if starts[after] > starts[cut] + KIB_64:
-                break
-            result[after] = reasons[after] or KafkaReason.BETWEEN
-            if reasons[after] and kafka.ends_as_record(lines[after]):
-                break
+        reach = starts[cut] + lines[cut].index(b" on resource =") + 14 + LONGEST_NAME
+        near = [number for number in range(cut + 1, len(lines)) if starts[number] <= reach]
+        ends = [each for each in near if reasons[each] and kafka.ends_as_record(lines[each])]
+        completed = [each for each in near if lines[each].rstrip(b"\r") == COMPLETED]
+        last = ends[0] if ends else completed[-1] if completed else cut
+        for between in range(cut + 1, last + 1):
+            if reasons[between] in (None, KafkaReason.OTHER):
+                result[between] = KafkaReason.BETWEEN
     return result
 
 
@@ -112,7 +124,24 @@ GOOD = line().encode()
 UNKNOWN = line(request=" for request = Fetching with resourceRefCount = 1").encode()
 LONG = line(principal=f"User:{'f' * 20_000}").encode()
 NOISE = b"a line of nothing"
-KINDS = [CUT, END, GOOD, GOOD, GOOD, UNKNOWN, LONG, NOISE, b"", END + b"\r", GOOD + b"\r"]
+COMPLETED = line(
+    resource="Group:LITERAL:y", request=" for request = FindCoordinator with resourceRefCount = 1"
+).encode()
+"""A record that may have the rest of `CUT` behind a text of a client's choice."""
+KINDS = [
+    CUT,
+    END,
+    COMPLETED,
+    GOOD,
+    GOOD,
+    GOOD,
+    UNKNOWN,
+    LONG,
+    NOISE,
+    b"",
+    END + b"\r",
+    GOOD + b"\r",
+]
 
 
 @settings(max_examples=150, deadline=None)
@@ -131,7 +160,7 @@ def between(lines: Sequence[bytes], *cuts: int, piece: Piece = WHOLE) -> int:
 
 
 def test_lines_between_the_pieces_of_a_record_are_quarantined() -> None:
-    assert between([GOOD, CUT, GOOD, NOISE, GOOD, END, GOOD, GOOD]) == 2
+    assert between([GOOD, CUT, GOOD, NOISE, GOOD, END, GOOD, GOOD]) == 3
 
 
 def test_two_records_that_are_broken_one_after_the_other() -> None:
@@ -139,15 +168,67 @@ def test_two_records_that_are_broken_one_after_the_other() -> None:
     assert between([CUT, GOOD, CUT, GOOD, END, GOOD]) == 2
 
 
-def test_a_record_whose_end_was_made_to_look_like_one_spoils_all_lines_near_it() -> None:
-    near = KIB_64 // (len(GOOD) + 1)
-    lines = [GOOD, CUT, *[GOOD] * 1_000]
-    assert near - 5 < between(lines) == between(lines, 2, 50, 100) <= near
+def test_a_record_whose_end_was_made_to_look_like_one_spoils_the_lines_up_to_it() -> None:
+    lines = [GOOD, CUT, *[GOOD] * 10, COMPLETED, *[GOOD] * 1_000]
+    assert between(lines) == between(lines, 2, 5, 100) == 11
+    # Any of several may have the end.
+    assert between([CUT, COMPLETED, GOOD, COMPLETED, GOOD]) == 3
+
+
+def test_reading_goes_on_behind_a_line_that_is_cut_off_if_no_other_can_have_its_rest() -> None:
+    others = [
+        GOOD,
+        allowed_line(resource="Group:LITERAL:y").encode(),
+        line(resource="Group:LITERAL:y", operation="READ", request=JOIN).encode(),
+        allowed_line(permission="DENY").encode(),
+        zookeeper_line(verdict="is Denied Operation").encode(),
+    ]
+    assert between([CUT, *others, *others]) == 0
+
+
+def test_a_client_with_rights_that_breaks_a_line_spoils_lines_up_to_the_first_that_may_end_it() -> (
+    None
+):
+    fetched = allowed_line(operation="READ", request=FETCH, resource="Topic:LITERAL:orders.a")
+    cut = fetched.partition(".a for")[0].encode()
+    # The rule of another names another principal.
+    others = fetched.replace("User:alice", "User:bob").encode()
+    assert between([cut, GOOD, others, others]) == 0
+    assert between([cut, GOOD, fetched.encode(), fetched.encode()]) == 2
+    # The rule names the whole name, which has no line break.
+    literal = fetched.replace("PREFIXED", "LITERAL").encode()
+    assert between([cut, GOOD, literal, literal]) == 0
+
+
+def test_the_ends_of_lines_that_have_no_rule_suit_every_outcome() -> None:
+    old = zookeeper_line(resource="Group:LITERAL:x", request=JOIN, operation="Read")
+    cut = old.partition(" for request")[0].encode()
+    assert between([cut, GOOD, old.encode(), old.encode()]) == 2
+    denied = cut.replace(b"Allowed", b"Denied")
+    assert between([denied, GOOD, old.encode(), GOOD, old.encode()]) == 4
+
+
+def test_a_line_that_is_cut_off_before_its_resource_spoils_no_record() -> None:
+    for cut in (b" on resource =", b" from host =", b" is Denied", b":alice is"):
+        text = GOOD.partition(cut)[0]
+        assert between([text, COMPLETED, GOOD]) == 0, text
+        assert between([text, COMPLETED, END, GOOD]) == 1, text
 
 
 def test_an_end_that_is_too_far_away_is_none() -> None:
     lines = [CUT, *[LONG] * 4, END, GOOD]
-    assert between(lines) == between(lines, 3) == 4
+    assert between(lines) == between(lines, 3) == 0
+    assert between([CUT, LONG, END, GOOD]) == 1
+
+
+def test_a_forged_pair_now_and_then_spoils_nothing_else() -> None:
+    pair = [CUT, COMPLETED]
+    lines = [each for _ in range(20) for each in (*pair, *[GOOD] * 300)]
+    found = read(lines, *range(7, len(lines), 901))
+    assert len(found.events) == 20 * 300
+    assert Counter(found.reasons) == Counter(
+        {(CUT, KafkaReason.CUT_OFF.value): 20, (COMPLETED, KafkaReason.BETWEEN.value): 20}
+    )
 
 
 def test_the_last_line_of_a_file_may_be_cut_off() -> None:

@@ -25,7 +25,7 @@ from aclbroker.pipeline.ingest.read import (
     usage,
 )
 from aclbroker.pipeline.ingest.sources import IngestError, head, lines
-from aclbroker.pipeline.ingest.unread import told, unread_files
+from aclbroker.pipeline.ingest.unread import others_told, told, unread_files
 from aclbroker.pipeline.local.session import LocalSession
 from tests.pipeline.conftest import WriteLog
 from tests.pipeline.ingesting import added_up, usage_of
@@ -94,7 +94,7 @@ def test_lines_that_are_no_events(spark: "SparkSession", write_log: WriteLog) ->
     assert {row.source_file.rpartition("/")[2] for row in quarantine} == {Path(log).name}
     said = {(row.cluster, row.line, row.reason, row.day) for row in quarantine}
     assert said == {
-        ("named", "\ufffd\x00", KafkaReason.HEAD.value, None),
+        ("named", "\ufffd\x00", KafkaReason.OTHER.value, None),
         ("named", line(rule=" based on rule Mine"), KafkaReason.RULE.value, date(2026, 11, 21)),
         ("named", record(), KafkaReason.HEAD.value, None),
     }
@@ -227,12 +227,20 @@ def test_files_without_any_event_are_told(
 ) -> None:
     write_log([record(), "x"])
     write_log([line(), "x"])
-    odd = write_log(["<event/>", "<event/>", "x"])
+    odd = write_log(["<event>Principal = User:x is Allowed</event>", "x"] * 3)
+    other = write_log(["[2026-11-21 07:48:42,328] INFO started (kafka.Log)", "", "\tat x"])
     write_log([record(event="left_out", denied=3, allowed=0)])
     counted = usage(lines(spark, [str(tmp_path)]), Reading(None, "named"))
-    (found,) = unread_files(counted.quarantine, counted.read)
-    assert found == (Path(odd).as_uri(), 3, KafkaReason.HEAD.value)
-    (said,) = told([found])
+    found = unread_files(counted.quarantine, counted.read)
+    assert set(found) == {
+        (Path(odd).as_uri(), 3, KafkaReason.HEAD.value),
+        (Path(other).as_uri(), 3, KafkaReason.OTHER.value),
+    }
+    assert others_told(found) == [
+        f"No line of these files is of an authorizer; they were left out: {other}."
+    ]
+    assert others_told([]) == []
+    (said,) = told(found)
     assert said.startswith(f"no line is an event, all are in quarantine: {odd} (3: does not begin")
     assert "[%d] %p %m (%c)%n, " in said
     assert "--pattern" in said

@@ -1,0 +1,269 @@
+"""What lines in quarantine may have been: decisions of which little is known, or that are doubtful.
+
+A decision that was denied needed no ACL, so it is none of these.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from aclbroker.broker.acl.authorizer import ANY_RESOURCE
+from aclbroker.pipeline.ingest import kafka_line, not_decisions
+from aclbroker.pipeline.ingest.foreign import OPERATIONS, RESOURCE_TYPES, plain
+from aclbroker.pipeline.ingest.json_line import JsonReason
+from aclbroker.pipeline.ingest.record import PRINCIPAL_FORM, unwrapped
+from aclbroker.pipeline.spark.workers import uncollected
+from aclbroker.pipeline.usage.doubt import ANYTHING, Doubt
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+NOT_DECISIONS: Final = frozenset([*kafka_line.NOT_DECISIONS, JsonReason.EVENT])
+"""The reasons of lines that are no decisions, and are counted apart from quarantine."""
+
+MOST: Final = 100_000
+"""How many different doubtful decisions are looked at; of more, nothing is proposed."""
+
+_PRINCIPAL: Final = "Principal ="
+_VERDICT: Final = re.compile(r" is (Allowed|Denied) [oO]peration =")
+_OPERATION: Final = re.compile(r" ([A-Za-z_]+) from host =")
+_RESOURCE: Final = re.compile(r" on resource = ([A-Za-z]+):(?:LITERAL:)?(.*)", re.DOTALL)
+_ACL: Final = re.compile(
+    r"StandardAcl[(\[]resourceType=(\w+), resourceName=(.*?), patternType=\w+, "
+    r"principal=(.*?), host=[^,]*, operation=\w+, permissionType=ALLOW"
+)
+_REPLACED: Final = "\ufffd"
+_KEY: Final = r'"{}"\s*:\s*"((?:[^"\\]|\\.)*)"'
+
+
+def doubts_of(line: str, reason: str) -> set[Doubt]:
+    """Return what a line in quarantine may have been."""
+    if reason in NOT_DECISIONS:
+        return set()
+    if line.lstrip("\ufeff \t").startswith("{") or '"operation"' in line:
+        return set(_of_json(line))
+    return set(_of_text(line))
+
+
+def _of_text(text: str) -> Iterator[Doubt]:
+    if not_decisions.LEFT_OUT.decode() in text:
+        if '"allowed":0' not in text:
+            yield ANYTHING
+        return
+    for kind, name, principal in _ACL.findall(text):
+        yield Doubt(principal, False, None, _type(kind), name, has_longer_name=False)
+    first, *segments = text.split(_PRINCIPAL)
+    if segments:
+        for segment in segments:
+            yield from _of_segment(segment.removeprefix(" "))
+    elif _VERDICT.search(first) or " on resource =" in first:
+        yield from (each._replace(principal=None, is_longer=False) for each in _of_segment(first))
+    else:
+        data = first.encode()
+        timed = re.match(kafka_line.TIME_BYTES, data)
+        rest = data[timed.end() :] if timed else data
+        if not_decisions.may_be_piece(rest, (), is_timed=timed is not None):
+            yield ANYTHING
+
+
+def _of_segment(text: str) -> Iterator[Doubt]:
+    """Yield what stands behind the word for the principal."""
+    verdicts = list(_VERDICT.finditer(text))
+    if verdicts and not any(each[1] == "Allowed" for each in verdicts):
+        return
+    end = verdicts[0].start() if verdicts else None
+    printed, is_longer = _known(text[:end], *([] if verdicts else [" is "]))
+    principal, is_longer = _unwrapped(printed, is_longer or len(verdicts) != 1)
+    if len(verdicts) != 1:
+        yield Doubt(principal, is_longer)
+        return
+    rest = text[verdicts[0].end() :]
+    operation = _OPERATION.match(rest)
+    named = _operation(operation[1]) if operation else None
+    yield Doubt(principal, is_longer, named, *_resource(_RESOURCE.search(rest)))
+
+
+def _unwrapped(principal: str, is_longer: bool) -> tuple[str | None, bool]:
+    """Return a principal without the class that prints itself around it."""
+    known = unwrapped(principal)
+    if known != principal:
+        return known, is_longer
+    inner = re.fullmatch(rf"\w+\(({PRINCIPAL_FORM}[^,()]*)(,.*)?", principal, re.DOTALL)
+    if inner is not None and inner[2]:
+        # The name may go on behind a comma.
+        return inner[1], True
+    if re.match(PRINCIPAL_FORM, principal) or (is_longer and "(" not in principal):
+        return principal, is_longer
+    # How its class prints it is not known.
+    return None, False
+
+
+def _resource(found: re.Match[str] | None) -> tuple[str | None, str | None, bool]:
+    kind = _type(found[1]) if found else None
+    if found is None or kind is None:
+        return None, None, False
+    for word in (kafka_line.REQUEST, kafka_line.TAIL):
+        if found[2].count(word) == 1:
+            name, is_longer = _known(found[2].partition(word)[0])
+            break
+    else:
+        name, is_longer = _known(found[2], " for ", " (")
+        # The type of the pattern may be cut off itself.
+        name = "" if "LITERAL:".startswith(name) else name
+    if name in (kafka_line.PROBED, ANY_RESOURCE):
+        return kind, None, False
+    return kind, name, is_longer
+
+
+def _known(text: str, *ends: str) -> tuple[str, bool]:
+    """Return what is known of a text, and whether it may go on.
+
+    ``ends``: what may stand behind it, and be cut off.
+    """
+    known = text.partition(_REPLACED)[0]
+    is_longer = known != text
+    for end in ends:
+        known, is_longer = known.partition(end)[0], True
+        parts = (end[:size] for size in range(len(end), 0, -1))
+        part = next(filter(known.endswith, parts), "")
+        known = known.removesuffix(part)
+    return known, is_longer
+
+
+def _of_json(line: str) -> Iterator[Doubt]:
+    """Yield what an object may have been: a record of ours, a row of a table, or a message."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        yield from _of_damaged(line)
+        return
+    if not isinstance(found, dict):
+        return
+    if found.get("event") == "left_out":
+        # How many were allowed, and nothing else.
+        if found.get("allowed") != 0:
+            yield ANYTHING
+    elif "principal" in found or found.get("event") == "authorization":
+        yield from _of_fields(found)
+    else:
+        texts = [each for each in _texts(found) if _PRINCIPAL in each]
+        for text in texts:
+            yield from _of_text(text)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _texts(each)
+
+
+def _of_fields(found: Mapping[str, Any]) -> Iterator[Doubt]:
+    if str(found.get("allowed")).lower() in ("false", "denied", "deny"):
+        return
+    further = found.get("principals")
+    names = further if isinstance(further, list) and further else [found.get("principal")]
+    kind = _type(found.get("resource_type"))
+    name = found.get("resource_name")
+    known, is_longer = None, False
+    if isinstance(name, str) and kind is not None and name != ANY_RESOURCE:
+        known, is_longer = _known(name)
+    for principal in names:
+        who, goes_on = None, False
+        if isinstance(principal, str):
+            who, goes_on = _unwrapped(*_known(principal))
+        operation = _operation(found.get("operation"))
+        yield Doubt(who, goes_on, operation, kind, known, is_longer)
+
+
+def _of_damaged(line: str) -> Iterator[Doubt]:
+    """Yield what a piece of an object may have been."""
+    if _PRINCIPAL in line:
+        # A message, in which quotes and the like have a backslash.
+        yield from _of_text(line.partition("\\")[0] + _REPLACED)
+        return
+    if '"event":"change"' in line or re.search(r'"(allowed|granted)"\s*:\s*false', line):
+        return
+    found = {name: match[1] for name in _NAMED if (match := re.search(_KEY.format(name), line))}
+    if '"host"' not in line or '"principals"' in line:
+        # Others of the session may stand behind it.
+        found.pop("principal", None)
+    if any("\\" in value for value in found.values()):
+        found = {name: value for name, value in found.items() if "\\" not in value}
+    yield from _of_fields({**found, "event": "authorization"})
+
+
+_NAMED: Final = ("principal", "operation", "resource_type", "resource_name")
+
+
+def _operation(text: object) -> str | None:
+    return OPERATIONS.get(plain(text)) if isinstance(text, str) else None
+
+
+def _type(text: object) -> str | None:
+    return RESOURCE_TYPES.get(plain(text)) if isinstance(text, str) else None
+
+
+def doubts(quarantine: DataFrame) -> dict[str, set[Doubt]]:
+    """Return what the lines in quarantine may have been, by the cluster that they are put down to.
+
+    Of more than `MOST` kinds, `ANYTHING` is among them.
+    """
+    lines = _decisions(quarantine)
+    rows = lines.select("cluster", "line", "reason").mapInArrow(_in_worker, _COLUMNS)
+    found: dict[str, set[Doubt]] = {}
+    distinct = rows.distinct().limit(MOST + 1).toArrow().to_pylist()
+    for row in distinct:
+        cluster = row.pop("cluster")
+        found.setdefault(cluster, set()).add(Doubt(**row))
+    if len(distinct) > MOST:
+        found.setdefault("", set()).add(ANYTHING)
+    return found
+
+
+def lines_by_cluster(quarantine: DataFrame) -> dict[str, int]:
+    """Return how many lines in quarantine are put down to each cluster."""
+    counts = _decisions(quarantine).groupBy("cluster").count().collect()
+    return {row["cluster"]: row["count"] for row in counts}
+
+
+def _decisions(quarantine: DataFrame) -> DataFrame:
+    """Return the lines that may be decisions."""
+    from aclbroker.pipeline.frames import functions as F
+
+    return quarantine.where(~F.col("reason").isin([each.value for each in NOT_DECISIONS]))
+
+
+_COLUMNS: Final = (
+    "cluster string, principal string, is_longer boolean, operation string, "
+    "resource_type string, resource_name string, has_longer_name boolean"
+)
+_SCHEMA: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("cluster", "principal")),
+        ("is_longer", pa.bool_()),
+        *((name, pa.string()) for name in ("operation", "resource_type", "resource_name")),
+        ("has_longer_name", pa.bool_()),
+    ]
+)
+
+
+def _in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with uncollected():
+        for batch in batches:
+            rows = {
+                # Our own lines name clusters of which a piece may not tell.
+                ("" if row["line"].lstrip().startswith("{") else row["cluster"], *doubt)
+                for row in batch.to_pylist()
+                for doubt in doubts_of(row["line"], row["reason"])
+            }
+            names = _SCHEMA.names
+            yield pa.RecordBatch.from_pylist(
+                [dict(zip(names, row, strict=True)) for row in sorted(rows, key=str)], _SCHEMA
+            )

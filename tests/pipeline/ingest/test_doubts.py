@@ -1,0 +1,154 @@
+"""What lines in quarantine may have been, and which ACLs they may have needed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from aclbroker.broker.acl.bindings import (
+    AclBinding,
+    AclOperation,
+    AclPermission,
+    PatternType,
+    ResourceType,
+)
+from aclbroker.pipeline.analysis.doubted import doubted
+from aclbroker.pipeline.ingest.doubts import doubts_of
+from aclbroker.pipeline.ingest.json_line import JsonReason
+from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from tests.pipeline.json_lines import record
+from tests.pipeline.kafka_lines import CLOCK, NOT_RECORDS, allowed_line, line
+
+ALLOWED = line(verdict="is Allowed operation", operation="READ", rule=" based on rule X")
+"""A record of User:alice on the topic orders.eu that cannot be read to its end."""
+
+
+def acl(
+    principal: str, name: str, operation: str = "READ", kind: str = "TOPIC", prefix: bool = False
+) -> AclBinding:
+    return AclBinding(
+        ResourceType[kind],
+        name,
+        PatternType.PREFIXED if prefix else PatternType.LITERAL,
+        principal,
+        "*",
+        AclOperation[operation],
+        AclPermission.ALLOW,
+    )
+
+
+ACLS = [
+    acl("User:alice", "orders.eu"),
+    acl("User:alice", "orders.", "ALL", prefix=True),
+    acl("User:*", "*"),
+    acl("User:alice", "orders"),
+    acl("User:alice", "orders.eu", "WRITE"),
+    acl("User:alice", "orders.eu", kind="GROUP"),
+    acl("User:alicia", "orders.eu"),
+    acl("User:bob", "orders.eu"),
+    acl("User:alice", "orders.eu.secret"),
+    acl("User:alice", "orders.eu")._replace(permission=AclPermission.DENY),
+]
+
+
+def kept(text: str, reason: str = KafkaReason.WORDS) -> list[int]:
+    return sorted(doubted(ACLS, doubts_of(text, reason)))
+
+
+def test_a_line_that_says_all_keeps_what_could_have_allowed_it() -> None:
+    assert kept(ALLOWED) == [0, 1, 2]
+    assert kept(ALLOWED.replace("READ", "DESCRIBE")) == [0, 1, 2, 4]
+    assert kept(ALLOWED.replace("Topic:", "Group:")) == [5]
+
+
+def test_a_line_that_was_denied_keeps_nothing() -> None:
+    assert kept(line()) == kept(line().partition(" from host")[0]) == []
+    assert kept(line(principal="User:alice is Allowed operation = READ")) != []
+
+
+def test_a_line_keeps_the_more_the_earlier_it_is_cut_off() -> None:
+    before = 0
+    for end in range(len(ALLOWED), 0, -1):
+        found = kept(ALLOWED[:end], KafkaReason.CUT_OFF)
+        assert {0, 1, 2} <= set(found), ALLOWED[:end]
+        assert 9 not in found
+        before = max(before, len(found))
+    assert before == len(ACLS) - 1
+    assert kept(ALLOWED.partition(".eu")[0], KafkaReason.CUT_OFF) == [0, 1, 2, 3, 8]
+    assert kept(ALLOWED.partition("ce is")[0], KafkaReason.CUT_OFF) == [0, 1, 2, 3, 4, 5, 6, 8]
+
+
+def test_a_line_whose_beginning_is_lost_keeps_what_anybody_may_have_used() -> None:
+    assert kept(ALLOWED.partition("= User:al")[2], KafkaReason.HEAD) == [0, 1, 2, 6, 7]
+
+
+def test_bytes_that_were_replaced_may_be_anything() -> None:
+    assert kept(ALLOWED.replace("User:alice", "User:al\ufffdce"))[-2:] == [2, 6]
+    assert kept(ALLOWED.replace("orders.eu", "orders\ufffdeu")) == [0, 1, 2, 3, 8]
+
+
+def test_of_two_records_in_one_line_either_may_be_true() -> None:
+    bobs = ALLOWED.replace("alice", "bob")
+    assert kept(ALLOWED[:60] + bobs) == [0, 1, 2, 3, 4, 5, 7, 8]
+    assert kept(ALLOWED + bobs) == [0, 1, 2, 7]
+
+
+def test_the_acl_that_a_rule_names_is_kept_whoever_the_principal_seems_to_be() -> None:
+    rule = allowed_line(principal="Odd(x)").replace("User:CN=app one,OU=Dev is Denied", "User:bob")
+    found = kept(
+        rule.replace("resourceName=orders", "resourceName=orders.eu"), KafkaReason.PRINCIPAL
+    )
+    assert 7 in found
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [
+        "OAuthKafkaPrincipal(User:alice, groups: null, session: 38, token: ab**yz)",
+        "OAuthKafkaPrincipal(User:alice, groups: [a, b], session: 38, token: ab**yz)",
+        "OtherKafkaPrincipal(User:alice, tenant: 7)",
+    ],
+)
+def test_a_principal_in_a_class_that_prints_itself_is_kept(principal: str) -> None:
+    text = ALLOWED.replace("User:alice", principal)
+    for end in (len(text), text.index(" is Allowed") + 20, text.index(" is Allowed") - 6):
+        assert {0, 1} <= set(kept(text[:end], KafkaReason.CUT_OFF))
+
+
+def test_lines_of_which_nothing_can_be_told_keep_all_and_those_of_other_loggers_nothing() -> None:
+    every_allow = list(range(len(ACLS) - 1))
+    for text, reason in NOT_RECORDS.items():
+        if reason is KafkaReason.HEAD and "Princip" in text and "=" not in text:
+            assert kept(text, reason) == every_allow, text
+        if reason in (KafkaReason.OTHER, KafkaReason.OLD_DEBUG):
+            assert kept(text, reason) == [], text
+    assert kept(f"[{CLOCK}] DEB", KafkaReason.HEAD) == every_allow
+    assert kept("y for request = X (kafka.authorizer.logger)", KafkaReason.HEAD) == []
+
+
+def test_our_own_lines_keep_what_they_may_have_needed() -> None:
+    text = record(principal="User:alice", operation="READ", resource_name="orders.eu", allowed=True)
+    assert kept(text, JsonReason.RULE) == [0, 1, 2]
+    for end in range(1, len(text)):
+        assert {0, 1, 2} <= set(kept(text[:end], JsonReason.JSON)), text[:end]
+    denied = record(allowed=False)
+    assert kept(denied, JsonReason.RULE) == kept(denied[:-3], JsonReason.JSON) == []
+    both = text.replace('"host"', '"principals":["User:odd","User:bob"],"host"', 1)
+    assert 7 in kept(both, JsonReason.RULE)
+
+
+def test_what_a_log_leaves_out_may_have_been_anything_unless_all_was_denied() -> None:
+    for head, tail in (("", ""), (f"[{CLOCK}] WARN ", " (aclbroker.audit)")):
+        said = json.dumps({"event": "left_out", "denied": 5, "allowed": 0}, separators=(",", ":"))
+        assert kept(head + said + tail, JsonReason.LEFT_OUT) == []
+        some = said.replace('"allowed":0', '"allowed":1')
+        assert len(kept(head + some + tail, JsonReason.LEFT_OUT)) == len(ACLS) - 1
+
+
+def test_a_row_of_another_table_keeps_what_it_may_have_needed() -> None:
+    row = {"principal": "User:alice", "operation": "Read", "resource_type": "topic", "host": "?"}
+    row |= {"resource_name": "orders.eu", "allowed": "ALLOWED"}
+    assert kept(json.dumps(row)) == [0, 1, 2]
+    assert kept(json.dumps(row | {"allowed": "DENIED"})) == []
+    assert kept(json.dumps(row | {"resource_name": None})) == [0, 1, 2, 3, 8]
