@@ -188,6 +188,24 @@ async def test_zookeeper_is_reached_by_tls(tls, authority, tmp_path):
         assert await loaded(store) == sorted(many)
 
 
+def test_our_command_reaches_zookeeper_by_the_tls_of_a_file(tls, authority, tmp_path, capsys):
+    file = tmp_path / "tls.properties"
+    settings = {
+        "zookeeper.clientCnxnSocket": "org.apache.zookeeper.ClientCnxnSocketNetty",
+        **{
+            key.replace("_", "."): each
+            for key, each in by_tls(tmp_path, authority, authority).items()
+        },
+    }
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    place = ["--authorizer-properties", f"zookeeper.connect={tls}/by-command"]
+    words = [*place, "--zk-tls-config-file", str(file)]
+    assert AclsCommand([*words, "--add", "--allow-principal", "User:a", "--topic", "t"]).run() == 0
+    capsys.readouterr()
+    assert AclsCommand([*words, "--list"]).run() == 0
+    assert "principal=User:a" in capsys.readouterr().out
+
+
 async def test_a_zookeeper_whose_certificate_is_not_trusted_is_not_used(tls, authority, tmp_path):
     stranger = Authority("Another CA")
     store = store_at(tls, **by_tls(tmp_path, stranger, authority))
