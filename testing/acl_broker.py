@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -57,6 +57,17 @@ _CONTEXT: Final = RequestContext(
 )
 
 
+_RESERVED: Final = (
+    "aclbroker.cluster",
+    "listener.security.protocol.map",
+    "listeners",
+    "plain.sasl.jaas.config",
+    "plain.sasl.server.callback.handler.class",
+    "sasl.enabled.mechanisms",
+)
+"""Settings that `client_config` relies on."""
+
+
 class AclBroker:
     """A broker on free ports, in a thread of its own, from `start` to `stop` or in a ``with``.
 
@@ -66,7 +77,7 @@ class AclBroker:
     (docs/policy.md), or ACLs. The super user ``admin`` may do everything, and nobody else anything
     more. With ``records`` everything is allowed, and `used` tells what was. ``topics`` maps names
     to numbers of partitions, and ``properties`` are settings of the broker (docs/configuration.md)
-    beside those that are made here.
+    beside those that are made here; ValueError for one that would change how clients log in.
     """
 
     def __init__(
@@ -94,6 +105,7 @@ class AclBroker:
             "aclbroker.nodes": str(nodes),
             "aclbroker.shutdown.timeout.ms": "1000",
         }
+        _refuse_reserved(made, properties or {})
         rights = RecordingRights if records else EnforcingRights
         self._broker = EmbeddedBroker(made | dict(properties or {}), auditing(self._notes), rights)
 
@@ -227,6 +239,21 @@ class AclBroker:
         """
         return self._notes.denials()
 
+    def on_denial(self, called: Callable[[Denial], None]) -> None:
+        """Have a function called with each denial that differs from those before.
+
+        It is called in the broker's thread, which must not wait for it.
+        """
+        self._notes.on_denial = called
+
+    def logins(self) -> int:
+        """Return how many logins succeeded so far."""
+        return self._broker.logins()
+
+    def failed_logins(self) -> Mapping[str, int]:
+        """Return how many logins failed so far, by the reason."""
+        return self._broker.failed_logins()
+
     @property
     def denials_left_out(self) -> int:
         """How many denials `denials` lacks: it has 10,000 that differ at most."""
@@ -280,6 +307,20 @@ class AclBroker:
         for acl, result in zip(acls, results, strict=True):
             if result.error_code:
                 raise ValueError(f"{acl} was refused: {result.error_message}")
+
+
+def _refuse_reserved(made: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Refuse settings by which clients could not log in as they are told. Raises ValueError."""
+    for name, value in given.items():
+        bare = name.removeprefix(f"listener.name.{LISTENER.lower()}.")
+        if bare not in _RESERVED or made.get(name) == value:
+            continue
+        how = f" (it is {made[name]})" if name in made and "jaas" not in name else ""
+        raise ValueError(
+            f"{name} cannot be set here{how}: clients are given one {LISTENER} listener with the "
+            "mechanism PLAIN; for other listeners and mechanisms start aclbroker serve with "
+            "aclbroker.cluster=memory"
+        )
 
 
 def _acls_of(policy: str | Path | Iterable[AclBinding]) -> list[AclBinding]:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from aclbroker.broker.acl.acl_text import acl_text
 from aclbroker.broker.acl.authorizer import (
     ANY_RESOURCE,
     Decision,
@@ -16,7 +17,13 @@ from aclbroker.broker.acl.authorizer import (
     Rule,
     RuleKind,
 )
-from aclbroker.broker.acl.bindings import CLUSTER_NAME, WILDCARD, AclOperation, ResourceType
+from aclbroker.broker.acl.bindings import (
+    CLUSTER_NAME,
+    WILDCARD,
+    AclBinding,
+    AclOperation,
+    ResourceType,
+)
 from aclbroker.broker.acl.operations import GRANTED_BY, bit_field, supported_operations
 from aclbroker.broker.acl.reasons import OF_ANY_TOPIC, AclChange
 from aclbroker.broker.acl.why_denied import WhyDenied
@@ -71,12 +78,15 @@ class Denial(NamedTuple):
     def fix(self) -> str:
         """The change in words, with the operations that would do as well; "" for none.
 
-        Most clients ask for DESCRIBE before they read or write, and go no further: what they are
-        after is among the operations that imply it.
+        Most clients ask for DESCRIBE before they read or write, and go no further. The words begin
+        with the operation that the client is about to need, which gives DESCRIBE as well.
         """
         if self.change is None:
             is_of_any = self.question[2:] == _ANY_TOPIC and self.rule == RuleKind.DEFAULT_DENY.value
             return f"add {OF_ANY_TOPIC}, to {self.question.principal}" if is_of_any else ""
+        aims = _aims(self) if self.question.operation is AclOperation.DESCRIBE else ()
+        if aims and len(self.change.add) == 1 and not self.change.remove:
+            return _aimed(self.change.add[0], aims)
         implying = _implying(self.change)
         return f"{self.change}, or {implying}" if implying else str(self.change)
 
@@ -87,6 +97,43 @@ def in_words(denials: Iterable[Denial], left_out: int) -> list[str]:
     if left_out:
         lines.append(f"{left_out} more denials, beyond the first {MOST_DENIALS} that differ")
     return lines
+
+
+_AIMS: Final[Mapping[tuple[str, ResourceType], tuple[AclOperation, ...]]] = {
+    ("FindCoordinator", ResourceType.GROUP): (AclOperation.READ,),
+    ("FindCoordinator", ResourceType.TRANSACTIONAL_ID): (AclOperation.WRITE,),
+    ("ListOffsets", ResourceType.TOPIC): (AclOperation.READ,),
+    ("Metadata", ResourceType.TOPIC): (AclOperation.WRITE, AclOperation.READ),
+    ("OffsetFetch", ResourceType.GROUP): (AclOperation.READ,),
+    ("OffsetForLeaderEpoch", ResourceType.TOPIC): (AclOperation.READ,),
+}
+"""The operations that clients need next, after they were allowed DESCRIBE for a request."""
+
+_BY_CLIENT_ID: Final = {
+    "admin": (),
+    "producer": (AclOperation.WRITE,),
+    "consumer": (AclOperation.READ,),
+}
+"""The same for Metadata, by the names that Kafka's own clients give themselves."""
+
+
+def _aims(denial: Denial) -> tuple[AclOperation, ...]:
+    aims = _AIMS.get((denial.request, denial.question.resource_type), ())
+    if len(aims) > 1:
+        client_id = (denial.client_id or "").lower()
+        return next((own for word, own in _BY_CLIENT_ID.items() if word in client_id), aims)
+    return aims
+
+
+def _aimed(acl: AclBinding, aims: tuple[AclOperation, ...]) -> str:
+    """Return in words an ACL with one of the operations in place of DESCRIBE."""
+    first = f"add {acl_text(acl._replace(operation=aims[0]))}"
+    if len(aims) == 1:
+        return f"{first}, which also gives DESCRIBE"
+    return (
+        f"{first} to produce, or {aims[1].name} to consume; each also gives DESCRIBE, "
+        "which alone is enough to look at the topic"
+    )
 
 
 def _implying(change: AclChange) -> str:
@@ -116,6 +163,8 @@ class Notes:
     def __init__(self, is_recording: bool = False) -> None:
         self.is_recording = is_recording
         self.explain: Callable[..., WhyDenied] | None = None
+        self.on_denial: Callable[[Denial], None] | None = None
+        """Called in the broker's thread with each denial that differs; it must not wait."""
         self._lock = threading.Lock()
         self._denials: dict[_Asked, Denial] = {}
         self._counts: Counter[_Asked] = Counter()
@@ -181,6 +230,8 @@ class Notes:
             # They may have been forgotten meanwhile.
             if key in self._counts:
                 self._denials[key] = found
+        if self.on_denial is not None:
+            self.on_denial(found)
 
 
 def _from_anywhere(change: AclChange) -> AclChange:

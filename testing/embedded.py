@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import io
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from typing import Any, Final, TypeVar
@@ -18,6 +18,7 @@ from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.memory import MemoryCluster
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.limited_log import LimitedLog
+from aclbroker.broker.observability.login_log import AUTHENTICATIONS, FAILED_LOGIN
 from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.observability.metrics import Metrics
 from aclbroker.broker.server.fault_control import fault_control
@@ -30,6 +31,7 @@ T = TypeVar("T")
 _START_SECONDS: Final = 30.0
 _STOP_SECONDS: Final = 30.0
 _LINES_KEPT: Final = 2_000
+_REASONS_KEPT: Final = 100
 
 
 class _Lines(io.StringIO):
@@ -43,6 +45,22 @@ class _Lines(io.StringIO):
         """Keep a line."""
         self.kept.append(text)
         return len(text)
+
+
+class _LoginLines(LimitedLog):
+    """Counts the reasons why logins failed, those included that the log leaves out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reasons: Counter[str] = Counter()
+
+    def write(self, write: Callable[..., Any], event: str, peer: str, /, **values: Any) -> None:
+        """Write a line, unless there are too many like it."""
+        if event == FAILED_LOGIN:
+            reason = str(values.get("reason"))
+            is_known = reason in self.reasons or len(self.reasons) < _REASONS_KEPT
+            self.reasons[reason if is_known else "other reasons"] += 1
+        super().write(write, event, peer, **values)
 
 
 class EmbeddedBroker:
@@ -73,6 +91,8 @@ class EmbeddedBroker:
         self._loaded: Loaded | None = None
         self._server: Server | None = None
         self._listeners: dict[str, str] = {}
+        self._login_lines = _LoginLines()
+        self._metrics = Metrics()
         self.faults = Faults()
         self.faults_url: str | None = None
 
@@ -113,6 +133,21 @@ class EmbeddedBroker:
     def log(self) -> str:
         """Return the last lines of the broker's log."""
         return "".join(self._lines.kept)
+
+    def logins(self) -> int:
+        """Return how many logins succeeded so far."""
+        figures = self._metrics.figures().values
+        return round(
+            sum(
+                count
+                for (name, labels), count in figures.items()
+                if name == AUTHENTICATIONS and labels[-1] == "succeeded"
+            )
+        )
+
+    def failed_logins(self) -> Mapping[str, int]:
+        """Return how many logins failed so far, by the reason."""
+        return self._login_lines.reasons.copy()
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
         """Return what a function returns in the broker's thread; raises what it raises."""
@@ -200,7 +235,7 @@ class EmbeddedBroker:
         self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
         if self._ends:
             self._stopping.set()
-        metrics, lines = Metrics(), LimitedLog()
+        metrics, lines = self._metrics, self._login_lines
         async with AsyncExitStack() as running:
             running.callback(lines.close)
             control = running.enter_context(fault_control(config, self.faults))

@@ -1,7 +1,8 @@
-"""The pytest plugin: the fixtures ``acl_broker`` and ``acl_broker_factory``, and two options.
+"""The pytest plugin: the fixtures ``acl_broker`` and ``acl_broker_factory``, and the options.
 
 ``--acl-record FILE`` allows everything and writes the smallest policy that allows what the tests
 did. ``--acl-policy FILE`` enforces a policy, and tells what was missing and what was never used.
+``--acl-strict`` lets a test fail that was denied something, though it passed.
 Nothing is imported before a test asks for a broker.
 """
 
@@ -47,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--acl-policy",
         metavar="FILE",
         help="enforce a policy file, and tell at the end what of it was never used",
+    )
+    group.addoption(
+        "--acl-strict",
+        action="store_true",
+        help="let a test fail that was denied something and passed all the same; one that expects "
+        "a denial calls forget_denials() when it has looked at it",
     )
 
 
@@ -101,15 +108,33 @@ def acl_broker(acl_broker_factory: Callable[..., AclBroker]) -> AclBroker:
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     """Add the denials of its time to the report of a test that failed."""
     report = yield
+    is_strict = item.config.getoption("--acl-strict") and report.when == "call"
+    if is_strict and report.passed and _denials(item):
+        report.outcome = "failed"
+        report.longrepr = "The test passed, but its broker denied something (--acl-strict)."
     if report.failed:
         item.stash[_FAILED] = True
-        for broker in item.stash.get(_BROKERS, ()):
-            from aclbroker.testing.decisions import in_words
-
-            denials = in_words(broker.denials(), broker.denials_left_out)
-            if denials:
-                report.sections.append((_SECTION, "\n".join(map(printable, denials))))
+        if denials := _denials(item):
+            report.sections.append((_SECTION, "\n".join(map(printable, denials))))
     return report
+
+
+def _denials(item: pytest.Item) -> list[str]:
+    """Return in words what the brokers of a test denied."""
+    brokers = item.stash.get(_BROKERS, [])
+    if not brokers:
+        return []
+    from aclbroker.testing.decisions import in_words
+
+    return [
+        line for broker in brokers for line in in_words(broker.denials(), broker.denials_left_out)
+    ]
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Note that some tests do not run: the others say little about what is used."""
+    if items:
+        items[0].config.stash[_SESSION].deselected(len(items))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -130,10 +155,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         workeroutput[_OUTPUT] = found.to_json()
         return
     try:
-        found.finish(passed=exitstatus == pytest.ExitCode.OK)
+        says_something = found.finish(passed=exitstatus == pytest.ExitCode.OK)
     except OSError:
         # The summary tells it.
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
+    else:
+        if not says_something and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,10 @@ class Session:
         self._denied: dict[str, None] = {}
         self._left_out = 0
         self._had_broker = False
+        self._logins = 0
+        self._failed_logins: Counter[str] = Counter()
+        self._passed = True
+        self._deselected = 0
         self._why_partial = ""
         self._workers: set[str] = set()
         self._recorded = ""
@@ -59,6 +64,8 @@ class Session:
         itself.
         """
         self._had_broker = True
+        self._logins += broker.logins()
+        self._failed_logins.update(broker.failed_logins())
         self._used |= dict.fromkeys(broker.used())
         fixes = dict.fromkeys(denial.fix for denial in broker.denials() if denial.fix)
         self._left_out += broker.denials_left_out
@@ -70,6 +77,10 @@ class Session:
     def is_partial(self, why: str) -> None:
         """Note that not all tests ran, or that not all is known of what they did, and why."""
         self._why_partial = self._why_partial or why
+
+    def deselected(self, count: int) -> None:
+        """Note that so many tests do not run, because the options leave them out."""
+        self._deselected += count
 
     def expect(self, worker: str) -> None:
         """Note that another process has begun, which `add_json` is to be called for."""
@@ -86,6 +97,9 @@ class Session:
             "denied": list(self._denied),
             "left_out": self._left_out,
             "had_broker": self._had_broker,
+            "logins": self._logins,
+            "failed_logins": dict(self._failed_logins),
+            "deselected": self._deselected,
             "why_partial": self._why_partial,
         }
 
@@ -101,34 +115,58 @@ class Session:
         self._denied |= dict.fromkeys(output["denied"])
         self._left_out += output["left_out"]
         self._had_broker |= output["had_broker"]
+        self._logins += output["logins"]
+        self._failed_logins.update(output["failed_logins"])
+        # Each worker leaves out the same tests.
+        self._deselected = max(self._deselected, output["deselected"])
         self.is_partial(output["why_partial"])
         self._workers.discard(worker)
 
-    def finish(self, *, passed: bool) -> None:
-        """Write the recorded policy, if there is to be one. Raises OSError.
+    def finish(self, *, passed: bool) -> bool:
+        """Write the recorded policy, if there is to be one; returns False if the run must fail.
 
-        ``passed`` tells that no test failed. A run that did not end by itself, or of which nothing
-        is known, leaves the file that there was as it is.
+        ``passed`` is whether no test failed. A run that did not end by itself, or that used
+        nothing, leaves the file as it was. A run that says nothing about the policy must fail: it
+        recorded nothing, or enforced a policy on no client. Raises OSError.
         """
+        self._passed = passed
         if self._workers:
             # What it had seen is lost with it.
             self.is_partial(f"worker {min(self._workers)} has not ended by itself")
         if self._record is None:
-            return
-        why = self._why_partial or ("" if self._had_broker else "no test had a broker")
-        if not (why or passed or self._used):
-            why = "tests failed, and nothing was used"
+            return self._policy is None or not self._had_broker or self._logins > 0
+        why = self._why_not_recorded(passed=passed)
         if why:
             self._recorded = f"not recorded: {why}, and {self._record} is as it was"
-            return
+            # A run without brokers has other tests than those of ACLs.
+            return not self._had_broker
         from aclbroker.broker.policy import Policy, write_policy
         from aclbroker.testing.policies import smallest_policy
 
         self._recorded = f"not recorded: {self._record} cannot be written"
         acls = smallest_policy(self._used, self._prefixes)
         write_policy(Policy(sorted(acls)), self._record)
-        lacks = "" if passed else ", which may lack what tests that failed would have done"
+        left_out = [] if passed else ["tests that failed"]
+        if self._deselected:
+            left_out.append(f"{self._deselected} deselected tests")
+        lacks = f", which may lack what {' and '.join(left_out)} would have done"
+        lacks = lacks if left_out else ""
         self._recorded = f"recorded: {self._record}{lacks}"
+        return True
+
+    def _why_not_recorded(self, *, passed: bool) -> str:
+        """Return why the run tells too little to be recorded, "" if it tells enough."""
+        if self._why_partial:
+            return self._why_partial
+        if not self._had_broker:
+            return "no test had a broker"
+        if self._used:
+            return ""
+        if not passed:
+            return "tests failed, and nothing was used"
+        if self._logins:
+            return "no client asked for anything that needs an ACL"
+        return no_login(self._failed_logins)
 
     def summary(self) -> list[str]:
         """Return what to tell at the end; nothing if no test had a broker under a policy."""
@@ -148,10 +186,20 @@ class Session:
             lines.append(
                 f"{self._policy}: {self._left_out} denials were not kept: more may be missing"
             )
-        if self._why_partial:
-            return [*lines, f"{self._policy}: {self._why_partial}, so that more may be used of it"]
+        if not (self._logins or self._why_partial):
+            return [*lines, f"{self._policy} was not tested: {no_login(self._failed_logins)}"]
+        deselected = f"{self._deselected} tests were deselected" if self._deselected else ""
+        why_unknown = self._why_partial or deselected or ("" if self._passed else "tests failed")
+        if why_unknown:
+            return [*lines, f"{self._policy}: {why_unknown}, so that more may be used of it"]
         lines += [
             f"never used in {self._policy}: {acl_text(acl)}"
             for acl in never_used(self._enforced, list(self._used))
         ]
         return lines or [f"{self._policy}: nothing is missing, and all of it was used"]
+
+
+def no_login(failed: Mapping[str, int]) -> str:
+    """Return in words that no client logged in, with how many logins failed and why."""
+    reasons = "; ".join(f"{count} failed: {reason}" for reason, count in failed.items())
+    return f"no client logged in ({reasons or 'none tried to'})"

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics
+
+AUTHENTICATIONS: Final = "aclbroker_authentications"
+"""The figure that counts authentications by listener, mechanism and outcome."""
+
+FAILED_LOGIN: Final = "authentication failed"
+"""The event of the line about a failed authentication, whose `reason` says why it failed."""
 
 
 class LoginLog:
@@ -21,14 +27,14 @@ class LoginLog:
     def succeeded(self, listener: str, mechanism: str, *, renewed: bool) -> None:
         """Count an authentication that succeeded, or renewed a session."""
         outcome = "renewed" if renewed else "succeeded"
-        self._metrics.add("aclbroker_authentications", listener, mechanism, outcome)
+        self._metrics.add(AUTHENTICATIONS, listener, mechanism, outcome)
 
     def failed(self, log: Any, host: str, listener: str, mechanism: str, reason: str) -> None:
         """Count one that failed, and log a line if there were not too many just now."""
-        self._metrics.add("aclbroker_authentications", listener, mechanism, "failed")
+        self._metrics.add(AUTHENTICATIONS, listener, mechanism, "failed")
         self.lines.write(
             log.warning,
-            "authentication failed",
+            FAILED_LOGIN,
             host,
             mechanism=mechanism or None,
             reason=reason,

@@ -36,9 +36,11 @@ ALL_ACLS = DescribeAclsRequest(1, None, 1, None, None, 1, 1)
 class Client(BlockingClient):
     """One connection to ``host:port``, through ``tls`` if that is given."""
 
-    def __init__(self, address: str, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, address: str, *, tls: ssl.SSLContext | None = None, client_id: str = "test"
+    ) -> None:
         host, _, port = address.rpartition(":")
-        super().__init__(connect(host.strip("[]"), int(port), TIMEOUT_SECONDS, tls), "test")
+        super().__init__(connect(host.strip("[]"), int(port), TIMEOUT_SECONDS, tls), client_id)
 
     def authenticate(self, token: bytes, version: int = 2) -> Any:
         """Send a token of the mechanism; returns the SaslAuthenticate response."""

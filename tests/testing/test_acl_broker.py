@@ -21,6 +21,7 @@ from aclbroker.broker.acl.bindings import (
 )
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.describe_cluster import DescribeClusterRequest
+from aclbroker.protocol.messages.find_coordinator import FindCoordinatorRequest
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from aclbroker.testing import AclBroker
@@ -56,8 +57,8 @@ def test_a_denial_says_who_asked_for_what_and_what_would_allow_it(broker):
     assert denial.test.endswith("test_a_denial_says_who_asked_for_what_and_what_would_allow_it")
     assert str(denial) == (
         "User:alice from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; to allow it: "
-        "add ALLOW DESCRIBE on TOPIC LITERAL orders to User:alice from *, "
-        "or READ, WRITE, DELETE or ALTER, which imply it"
+        "add ALLOW WRITE on TOPIC LITERAL orders to User:alice from * to produce, or READ to "
+        "consume; each also gives DESCRIBE, which alone is enough to look at the topic"
     )
     broker.forget_denials()
     assert broker.denials() == []
@@ -94,6 +95,61 @@ def test_of_more_denials_than_are_kept_the_number_is_told(broker):
     assert broker.denials()[0].times == 2
     broker.forget_denials()
     assert (broker.denials(), broker.denials_left_out) == ([], 0)
+
+
+@pytest.mark.parametrize(("client_id", "advice"), [
+    ("producer-1", "WRITE on TOPIC LITERAL orders to User:alice from *, which also gives"),
+    ("consumer-g-1", "READ on TOPIC LITERAL orders to User:alice from *, which also gives"),
+    ("adminclient-1", "DESCRIBE on TOPIC LITERAL orders to User:alice from *, or READ, "),
+])  # fmt: skip
+def test_the_advice_begins_with_the_operation_that_the_client_needs_next(broker, client_id, advice):
+    with Client(broker.bootstrap_servers, client_id=client_id) as client:
+        client.login("alice", broker.password("alice"))
+        ask_for_topics(client, "orders")
+    [denial] = broker.denials()
+    assert denial.fix.startswith(f"add ALLOW {advice}")
+
+
+def test_advice_for_a_coordinator_is_the_right_to_use_it(broker):
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        for kind, key in ((0, "billing"), (1, "billing-tx")):
+            client.ask(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest("", kind, [key]))
+    assert [denial.fix for denial in broker.denials()] == [
+        "add ALLOW READ on GROUP LITERAL billing to User:alice from *, which also gives DESCRIBE",
+        "add ALLOW WRITE on TRANSACTIONAL_ID LITERAL billing-tx to User:alice from *, "
+        "which also gives DESCRIBE",
+    ]
+    broker.grant("alice", "READ", group="billing")
+    broker.grant("alice", "WRITE", transactional_id="billing-tx")
+    broker.forget_denials()
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+        for kind, key in ((0, "billing"), (1, "billing-tx")):
+            client.ask(ApiKey.FIND_COORDINATOR, 4, FindCoordinatorRequest("", kind, [key]))
+    assert broker.denials() == []
+
+
+def test_logins_are_counted_with_the_reasons_why_they_failed(broker):
+    assert (broker.logins(), broker.failed_logins()) == (0, {})
+    with Client(broker.bootstrap_servers) as client:
+        client.login("alice", broker.password("alice"))
+    with Client(broker.bootstrap_servers) as client:
+        assert client.login("alice", "wrong").error_code
+    assert broker.logins() == 1
+    assert broker.failed_logins() == {"PLAIN: wrong password of user 'alice'": 1}
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("listeners", "PLAINTEXT://127.0.0.1:0"),
+    ("sasl.enabled.mechanisms", "SCRAM-SHA-512"),
+    ("listener.name.sasl_plaintext.sasl.enabled.mechanisms", "SCRAM-SHA-512"),
+    ("aclbroker.cluster", "none"),
+    ("listener.security.protocol.map", "SASL_PLAINTEXT:SASL_SSL"),
+])  # fmt: skip
+def test_a_setting_by_which_clients_could_not_log_in_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"^{name} cannot be set here"):
+        AclBroker(properties={name: value})
 
 
 def test_an_idempotent_producer_is_told_what_would_do(broker):

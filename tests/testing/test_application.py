@@ -83,7 +83,8 @@ NEEDED_BY = {
 
 FIX = re.compile(
     r"add ALLOW (?P<operation>\w+) on (?P<rest>.+? from \*)"
-    r"(?:, or (?P<others>.+), which impl(?:y|ies) it)?$"
+    r"(?: to produce, or (?P<others>\w+) to consume; each also gives DESCRIBE, which alone is .+"
+    r"|, which also gives DESCRIBE|, or (?P<implying>.+), which impl(?:y|ies) it)?$"
 )
 
 
@@ -126,7 +127,7 @@ def named(report: str) -> set[str]:
     for line in report.splitlines():
         _, _, fix = line.partition("; to allow it: ")
         if parts := FIX.match(fix):
-            others = re.split(r", | or ", parts["others"] or "")
+            others = re.split(r", | or ", parts["others"] or parts["implying"] or "")
             found |= {f"ALLOW {each} on {parts['rest']}" for each in (parts["operation"], *others)}
     return found
 

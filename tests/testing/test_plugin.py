@@ -93,7 +93,7 @@ def test_a_failed_test_shows_what_was_denied_and_what_would_allow_it(suite):
     done = run(suite)
     assert set(done.outcomes.values()) == {"FAILED"}
     assert "denied by acl_broker" in done.output
-    assert "add ALLOW DESCRIBE on TOPIC LITERAL payments to User:till from *" in done.output
+    assert "add ALLOW WRITE on TOPIC LITERAL payments to User:till from *" in done.output
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
@@ -147,8 +147,8 @@ def test_without_one_acl_the_test_fails_that_needs_it_and_the_acl_is_named(suite
     (suite / "policy.yaml").write_text(POLICY.replace(f"topic: {topic}\n", "topic: another\n"))
     done = run(suite, "--acl-policy", "policy.yaml")
     assert [name for name, how in done.outcomes.items() if how == "FAILED"] == [test]
-    assert f"missing in policy.yaml: add ALLOW DESCRIBE on TOPIC LITERAL {topic} to" in done.output
-    assert "never used in policy.yaml: ALLOW DESCRIBE on TOPIC LITERAL another to" in done.output
+    assert f"missing in policy.yaml: add ALLOW WRITE on TOPIC LITERAL {topic} to" in done.output
+    assert "policy.yaml: tests failed, so that more may be used of it" in done.output
 
 
 def test_what_a_test_expects_to_be_denied_is_not_missing(suite):
@@ -164,7 +164,7 @@ def test_the_shop_sees_no_payments(broker):
     done = run(suite, "--acl-policy", "policy.yaml")
     assert done.status == 0, done.output
     assert "missing in policy.yaml" not in done.output
-    denied = "denied by policy.yaml in tests that passed: add ALLOW DESCRIBE on TOPIC LITERAL"
+    denied = "denied by policy.yaml in tests that passed: add ALLOW WRITE on TOPIC LITERAL"
     assert f"{denied} payments to User:shop from *" in done.output
 
 
@@ -179,6 +179,84 @@ def test_a_run_that_tells_nothing_of_use_leaves_the_file_that_there_was(suite, t
     done = run(suite, "--acl-record", "policy.yaml")
     assert f"not recorded: {why}, and policy.yaml is as it was" in done.output
     assert (suite / "policy.yaml").read_text() == POLICY
+
+
+NO_LOGIN = {
+    "def test_it(acl_broker): pass": "none tried to",
+    """
+from confluent_kafka.admin import AdminClient
+
+def test_it(acl_broker):
+    wrong = acl_broker.client_config("shop") | {"sasl.password": "wrong", "log_level": 0}
+    try:
+        AdminClient(wrong).list_topics(timeout=1)
+    except Exception:
+        pass
+""": "failed: ",
+}
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(("test", "why"), NO_LOGIN.items(), ids=["none", "wrong password"])
+@pytest.mark.parametrize("option", ["--acl-record", "--acl-policy"])
+def test_a_run_in_which_no_client_logs_in_fails_and_leaves_the_file(
+    suite, test, why, option, workers
+):
+    (suite / "test_application.py").write_text(f"{test}\n")
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, option, "policy.yaml", *workers)
+    assert done.outcomes == {"test_it": "PASSED"}
+    assert done.status == 1
+    assert re.search(
+        rf"policy.yaml was not tested: no client logged in \(.*{why}"
+        rf"|not recorded: no client logged in \(.*{why}",
+        done.output,
+    ), done.output
+    assert (suite / "policy.yaml").read_text() == POLICY
+
+
+def test_after_a_run_in_which_tests_fail_or_are_deselected_nothing_is_called_never_used(suite):
+    (suite / "policy.yaml").write_text(POLICY)
+    done = run(suite, "--acl-policy", "policy.yaml", "-k", "not payments")
+    assert "policy.yaml: 1 tests were deselected, so that more may be used of it" in done.output
+    done = run(suite, "--acl-policy", "policy.yaml", "-n", "2", "-k", "not payments")
+    assert "policy.yaml: 1 tests were deselected, so that more may be used of it" in done.output
+    suite_with(suite, "def test_more(broker): assert False")
+    failed = run(suite, "--acl-policy", "policy.yaml")
+    assert "policy.yaml: tests failed, so that more may be used of it" in failed.output
+    assert "never used" not in done.output + failed.output
+
+
+def test_a_recording_of_some_tests_says_that_it_may_lack_something(suite):
+    done = run(suite, "--acl-record", "policy.yaml", "-k", "not payments")
+    assert done.status == 0
+    lacks = "recorded: policy.yaml, which may lack what 1 deselected tests would have done"
+    assert lacks in done.output
+
+
+def test_with_strict_a_test_fails_that_passed_though_it_was_denied_something(suite):
+    (suite / "test_application.py").write_text(
+        TESTS.partition("def test_orders(")[0]
+        + """
+from application import look
+
+def test_swallows_it(broker):
+    with pytest.raises(AssertionError):
+        look(broker, "orders")
+
+def test_expects_it(broker):
+    with pytest.raises(AssertionError):
+        look(broker, "orders")
+    assert broker.denials()
+    broker.forget_denials()
+"""
+    )
+    assert set(run(suite).outcomes.values()) == {"PASSED"}
+    done = run(suite, "--acl-strict")
+    assert done.outcomes == {"test_swallows_it": "FAILED", "test_expects_it": "PASSED"}
+    assert done.status == 1
+    assert "The test passed, but its broker denied something" in done.output
+    assert "Metadata needs DESCRIBE on TOPIC orders" in done.output
 
 
 STOPPED_EARLY = [

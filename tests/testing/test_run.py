@@ -61,11 +61,79 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_what_is_denied_is_told_with_the_acl_that_allows_it(application, tmp_path):
     done = run("--user", "shop", "--topic", "orders:3", "--", *application, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (1, "TOPIC_AUTHORIZATION_FAILED\n")
+    denied = (
+        "User:shop from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; "
+        "to allow it: add ALLOW WRITE on TOPIC LITERAL orders to User:shop from * to produce, "
+        "or READ to consume; each also gives DESCRIBE, which alone is enough to look at the topic"
+    )
     assert done.stderr.splitlines() == [
-        "aclbroker run: denied: User:shop from 127.0.0.1: Metadata needs DESCRIBE on TOPIC orders; "
-        "to allow it: add ALLOW DESCRIBE on TOPIC LITERAL orders to User:shop from *, "
-        "or READ, WRITE, DELETE or ALTER, which imply it"
+        f"aclbroker run: denied just now: {denied}",
+        f"aclbroker run: denied: {denied}",
     ]
+
+
+def test_a_denial_is_shown_while_the_command_runs(application, tmp_path):
+    # The command ends only when it has read what the broker's side wrote.
+    os.mkfifo(tmp_path / "seen")
+    words = "sh", "-c", '"$@"; read line < seen; echo "$line"', "sh", *application
+    command = [str(COMMAND), "run", "--user", "shop", "--topic", "orders", "--", *words]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stderr is not None
+        first = running.stderr.readline()
+        (tmp_path / "seen").write_text("ended\n")
+        output, _ = running.communicate(timeout=60)
+    assert first.startswith("aclbroker run: denied just now: User:shop from 127.0.0.1: Metadata")
+    assert output.splitlines()[-1] == "ended"
+
+
+NO_LOGIN = [
+    ("pass", "no client logged in (none tried to)"),
+    (
+        "os.environ['KAFKA_SASL_PASSWORD'] = 'wrong'",
+        "no client logged in (1 failed: SASL authentication failed",
+    ),
+]
+
+
+@pytest.mark.parametrize(("first", "why"), NO_LOGIN, ids=["none", "wrong password"])
+def test_a_recording_in_which_no_client_logs_in_fails_and_leaves_the_file(first, why, tmp_path):
+    script = tmp_path / "application.py"
+    logs_in = APPLICATION.replace("client =", "import contextlib\nclient =").replace(
+        "error = client", "with contextlib.suppress(Exception): error = client"
+    )
+    rest = logs_in.partition("print(")[0] if "wrong" in first else ""
+    script.write_text(f"import os\n{first}\n{rest.replace('timeout=10', 'timeout=2')}")
+    (tmp_path / "policy.yaml").write_text(POLICY)
+    for option in ("--record", "--policy"):
+        words = [sys.executable, str(script)]
+        done = run("--topic", "orders", option, "policy.yaml", "--", *words, cwd=tmp_path)
+        assert done.returncode == 1
+        assert why.partition("(")[0] in done.stderr
+        assert (tmp_path / "policy.yaml").read_text() == POLICY
+
+
+def test_after_a_command_that_failed_nothing_is_called_never_used(application, tmp_path):
+    (tmp_path / "policy.yaml").write_text(f"{POLICY}  - topic: refunds\n    allow: [WRITE]\n")
+    words = "sh", "-c", '"$@"; exit 7', "sh", *application
+    common = "--user", "shop", "--topic", "orders", "--policy", "policy.yaml"
+    done = run(*common, "--", *words, cwd=tmp_path)
+    assert done.returncode == 7
+    assert done.stderr == (
+        "aclbroker run: the command failed, so that more may be used of policy.yaml\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "setting", ["listeners=PLAINTEXT://127.0.0.1:0", "sasl.enabled.mechanisms=SCRAM-SHA-512"]
+)
+def test_a_setting_by_which_the_command_could_not_log_in_is_refused(setting, tmp_path):
+    done = run("--override", setting, "--", "true", cwd=tmp_path)
+    assert done.returncode == 1
+    name = setting.partition("=")[0]
+    assert done.stderr.startswith(f"aclbroker run: {name} cannot be set here")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_recorded_policy_is_enough_for_the_same_command(application, tmp_path):

@@ -15,15 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from aclbroker.terminal import complain
+from aclbroker.testing.session import no_login
 
 if TYPE_CHECKING:
     from aclbroker.broker.acl.bindings import AclBinding
     from aclbroker.cli.child import Child
-    from aclbroker.testing import AclBroker
+    from aclbroker.testing import AclBroker, Denial
 
 _DENIED: Final = 1
 _NOT_STARTED: Final = 1
 _NOT_WRITTEN: Final = 1
+_NOT_TESTED: Final = 1
+_WRITTEN_WITHIN: Final = 5.0
+_SHOWN_AT_ONCE: Final = 20
+"""How many denials are shown as they happen; all are shown at the end."""
+
 _NOT_FOUND: Final = 127
 _FIRST_USER: Final = "app"
 _LONGEST_USER: Final = 200
@@ -78,7 +84,7 @@ class RunCommand:
         except (StartError, ValueError, OSError) as error:
             return _failed(str(error))
         try:
-            with _environment(self, broker) as environment:
+            with _environment(self, broker) as environment, _shown_denials(broker):
                 status = _status(child, self.words, environment)
         finally:
             broker.stop()
@@ -92,8 +98,14 @@ class RunCommand:
         denials = in_words(broker.denials(), broker.denials_left_out)
         for denial in denials:
             _tell(f"denied: {denial}")
-        for text in _never_used(enforced, broker):
-            _tell(f"never used in {self.policy}: {text}")
+        if self.policy is not None and not broker.logins():
+            _tell(f"{self.policy} was not tested: {no_login(broker.failed_logins())}")
+            return status or _NOT_TESTED
+        if self.policy is not None and status:
+            _tell(f"the command failed, so that more may be used of {self.policy}")
+        else:
+            for text in _never_used(enforced, broker):
+                _tell(f"never used in {self.policy}: {text}")
         return status or (_DENIED if denials else 0)
 
     def _recorded(self, path: Path, broker: AclBroker, status: int) -> bool:
@@ -102,8 +114,13 @@ class RunCommand:
         from aclbroker.testing.policies import smallest_policy
 
         acls = smallest_policy(broker.used(), self.prefixes)
-        if status and not acls:
-            _tell(f"not recorded: the command failed, and {path} is as it was")
+        if not acls:
+            why = "no client asked for anything that needs an ACL"
+            if not broker.logins():
+                why = no_login(broker.failed_logins())
+            if status:
+                why = "the command failed"
+            _tell(f"not recorded: {why}, and {path} is as it was")
             return False
         try:
             write_policy(Policy(list(acls)), path)
@@ -113,6 +130,35 @@ class RunCommand:
         lacks = ", which may lack what the command would have done" if status else ""
         _tell(f"recorded {len(acls)} ACLs: {path}{lacks}")
         return True
+
+
+@contextmanager
+def _shown_denials(broker: AclBroker) -> Iterator[None]:
+    """Show the first denials as they happen: a consumer that is denied may try again for ever.
+
+    A thread writes them, because the broker must not wait for a terminal that nobody reads.
+    """
+    from queue import SimpleQueue
+    from threading import Thread
+
+    denials: SimpleQueue[Denial | None] = SimpleQueue()
+
+    def show() -> None:
+        shown: set[str] = set()
+        while (denial := denials.get()) is not None:
+            text = str(denial)
+            if text not in shown and len(shown) < _SHOWN_AT_ONCE:
+                shown.add(text)
+                _tell(f"denied just now: {text}")
+
+    writer = Thread(target=show, name="denials", daemon=True)
+    writer.start()
+    broker.on_denial(denials.put)
+    try:
+        yield
+    finally:
+        denials.put(None)
+        writer.join(_WRITTEN_WITHIN)
 
 
 def _never_used(enforced: Sequence[AclBinding], broker: AclBroker) -> Iterator[str]:
