@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from time import monotonic
 from typing import Final, Protocol
 
@@ -82,13 +83,16 @@ class Staleness:
 
     async def _look(self) -> None:
         while True:
+            began = _elapsed_s()
             await asyncio.sleep(_LOOKS_S)
-            silent_s = self._store.silent_s
+            # A process that was stopped has heard nothing meanwhile, and no store may know that.
+            stopped_s = _elapsed_s() - began - _LOOKS_S
+            silent_s = max(self._store.silent_s, stopped_s)
             self._heard_at = monotonic() - silent_s
             if silent_s > self._settings.after_s:
                 self._wanted = None
                 if not self.is_stale:
-                    self._begin()
+                    self._begin(silent_s)
             elif self.is_stale and await self._is_up_to_date():
                 self._end()
 
@@ -101,12 +105,12 @@ class Staleness:
             return False
         return await self._follower.has_reached(self._wanted, _LOOKS_S)
 
-    def _begin(self) -> None:
+    def _begin(self, silent_s: float) -> None:
         self.is_stale = True
         denies = self._settings.denies
         log.error(
             "ACLs may be stale: nothing has been heard of their store",
-            seconds=round(self._store.silent_s),
+            seconds=round(silent_s),
             decisions="all are denied but super users" if denies else "go on with what is known",
         )
         if denies:
@@ -120,3 +124,8 @@ class Staleness:
             self._follower.also_withheld = ()
             store: AclStore = self._store
             release(self._index, store.unreadable() if isinstance(store, LimitedStore) else ())
+
+
+def _elapsed_s() -> float:
+    """Return the seconds since the machine started, those included for which it slept."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)

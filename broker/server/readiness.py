@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Final
 
 from aclbroker.broker.observability.http_listener import Page
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores import AclStore, Origin, StoreError
+from aclbroker.broker.stores import AclStore, Origin, StoreError, StoreUnavailable
 from aclbroker.broker.stores.store import DistantStore
 
 log = get_logger()
@@ -19,16 +19,27 @@ PROBE_SECONDS: Final = 10.0
 
 _ANSWER_SECONDS: Final = 5.0
 _KIND: Final = "readiness"
+_BEHIND: Final = "the ACLs that decide are not up to date with their store yet"
+
+Reached = Callable[[AclStore, int], Awaitable[bool]]
+"""Waits until the ACLs that decide have all changes of a store up to a position, for some seconds;
+returns whether they have."""
+
+
+async def _always(_store: AclStore, _position: int) -> bool:
+    return True
 
 
 class StoreProbe:
     """Finds out whether the store can be written, by a change that leaves it as it is.
 
     The record that is removed is never there. A store on disk commits that as it does any change.
+    The ACLs that decide must have ``reached`` that change, so that they are up to date.
     """
 
-    def __init__(self, store: AclStore) -> None:
+    def __init__(self, store: AclStore, reached: Reached) -> None:
         self._store = store
+        self._reached = reached
         self._problem = ""
         self._next = 0.0
         self._attempt: asyncio.Task[None] | None = None
@@ -52,7 +63,9 @@ class StoreProbe:
     async def _write(self) -> None:
         before = self._problem
         try:
-            await self._store.apply_records(_KIND, {}, ("probe",), Origin.now())
+            position = await self._store.apply_records(_KIND, {}, ("probe",), Origin.now())
+            if not await self._reached(self._store, position):
+                raise StoreUnavailable(_BEHIND)
         except StoreError as error:
             self._problem = str(error)
             if not before:
@@ -76,6 +89,7 @@ class Readiness:
         self._clusters: Callable[[], Mapping[str, str]] = dict
         self._audit: Callable[[], str] = str
         self._migration: Callable[[], str] = str
+        self._reached: Reached = _always
         self._remark: Callable[[], str] = str
 
     def waits_for(self, reason: str) -> None:
@@ -89,19 +103,22 @@ class Readiness:
         stores: Callable[[], Iterable[AclStore]] = tuple,
         clusters: Callable[[], Mapping[str, str]] = dict,
         migration: Callable[[], str] = str,
+        reached: Reached = _always,
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
         ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
         the operator should know, though the broker is ready. ``stores`` returns those that are
         open, ``clusters`` why further clusters are not served, by their ids, and ``migration`` why
-        the cluster's own ACLs are not copied to the centralised ones any more.
+        the cluster's own ACLs are not copied to the centralised ones any more. ``reached`` waits
+        for what others have changed in a store.
         """
         self._waits_for = ""
         self._stores = stores
         self._clusters = clusters
         self._audit = audit
         self._migration = migration
+        self._reached = reached
         self._remark = remark
 
     def stopping(self) -> None:
@@ -112,7 +129,10 @@ class Readiness:
         """Return why the broker is not ready; nothing if it is."""
         if self._waits_for:
             return [self._waits_for]
-        probes = [self._probes.setdefault(each, StoreProbe(each)) for each in self._stores()]
+        probes = [
+            self._probes.setdefault(each, StoreProbe(each, self._reached))
+            for each in self._stores()
+        ]
         stored = await asyncio.gather(*(each.problem() for each in probes))
         found = (*stored, *self._clusters().values(), self._audit(), self._migration())
         return [problem for problem in found if problem]

@@ -10,7 +10,7 @@ from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.authorizer.standard import StandardAuthorizer, follower_of
 from aclbroker.broker.handlers.faults import Faults
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.logs import get_logger
@@ -101,6 +101,7 @@ async def _serve_with(
         partial(_stores, loaded),
         loaded.clusters.problems,
         partial(_migration_problem, loaded),
+        partial(_reached, loaded),
     )
     if start.hangup.has_come:
         serving.renew()
@@ -121,6 +122,16 @@ async def _serve_with(
     log.info("stopping")
     readiness.stopping()
     await serving.end()
+
+
+async def _reached(loaded: Loaded, store: AclStore, position: int) -> bool:
+    """Wait until the ACLs that decide have all changes of a store up to a position."""
+    own = [loaded.authorizer] if isinstance(loaded.authorizer, StandardAuthorizer) else []
+    for authorizer in (*own, *(each.authorizer for each in loaded.clusters.loaded)):
+        follower = follower_of(authorizer, store)
+        if follower is not None and not await follower.has_reached(position):
+            return False
+    return True
 
 
 def _migration_problem(loaded: Loaded) -> str:

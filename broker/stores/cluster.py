@@ -47,6 +47,9 @@ _PATIENCE_S: Final = 15.0
 """How long a change of one's own is looked for: a broker has it from its controller."""
 
 _SOON_S: Final = 0.02
+_LATE_S: Final = 1.0
+"""How late a look may be in a process that is busy."""
+
 _SHARE: Final = 4
 """How much longer than a look took the pause after it is at least."""
 
@@ -88,6 +91,8 @@ class ClusterStore:
         self._thread: ThreadPoolExecutor | None = None
         self._lock = asyncio.Lock()
         self._heard = 0.0
+        # When the next look has begun at the latest, unless the process was stopped.
+        self._due = 0.0
         self._fails = False
         self._task: asyncio.Task[None] | None = None
 
@@ -103,6 +108,7 @@ class ClusterStore:
             raise
         self._acls = look.acls
         self._heard = asyncio.get_running_loop().time()
+        self._due = self._heard + _LATE_S
         self._recent.restart(time.time_ns() // 1_000_000)
         self._task = asyncio.create_task(self._keep_looking())
 
@@ -124,9 +130,9 @@ class ClusterStore:
     @property
     def silent_s(self) -> float:
         """For how many seconds the cluster has not told its ACLs."""
-        if not self._fails and not self._lock.locked():
-            return 0.0
-        return asyncio.get_running_loop().time() - self._heard
+        now = asyncio.get_running_loop().time()
+        is_looking = self._fails or self._lock.locked()
+        return now - self._heard if is_looking or now > self._due else 0.0
 
     def unread(self, position: int) -> int | None:
         """Return None: Kafka does not tell how much was changed."""
@@ -203,8 +209,9 @@ class ClusterStore:
                 if not self._fails:
                     write("ACLs of the cluster cannot be read", store=self._url, reason=str(error))
                 self._fails = True
-            took = loop.time() - began
-            await asyncio.sleep(max(self._interval_s, _SHARE * took))
+            pause_s = max(self._interval_s, _SHARE * (loop.time() - began))
+            self._due = loop.time() + pause_s + _LATE_S
+            await asyncio.sleep(pause_s)
 
     async def _take_look(self, origin: Origin | None = None) -> None:
         """Look, and tell who follows of what has changed. Raises `StoreError`."""

@@ -20,7 +20,7 @@ from aclbroker.cli.migrate.moving import difference
 from aclbroker.cli.migrate.places import Contents, Place, PlaceError, open_place
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.conftest import StartBroker
-from tests.kraft.log_files import batch, created, framed
+from tests.kraft.log_files import batch, created, framed, write_log, write_snapshot
 from tests.migrate.running import (
     change_store,
     contents,
@@ -351,6 +351,23 @@ def test_a_metadata_log_of_another_cluster_or_an_older_one_is_not_followed(tmp_p
         write(99, 3, "a")
         assert follower.round()
         assert target.acls == set(MANY[:99])
+
+
+def test_a_metadata_log_whose_segments_became_a_snapshot_meanwhile_is_read_whole(
+    tmp_path: Path,
+) -> None:
+    values = [framed(created(number, acl)) for number, acl in enumerate(MANY)]
+    folder = write_log(tmp_path / "__cluster_metadata-0", (0, [batch(0, values)]))
+    target = Shaky([])
+    with open_place(f"kraft:///{tmp_path}") as source:
+        follower = Follower(source, target, may_lose_denies=False)
+        target.acls = set(follower.first().acls)
+        # The records of 20 removals are in no file any more.
+        write_snapshot(folder, 120, values[20:])
+        (folder / f"{0:020}.log").unlink()
+        write_log(folder, (120, [batch(120, [framed(created(200, OTHER))])]))
+        assert follower.round()
+        assert target.acls == {*MANY[20:], OTHER}
 
 
 def test_a_file_that_changes_in_mid_copy_is_brought_over_when_it_is_settled(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -147,6 +149,26 @@ def test_a_login_that_may_not_describe_is_told_and_one_that_may_not_alter_change
         with pytest.raises(RequestRefused, match="could not save the change"):
             delete_acls(admin, [AclFilter()])
     assert acls_of(broker.listeners["PLAINTEXT"]) == {may_describe} == acls_of(address)
+
+
+def test_a_broker_that_was_stopped_allows_nothing_that_was_revoked_meanwhile(
+    address: str, start_broker: StartBroker, tmp_path: Path
+) -> None:
+    revoked, kept = allow(operation=DESCRIBE), allow("User:bob", DESCRIBE)
+    stale = {"aclbroker.store.stale": "deny", "aclbroker.store.max.lag.ms": "500"}
+    slow = {"aclbroker.provider.kraft.interval.ms": "20000"}
+    with session(address) as kafka:
+        create_acls(kafka, [revoked, kept])
+        broker = start_broker(settings(address, tmp_path, **STATUS, **stale, **slow))
+        decides(broker, "alice", "orders", allowed=True)
+        broker.running.send_signal(signal.SIGSTOP)
+        delete_acls(kafka, [exactly(revoked)])
+        # For longer than nothing may be heard of Kafka.
+        time.sleep(1.5)
+        broker.running.send_signal(signal.SIGCONT)
+        assert not sees(broker, "alice", "orders")
+        decides(broker, "bob", "orders", allowed=True)
+        assert not sees(broker, "alice", "orders")
 
 
 def test_a_kafka_out_of_reach_is_not_ready_and_changes_fail_until_it_is_back(

@@ -19,12 +19,13 @@ from aclbroker.broker.stores.store import new_cluster_id
 from tests.acl.examples import DESCRIBE, allow, deny
 from tests.conftest import StartBroker
 from tests.mds.test_acls import sees
+from tests.migrate.running import contents, following
 from tests.providers.test_kraft import QUICK, acls_of, session
 from tests.providers.test_migration import CONFLUENT_AUTHORIZER, MIGRATES, PROVIDERS
 from tests.server.test_status import STATUS, page
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka, running_kafka
-from tests.support.process import wait_for
+from tests.support.process import LoggedProcess, wait_for
 from tests.support.zookeeper import Zookeeper, running_zookeeper
 
 WITHIN = 60.0
@@ -103,6 +104,30 @@ def zookeeper(tmp_path: Path) -> Iterator[Zookeeper]:
         yield running
 
 
+class Copy:
+    """The command that follows a source, and the file that it has filled."""
+
+    def __init__(self, process: LoggedProcess, url: str) -> None:
+        self._process = process
+        self._url = url
+
+    def stops(self, reason: str) -> None:
+        """Wait until the command tells of a loss; the file keeps all ACLs, and the status is 1."""
+        told = self._process.log_text
+        wait_for(reason, lambda: re.search(reason, told()), WITHIN)
+        assert contents(self._url) == ACLS
+        assert self._process.terminate() == 1
+
+
+@contextmanager
+def copying(directory: Path, source: str, *options: str) -> Iterator[Copy]:
+    """Have the command follow a source within the block."""
+    target = f"file:{directory}/copy.json"
+    with following(directory / "log", source, target, *options) as process:
+        assert contents(target) == ACLS
+        yield Copy(process, target)
+
+
 @contextmanager
 def client_of(zookeeper: Zookeeper) -> Iterator[KazooClient]:
     client = KazooClient(zookeeper.address)
@@ -127,14 +152,18 @@ def test_a_zookeeper_that_is_wiped_takes_no_centralised_acl_along(
     moving.has_copied(ACLS)
     with client_of(zookeeper) as client:
         name = client.get("/cluster/id")[0]
-    zookeeper.kill()
-    shutil.rmtree(zookeeper.directory / "zookeeper")
-    zookeeper.start()
-    # It gets the same name, and one ACL, as from those that set a cluster up.
-    with client_of(zookeeper) as client:
-        client.create("/cluster/id", name, makepath=True)
-    moving.stops("may have lost its data")
-    fill(moving.copier.listeners["PLAINTEXT"], LATE)
+    settings = tmp_path / "zookeeper.properties"
+    settings.write_text("zookeeper.session.timeout.ms=400\n")
+    with copying(tmp_path, f"zookeeper://{zookeeper.address}", f"--from-config={settings}") as copy:
+        zookeeper.kill()
+        shutil.rmtree(zookeeper.directory / "zookeeper")
+        zookeeper.start()
+        # It gets the same name, and one ACL, as from those that set a cluster up.
+        with client_of(zookeeper) as client:
+            client.create("/cluster/id", name, makepath=True)
+        moving.stops("may have lost its data")
+        fill(moving.copier.listeners["PLAINTEXT"], LATE)
+        copy.stops("its (zxid went back|node /kafka-acl was)")
     moving.confirm("0123456789")
     token = moving.stops("its (zxid went back|node /kafka-acl was)")
     moving.confirm(token)
@@ -159,13 +188,15 @@ def test_a_kafka_that_is_formatted_anew_takes_no_centralised_acl_along(
     moving.has_copied(ACLS)
     properties = (own_kafka.directory / "data" / "meta.properties").read_text()
     [name] = re.findall(r"cluster\.id=(\S+)", properties)
-    own_kafka.kill()
-    shutil.rmtree(own_kafka.directory / "data")
-    # It gets the same name, and more than half of its ACLs.
-    own_kafka.format(name)
-    own_kafka.start_again()
-    fill(address, *(ACLS - {DENIED}))
-    moving.stops("its metadata offset went back|still lacks 1 of its 100")
+    with copying(tmp_path, f"kafka+acls://{address}") as copy:
+        own_kafka.kill()
+        shutil.rmtree(own_kafka.directory / "data")
+        # It gets the same name, and more than half of its ACLs.
+        own_kafka.format(name)
+        own_kafka.start_again()
+        fill(address, *(ACLS - {DENIED}))
+        moving.stops("its metadata offset went back|still lacks 1 of its 100")
+        copy.stops("its metadata offset went back|still lacks 1 of its 100")
     assert acls_of(address) == ACLS - {DENIED}
     own_kafka.kill()
     shutil.rmtree(own_kafka.directory / "data")

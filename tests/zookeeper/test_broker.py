@@ -1,10 +1,15 @@
 """A broker whose store is in ZooKeeper: its start, its settings, and its ways without ZooKeeper."""
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from aclbroker.broker.server.readiness import PROBE_SECONDS
+from aclbroker.cli.migrate.places import open_place
+from tests.acl.examples import DESCRIBE, allow
+from tests.mds.test_acls import sees
 from tests.server.test_scram import SCRAM, alter, described, upsertion
 from tests.server.test_status import STATUS, page
 from tests.support.accounts import PASSWORDS
@@ -90,6 +95,34 @@ def test_without_zookeeper_acls_decide_and_changes_are_to_be_tried_again(
         with Client(broker.listeners["PLAINTEXT"]) as client:
             assert {"before", "after"} <= set(client.resource_names())
         assert broker.terminate() == 0
+
+
+def test_a_broker_that_was_stopped_is_ready_and_allows_again_once_it_has_read_anew(
+    tmp_path, connect, zk
+):
+    stale = {"aclbroker.store.stale": "deny", "aclbroker.store.max.lag.ms": "500"}
+    store = f"zookeeper://{connect}"
+    revoked, kept = (allow(f"User:{name}", DESCRIBE, "orders") for name in ("alice", "bob"))
+    with open_place(store, is_target=True) as place:
+        place.write([revoked, kept], [])
+        broker = Broker(tmp_path, {"aclbroker.store": store, **STATUS, **SHORT, **stale})
+        broker.start()
+        try:
+            assert sees(broker, "alice", "orders")
+            broker.running.send_signal(signal.SIGSTOP)
+            place.write([], [revoked])
+            for each in zk.get_children("/kafka-acl-changes"):
+                zk.delete(f"/kafka-acl-changes/{each}")
+            # For longer than its session lasts.
+            time.sleep(2)
+            broker.running.send_signal(signal.SIGCONT)
+            assert not sees(broker, "alice", "orders")
+            wait_for("the ACLs", lambda: named(broker, "ACLs are up to date again"), 30)
+            assert sees(broker, "bob", "orders")
+            assert not sees(broker, "alice", "orders")
+            assert page(broker, "/readyz")[0] == 200
+        finally:
+            broker.terminate()
 
 
 def test_users_of_scram_are_there_after_a_restart_and_at_another_broker(

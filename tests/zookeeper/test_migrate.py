@@ -120,6 +120,36 @@ def test_changes_in_a_zookeeper_are_followed(connect: str, tmp_path: Path) -> No
         assert process.running.wait(15) == 0
 
 
+def test_who_follows_and_slept_misses_nothing_that_is_told_no_more(
+    connect: str, zk: KazooClient, tmp_path: Path
+) -> None:
+    source = fill(f"zookeeper://{connect}", [OURS])
+    others = [allow(f"User:{number}", READ, f"t{number}") for number in range(4)]
+    with open_place(source, is_target=True) as place:
+        for acl in (DENIED, *others[:2]):
+            place.write([acl], [])
+        target = f"sqlite:///{tmp_path}/b.db"
+        with following(tmp_path / "log", source, target) as process:
+            process.running.send_signal(signal.SIGSTOP)
+            place.write([], [others[0]])
+            for each in zk.get_children("/kafka-acl-changes"):
+                zk.delete(f"/kafka-acl-changes/{each}")
+            process.running.send_signal(signal.SIGCONT)
+            wait_until_equal(target, [OURS, DENIED, others[1]])
+            # A directory that is made anew counts from the beginning, past the former number.
+            process.running.send_signal(signal.SIGSTOP)
+            place.write([], [others[1]])
+            zk.delete("/kafka-acl-changes", recursive=True)
+            zk.create("/kafka-acl-changes")
+            for _ in range(3):
+                for acl in others[2:]:
+                    place.write([], [acl])
+                    place.write([acl], [])
+            process.running.send_signal(signal.SIGCONT)
+            wait_until_equal(target, [OURS, DENIED, *others[2:]])
+            assert process.terminate() == 0
+
+
 def test_a_zookeeper_that_is_not_there_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

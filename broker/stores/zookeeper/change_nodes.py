@@ -73,6 +73,8 @@ class ChangeNodes:
         self._connection = connection
         self._changed = changed
         self._next: dict[str, int] = {}
+        # By the zxid that made a directory: another one of the same name counts anew.
+        self._made: dict[str, int] = {}
         self._names: dict[str, list[str]] = {}
         self._warned: set[str] = set()
         self._purged: dict[str, float] = {}
@@ -84,6 +86,7 @@ class ChangeNodes:
         Raises `Missed`, and `StoreError`.
         """
         self._left_to_others.clear()
+        self._made.clear()
         listings = await self._listed()
         for (_, next_number, _), directory in zip(listings, DIRECTORIES, strict=True):
             self._next[directory] = next_number
@@ -123,6 +126,8 @@ class ChangeNodes:
             if isinstance(answer, Exception):
                 raise Missed from answer
             names, stat = answer
+            if self._made.setdefault(directory, stat.czxid) != stat.czxid:
+                raise Missed
             self._names[directory] = names
             # The servers count what was made, and show that and what was removed as the version.
             listed.append((names, (stat.cversion + stat.numChildren) // 2, stat.pzxid))

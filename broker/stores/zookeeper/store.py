@@ -151,7 +151,10 @@ class ZookeeperStore:
     async def apply_records(
         self, kind: str, put: Mapping[str, str], removed: Collection[str], origin: Origin
     ) -> int:
-        """Put and remove records: in one transaction, if 512 KiB are enough for it."""
+        """Put and remove records: in one transaction, if 512 KiB are enough for it.
+
+        Where that changes nothing, all that others have changed is in memory when it returns.
+        """
         mirror = self._mirror
         last = self._last
 
@@ -161,6 +164,7 @@ class ZookeeperStore:
         await changing.change_records(mirror.connection, kind, put, removed, made)
         if last == self._last:
             await changing.check_writable(mirror.connection)
+            await mirror.refresh()
         return max(self._last, mirror.position)
 
     async def claim(
