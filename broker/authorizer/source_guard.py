@@ -64,8 +64,8 @@ class SourceGuard:
 
     ``known`` is its identity when it was judged last, None for a source that is new. ``stops`` is
     how many stops are over, and ``is_stopped`` whether there is one now. If these three are
-    ``kept`` over restarts, a token is good for one stop, and a loss of all because the cluster is
-    another one is confirmed by the id of that cluster. Else a token is good for a day.
+    ``kept`` over restarts, a token is good for one stop, and the token for another cluster is made
+    of the id of the former one. Else a token is good for a day.
     """
 
     def __init__(
@@ -102,13 +102,14 @@ class SourceGuard:
         reason = self._reason(now, left, had, gone)
         if reason:
             tokens = self._tokens(now, gone.digests)
-            if self._is_used or self._confirmed not in tokens:
+            is_over = self._is_used and self._accepted is None
+            if is_over or self._confirmed not in tokens:
                 self.is_stopped = True
                 raise SourceLoss(reason, tokens[0])
             self._accepted, self._is_used = set(gone.digests), True
         elif self.is_stopped:
             self.stops += 1
-        self.known = now
+        self.known = now if self.known is None else self.known.updated(now)
         self.is_stopped = False
 
     def took(self, acls: Collection[AclBinding]) -> None:

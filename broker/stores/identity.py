@@ -47,6 +47,10 @@ class SourceIdentity(NamedTuple):
                 return f"its {name} went back from {_shown(last)} to {_shown(mark)}"
         return ""
 
+    def updated(self, now: SourceIdentity) -> SourceIdentity:
+        """Return a later identity, with what it does not tell as it was."""
+        return SourceIdentity({**self.names, **now.names}, {**self.marks, **now.marks})
+
     @property
     def cluster_id(self) -> str:
         """The id of the cluster, or "none"."""

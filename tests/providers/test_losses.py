@@ -312,6 +312,20 @@ async def test_a_migration_of_an_older_version_knows_its_acls(own: Own, central:
     assert await central.load_records(MIGRATED)
 
 
+async def test_a_confirmed_loss_whose_copy_fails_is_copied_once_the_store_is_back(
+    own: Own, central: Central
+) -> None:
+    async with running(own, central) as broker:
+        await restored(own)
+        token = await stopped(broker)
+    central.fails = True
+    async with running(own, central, confirmed=token) as broker:
+        async with asyncio.timeout(WITHIN):
+            await central.failed.wait()
+        await going_on(broker)
+    assert await acls_of(central) == await acls_of(own)
+
+
 FIVE = [allow("User:bob", DESCRIBE, name=f"t{number}") for number in range(5)]
 
 
@@ -335,6 +349,16 @@ def test_losses_of_different_minutes_are_judged_apart() -> None:
     assert not judged(guard, 5, 10, FIVE)
     now = 122.0
     assert not judged(guard, 3, 5, FIVE[:2])
+
+
+def test_a_mark_that_is_not_told_for_a_moment_is_not_forgotten() -> None:
+    guard = SourceGuard()
+    none = gone_of([])
+    guard.judge(SourceIdentity({}, {"metadata offset": (100,)}), 5, 5, none)
+    # So does a quorum that has just got another leader.
+    guard.judge(SourceIdentity(), 5, 5, none)
+    with pytest.raises(SourceLoss, match="its metadata offset went back from 100 to 99"):
+        guard.judge(SourceIdentity({}, {"metadata offset": (99,)}), 5, 5, none)
 
 
 def test_while_it_is_stopped_a_small_loss_goes_without_a_word_unless_it_may_deny() -> None:
