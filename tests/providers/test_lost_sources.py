@@ -146,14 +146,14 @@ def test_a_zookeeper_that_is_wiped_takes_no_centralised_acl_along(
         start_broker,
         tmp_path,
         provider="ZK_ACL",
-        **{"zookeeper.connect": zookeeper.address, "zookeeper.session.timeout.ms": "400"},
+        **{"zookeeper.connect": zookeeper.address, "zookeeper.session.timeout.ms": "1000"},
     )
     fill(moving.copier.listeners["PLAINTEXT"], *ACLS)
     moving.has_copied(ACLS)
     with client_of(zookeeper) as client:
         name = client.get("/cluster/id")[0]
     settings = tmp_path / "zookeeper.properties"
-    settings.write_text("zookeeper.session.timeout.ms=400\n")
+    settings.write_text("zookeeper.session.timeout.ms=1000\n")
     with copying(tmp_path, f"zookeeper://{zookeeper.address}", f"--from-config={settings}") as copy:
         zookeeper.kill()
         shutil.rmtree(zookeeper.directory / "zookeeper")
