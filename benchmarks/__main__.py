@@ -21,6 +21,7 @@ from benchmarks import (
     data,
     environment,
     fuzz,
+    hidden_names,
     in_process,
     plot,
     questions,
@@ -38,7 +39,7 @@ HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
 IMAGES = HERE.parent / "docs" / "images"
 ROUNDS, QUICK_ROUNDS = 5, 2
-SCENES = (in_process, questions, wire, variants, workers, stores, data, attacks, fuzz)
+SCENES = (in_process, questions, wire, variants, workers, stores, data, attacks, fuzz, hidden_names)
 
 
 def main() -> None:

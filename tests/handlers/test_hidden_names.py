@@ -1,4 +1,4 @@
-"""No handler works with an entry that the session may not see, whatever is asked of all of them.
+"""No handler works with an entry that its session may not see: d12 and d13 of docs/ARCHITECTURE.md.
 
 The time that a handler takes must not tell of such entries. So each key is asked for all that there
 is, in a cluster with topics, groups and transactional ids that are hidden from the session.
