@@ -17,7 +17,13 @@ from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import StaleSettings
 from aclbroker.broker.authorizer.follower import Follower, release, withhold
 from aclbroker.broker.observability.logs import get_logger
-from aclbroker.broker.stores.store import AclStore, DistantStore, LimitedStore, StoreError
+from aclbroker.broker.stores.store import (
+    AclStore,
+    DistantStore,
+    ForgetfulStore,
+    LimitedStore,
+    StoreError,
+)
 
 log = get_logger()
 
@@ -53,8 +59,8 @@ class Staleness:
         self._follower = follower
         self._heard_at = monotonic()
         self.is_stale = False
-        """Whether nothing has been heard of it for longer than the settings allow, and since then
-        the index was not up to date again."""
+        """Whether nothing has been heard of it for longer than the settings allow, or revokes may
+        be missing, and since then the index was not up to date again."""
 
         self._wanted: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -89,12 +95,16 @@ class Staleness:
             stopped_s = _elapsed_s() - began - _LOOKS_S
             silent_s = max(self._store.silent_s, stopped_s)
             self._heard_at = monotonic() - silent_s
-            if silent_s > self._settings.after_s:
+            if silent_s > self._settings.after_s or self._is_outdated():
                 self._wanted = None
                 if not self.is_stale:
                     self._begin(silent_s)
             elif self.is_stale and await self._is_up_to_date():
                 self._end()
+
+    def _is_outdated(self) -> bool:
+        """Whether revokes may be missing, however long the settings would have it wait."""
+        return isinstance(self._store, ForgetfulStore) and self._store.is_outdated
 
     async def _is_up_to_date(self) -> bool:
         """Whether the index has all that was changed while nothing was heard of the store."""

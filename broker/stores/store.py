@@ -228,6 +228,15 @@ class DistantStore(Protocol):
 
 
 @runtime_checkable
+class ForgetfulStore(Protocol):
+    """What a store has besides that drops what was removed after a time, also for its readers."""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether removals may have gone that were not read; all is being read anew then."""
+
+
+@runtime_checkable
 class ClaimingStore(Protocol):
     """What a store has besides that several may begin to use at once."""
 

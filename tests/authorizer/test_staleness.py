@@ -94,6 +94,27 @@ async def test_all_is_denied_until_what_was_missed_is_in_the_index():
         await until(lambda: may_read(index))
 
 
+class Forgetful(Distant):
+    """One that tells by itself that revokes may be missing."""
+
+    is_outdated = False
+
+
+async def test_all_is_denied_at_once_while_revokes_may_be_missing():
+    store = Forgetful()
+    await store.apply([allow()], [], ORIGIN)
+    async with looked_after(store) as (index, _, staleness):
+        await until(lambda: may_read(index))
+        # For less than the settings allow.
+        store.silent_s = 0.5
+        store.is_outdated = True
+        await until(lambda: staleness.is_stale)
+        assert not may_read(index)
+        store.silent_s = 0.0
+        store.is_outdated = False
+        await until(lambda: may_read(index))
+
+
 async def test_a_reset_while_the_store_is_silent_does_not_end_the_denial():
     store = Distant()
     await store.apply([allow()], [], ORIGIN)

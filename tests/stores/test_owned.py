@@ -214,9 +214,10 @@ async def test_what_fails_at_the_owner_fails_where_it_was_asked_for():
 
 
 class Elsewhere(MemoryStore):
-    """Like one in ZooKeeper: it may be silent, and have what cannot be read."""
+    """Like one in ZooKeeper or a topic: it may be silent, miss removals, and be unreadable."""
 
     silent_s = 1000.0
+    is_outdated = True
 
     def unread(self, _position):
         return 7
@@ -242,6 +243,7 @@ async def test_what_an_owner_knows_of_a_distant_store_all_do():
     async with asyncio.timeout(30):
         while store.silent_s < 1000:
             await asyncio.sleep(0.01)
+    assert store.is_outdated
     following.cancel()
     assert store.unread(0) is None
     await link.close()

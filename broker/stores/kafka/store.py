@@ -123,6 +123,12 @@ class KafkaStore:
         silent = max(reader.silent_s, asyncio.get_running_loop().time() - self._failing_since)
         return max(silent, self._health.age_s(reader)) if self._health.is_behind(reader) else silent
 
+    @property
+    def is_outdated(self) -> bool:
+        """Whether revokes may be missing, so that the topic is being read anew."""
+        reader = self._reader
+        return reader is not None and self._health.is_outdated(reader)
+
     def unread(self, position: int) -> int | None:
         """Return how many offsets Kafka told of that are not read, or were not followed yet."""
         reader = self._reader

@@ -56,7 +56,7 @@ class OwnedStore:
         self._numbers = 0
         self._is_open = False
         self._unreadable: tuple[ResourcePattern, ...] = ()
-        self._silent_s = 0.0
+        self._silent_s, self._is_outdated = 0.0, False
         self._told = 0
         self._told_at = monotonic()
         channel.handlers[f"news {name}"] = self._take_news
@@ -166,7 +166,7 @@ class OwnedStore:
             news.put_nowait(told)
 
     def _take_silence(self, told: Message) -> None:
-        self._silent_s = told.value
+        self._silent_s, self._is_outdated = told.value
         self._told_at = monotonic()
 
 
@@ -177,6 +177,11 @@ class DistantOwnedStore(OwnedStore):
     def silent_s(self) -> float:
         """For how many seconds nothing has been heard of it: by the owner, or of the owner."""
         return self._silent_s + monotonic() - self._told_at
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the owner may have missed removals, and is reading all anew."""
+        return self._is_outdated
 
     def unread(self, position: int) -> int | None:
         """Return that it is not known here."""

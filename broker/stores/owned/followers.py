@@ -13,6 +13,7 @@ from aclbroker.broker.stores.owned.forms import news_head, news_items
 from aclbroker.broker.stores.store import (
     AclStore,
     DistantStore,
+    ForgetfulStore,
     StoreChange,
     StoreError,
     StoreReset,
@@ -135,8 +136,9 @@ class Followers:
 
     async def _tell_silence(self, store: DistantStore) -> None:
         while True:
+            is_outdated = isinstance(store, ForgetfulStore) and store.is_outdated
             for channel in self._followers:
-                channel.tell(f"silent {self._name}", store.silent_s)
+                channel.tell(f"silent {self._name}", [store.silent_s, is_outdated])
             await asyncio.sleep(_BEAT_S)
 
 
