@@ -86,7 +86,7 @@ def answered(
         ],
         found.quarantined,
         answers.unanswered,
-        [*unread, *others_told(files), *_warnings(found, by_cluster)],
+        [*unread, *others_told(files), *tables.notes, *_warnings(found, by_cluster)],
         [*((place, "log") for place in options.inputs), *rules.read],
         options.output,
         options.command,

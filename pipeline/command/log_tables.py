@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 from aclbroker.pipeline.acls.broker_properties import client_properties
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.ingest.copies import copies
 from aclbroker.pipeline.ingest.positioned import Mark, read_positioned
 from aclbroker.pipeline.ingest.read import LogForm, Reading, positioned, usage
-from aclbroker.pipeline.ingest.sources import head, lines
+from aclbroker.pipeline.ingest.sources import head, lines, local_files
 from aclbroker.pipeline.ingest.stored import HOURS, QUARANTINE, has_tables, read_table, read_usage
 from aclbroker.pipeline.ingest.tables import BatchProgress, follow, ingest
 from aclbroker.pipeline.ingest.topic import is_topic
@@ -40,7 +41,8 @@ class LogTables(NamedTuple):
     quarantine as a whole. ``positioned`` returns the same events as rows of
     `pipeline.ingest.positioned`, for which the log is read once more. ``summary`` returns what
     `usage.summary` has of the usage and the lines in quarantine; None if nobody has summed it up.
-    ``hours`` returns the rows of `pipeline.schemas.hours`, or of `usage.hours`.
+    ``hours`` returns the rows of `pipeline.schemas.hours`, or of `usage.hours`. ``notes`` say which
+    files of the inputs are not read.
     """
 
     usage: Usage
@@ -50,6 +52,7 @@ class LogTables(NamedTuple):
     positioned: Callable[[Mark], Usage] | None = None
     summary: Callable[[], pa.Table] | None = None
     hours: Callable[[], pa.Table] | None = None
+    notes: Sequence[str] = ()
 
 
 def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) -> LogTables:
@@ -69,22 +72,60 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
     if any(are_tables):
         raise InputError("--input: either logs or directories that the job ingest wrote, not both")
     _check_apart(options.inputs, options.output)
+    inputs, notes = _without_copies(spark, options)
     if options.columns is None:
-        rows = lines(spark, options.inputs)
+        rows = lines(spark, inputs)
     else:
         # Small logs are read without Spark, whose errors this knows.
         from aclbroker.pipeline.ingest.foreign_tables import foreign_rows
 
-        rows = foreign_rows(spark, options.inputs, options.columns)
+        rows = foreign_rows(spark, inputs, options.columns)
     how = reading(spark, options, named_cluster)
     counted = usage(rows, how)
     counted.kept.persist()
     unread = partial(unread_files, counted.quarantine, counted.read)
     again = partial(positioned, rows, how)
     found = LogTables(
-        counted.usage, counted.quarantine, True, unread, again, counted.summary, counted.hours
+        counted.usage,
+        counted.quarantine,
+        True,
+        unread,
+        again,
+        counted.summary,
+        counted.hours,
+        notes,
     )
     return of_options(found, options)
+
+
+def _without_copies(
+    spark: SparkSession, options: AuditOptions
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the inputs without files that others hold as well, and what to say of these."""
+    notes = _hidden(options.inputs)
+    if options.columns is not None:
+        # Of a table, a directory says what is not in its files.
+        return options.inputs, notes
+    files = [local_files(spark, each) for each in options.inputs]
+    paths = dict.fromkeys(path for some in files if some is not None for path in some)
+    found = copies(list(paths))
+    if not found:
+        return options.inputs, notes
+    notes += [f"{copy} is a copy of {one}, and counts once." for copy, one in found.items()]
+    elsewhere = [name for name, some in zip(options.inputs, files, strict=True) if some is None]
+    return [*elsewhere, *(path for path in paths if path not in found)], notes
+
+
+def _hidden(inputs: Sequence[str]) -> list[str]:
+    """Tell of the files in directories that are passed over for their names, as by Spark."""
+    places = [Path(each) for each in inputs if "://" not in each]
+    return [
+        f"{path} is hidden by its name, and was left out."
+        for place in places
+        if place.is_dir()
+        for path in sorted(place.iterdir())
+        if path.name[0] in "._" and path.is_file() and path.stat().st_size
+    ]
 
 
 def gather(
@@ -100,6 +141,8 @@ def gather(
     is left for the next time. Raises InputError and IngestError as `load` does.
     """
     _check_apart(options.inputs, options.output)
+    for note in _hidden(options.inputs):
+        noted(note)
     how = reading(spark, options, named_cluster)
     place = options.output.rstrip("/")
     client = client_properties(options.command_config) if options.command_config else None

@@ -1,5 +1,6 @@
 """From options to answers: what is read, what is written, and what is said of it."""
 
+import gzip
 import io
 import json
 from collections.abc import Callable
@@ -108,6 +109,24 @@ def test_a_log_of_another_logger_beside_it_is_left_out_and_named(ask: Ask, files
         (warning,) = report.warnings
         assert warning.startswith("No line of these files is of an authorizer; they were left out")
         assert "server.log" in warning
+
+
+def test_copies_of_a_log_count_once_and_are_named(ask: Ask, files: SmallLog) -> None:
+    log = files.log / "audit-1.jsonl"
+    data = log.read_bytes()
+    (files.log / "audit-1.jsonl.1").write_bytes(data[: data.index(b"\n") + 1])
+    (files.log / "copy.jsonl.gz").write_bytes(gzip.compress(data))
+    (files.log / "_copy.jsonl").write_bytes(data)
+    (files.log / ".hidden.jsonl").write_bytes(data)
+    report = ask("matrix", "--input", files.log)
+    assert report.window is not None
+    assert report.window.events == 12
+    assert report.warnings == [
+        f"{files.log}/.hidden.jsonl is hidden by its name, and was left out.",
+        f"{files.log}/_copy.jsonl is hidden by its name, and was left out.",
+        f"{files.log}/copy.jsonl.gz is a copy of {log}, and counts once.",
+        f"{files.log}/audit-1.jsonl.1 is a copy of {log}, and counts once.",
+    ]
 
 
 def test_all_runs_every_job_that_the_files_allow_and_says_why_not_of_others(

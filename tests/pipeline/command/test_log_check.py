@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -182,3 +183,21 @@ def test_it_is_told_before_spark_starts(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_lines_of_our_log_that_are_no_events_make_it_a_log_all_the_same() -> None:
     check(write("left-out.jsonl", json.dumps({"event": "left_out"}).encode()))
+
+
+@pytest.mark.parametrize("name", ["log.tar", "log.tar.gz"])
+def test_an_archive_is_refused(name: str) -> None:
+    write("kafka.log", KAFKAS)
+    with tarfile.open(name, "w:gz" if name.endswith(".gz") else "w") as archive:
+        archive.add("kafka.log")
+    with pytest.raises(LogError, match=f"{name} is a tar archive: extract its files"):
+        check(name)
+
+
+def test_what_is_compressed_and_not_called_so_is_refused() -> None:
+    write("kafka.log.1", gzip.compress(KAFKAS))
+    with pytest.raises(LogError, match=r"kafka.log.1 is compressed: give it a name that ends in"):
+        check("kafka.log.1")
+    write("kafka.zip", b"PK\x03\x04...")
+    with pytest.raises(LogError, match=r"kafka.zip is compressed: decompress it"):
+        check("kafka.zip")

@@ -71,6 +71,27 @@ def test_a_row_is_the_event_that_its_columns_say() -> None:
     assert found.rejected == []
 
 
+@pytest.mark.parametrize(
+    ("printed", "host"),
+    [
+        ("/10.0.0.1", "10.0.0.1"),
+        ("broker-1.example.com/10.0.0.1", "10.0.0.1"),
+        ("10.0.0.1:53123", "10.0.0.1"),
+        ("name/10.0.0.1:53123", "10.0.0.1"),
+        (" 10.0.0.1 ", "10.0.0.1"),
+        ("/0:0:0:0:0:0:0:1", "::1"),
+        ("0:0:0:0:0:0:0:1:53123", "::1"),
+        ("/[0:0:0:0:0:0:0:1]:53123", "::1"),
+        ("[::1]", "::1"),
+        ("::ffff:10.0.0.1", "10.0.0.1"),
+        ("/[fe80:0:0:0:0:0:0:1%eth0]:53123", "fe80::1%eth0"),
+        ("fe80:0:0:0:0:0:0:1%2", "fe80::1%2"),
+    ],
+)
+def test_a_host_is_read_as_java_prints_it(printed: str, host: str) -> None:
+    assert said({"host": printed}).records["host"].to_pylist() == [host]
+
+
 def test_what_has_no_column_has_a_default() -> None:
     found = parsed({what: pa.array([GOOD[what]]) for what in REQUIRED}, "f", "kafka", BERLIN)
     (record,) = found.records.to_pylist()
