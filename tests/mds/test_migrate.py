@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
+from aclbroker.broker.acl.hosts import host_fault
 from tests.acl.examples import allow, deny
 from tests.conftest import StartBroker
 from tests.mds.api import MDS, api_address, held
@@ -50,6 +51,7 @@ def is_of_mds(acl: AclBinding) -> bool:
         )
         and acl.operation <= AclOperation.IDEMPOTENT_WRITE
         and all(acl.principal.partition(":")[:2])
+        and host_fault(acl.host, cidr=False) is None
     )
 
 

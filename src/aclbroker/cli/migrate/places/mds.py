@@ -22,6 +22,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl.hosts import matches_nobody
 from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.settings import ClientSettings, read_settings
 from aclbroker.broker.mds.messages import OPERATIONS, RESOURCE_TYPES
@@ -99,8 +100,8 @@ class MdsPlace(Place):
         kind, colon, _ = acl.principal.partition(":")
         if not kind or not colon:
             return "MDS has principals of the form Type:name only"
-        if not acl.host:
-            return "MDS has no ACLs with an empty host"
+        if matches_nobody(acl.host):
+            return "MDS has no ACLs for a host that no client can have"
         return super().refusal(acl)
 
     def write(
