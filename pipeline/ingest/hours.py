@@ -32,8 +32,9 @@ _ROTATED: Final = re.compile(
 def broker_of(source_file: str) -> str:
     """Return the path of a file without the days and numbers by which logs are rotated."""
     parts = urlsplit(source_file)
-    path = unquote(parts.path) if parts.scheme == "file" else unquote(source_file)
-    return _ROTATED.sub("", path)
+    place = "" if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}"
+    path = source_file if not parts.scheme else unquote(parts.path)
+    return place + re.sub("/+", "/", _ROTATED.sub("", path))
 
 
 def hours_rows(parsed: Parsed, broker: str | None) -> pa.Table:

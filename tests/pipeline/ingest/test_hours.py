@@ -1,0 +1,58 @@
+"""Which broker a line is of: its file stands for it where the line does not say."""
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from aclbroker.pipeline.ingest.hours import broker_of, hours_rows
+from aclbroker.pipeline.ingest.parsed import RECORD_SCHEMA, Parsed, timestamps
+from aclbroker.pipeline.usage.grouping import values
+
+LOG = "/var/log/kafka-1/kafka-authorizer.log"
+
+
+@pytest.mark.parametrize(
+    "rotated",
+    [
+        f"file://{LOG}",
+        f"{LOG}.2026-03-01",
+        f"{LOG}.2026-03-01-10",
+        f"{LOG}.20261121T235959.328104Z",
+        f"{LOG}.2026-03-01.gz",
+        f"{LOG}.7",
+        f"{LOG}.7.gz",
+        "/var/log/kafka-1/kafka-authorizer-2026-03-01-3.log.zst",
+        "/var/log/kafka-1/2026/03/01/kafka-authorizer.log",
+    ],
+)
+def test_a_rotated_file_is_of_the_broker_that_wrote_it(rotated: str) -> None:
+    assert broker_of(rotated) == LOG
+
+
+def test_files_of_two_brokers_are_told_apart() -> None:
+    names = ["/log/broker-1.log", "/log/broker-2.log", "/log/10.0.0.1/a.log", "/log/10.0.0.2/a.log"]
+    assert len(set(map(broker_of, names))) == 4
+    assert broker_of("s3a://logs/b%201/a.log.2026-03-01.gz") == "s3a://logs/b 1/a.log"
+
+
+def test_a_line_that_names_its_broker_is_of_that_one() -> None:
+    columns = {
+        "cluster": ["c"] * 3,
+        "broker": ["b1", None, "b1"],
+        "allowed": [True, False, True],
+    }
+    records = pa.table(
+        {
+            field.name: pa.array(columns.get(field.name, [None] * 3), field.type)
+            for field in RECORD_SCHEMA
+        }
+    )
+    at = [datetime(2026, 3, 1, hour, 59, tzinfo=UTC) for hour in (0, 1, 1)]
+    found = hours_rows(Parsed(records, None, timestamps(at), []), LOG)
+    assert values(found["broker"]) == ["b1", LOG, "b1"]
+    hour = at[0].replace(minute=0).timestamp() / 3600
+    assert found["hour"].to_pylist() == [hour, hour + 1, hour + 1]
+    # As the rows are told in one table, no file is a broker.
+    found = hours_rows(Parsed(records, None, timestamps(at), []), None)
+    assert values(found["broker"]) == ["b1", None, "b1"]
