@@ -128,7 +128,8 @@ def named(report: str) -> set[str]:
         _, _, fix = line.partition("; to allow it: ")
         if parts := FIX.match(fix):
             others = re.split(r", | or ", parts["others"] or parts["implying"] or "")
-            found |= {f"ALLOW {each} on {parts['rest']}" for each in (parts["operation"], *others)}
+            operations = filter(None, (parts["operation"], *others))
+            found |= {f"ALLOW {each} on {parts['rest']}" for each in operations}
     return found
 
 
