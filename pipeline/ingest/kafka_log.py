@@ -23,6 +23,7 @@ from aclbroker.pipeline.ingest.kafka_records import said
 from aclbroker.pipeline.ingest.layouts import OWN, Layout
 from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import MICROSECOND, Parsed, Rejected, microseconds
+from aclbroker.pipeline.ingest.repeated_hour import RepeatedHour
 from aclbroker.pipeline.usage.grouping import encoded
 
 _LINE_END: Final = 1 << 31
@@ -59,6 +60,7 @@ class KafkaLog:
         self._zone = layout.zone(zone)
         self._layout = layout
         self._form = KafkaForm(cluster)
+        self._repeated = RepeatedHour(self._zone)
         self._piece: Piece | None = None
         self._held: Lines | None = None
         self._unsettled = False
@@ -73,6 +75,7 @@ class KafkaLog:
             self._piece = piece
             self._unsettled = piece.start > 0 and not piece.is_whole and self._layout.is_breakable()
             self._carried = 0
+            self._repeated.begin()
         if self._held is not None:
             lines = Lines.of(pa.concat_arrays([self._held.array, lines.array]))
         yield from self._settle(lines, at_end=False)
@@ -167,6 +170,7 @@ class KafkaLog:
         return times
 
     def _parsed(self, lines: Lines, found: _Read) -> Parsed:
+        found = found._replace(micros=self._repeated.corrected(found.micros))
         source_file = self._piece.source_file if self._piece else ""
         rejected = [
             Rejected(source_file, lines.line(line), reason.value, _day(found.micros[line]))
@@ -225,7 +229,9 @@ class _Read(NamedTuple):
         rejected = {line: reason for line, reason in self.rejected.items() if line < count}
         is_event = self.is_event.copy()
         is_event[count:] = False
-        return self._replace(rejected=rejected, is_event=is_event)
+        micros = self.micros.copy()
+        micros[count:] = np.datetime64("NaT")
+        return self._replace(rejected=rejected, is_event=is_event, micros=micros)
 
 
 def _marks(lines: Lines, texts: Lines, rejected: dict[int, KafkaReason]) -> Marks:

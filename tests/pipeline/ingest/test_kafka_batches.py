@@ -282,3 +282,25 @@ def test_the_names_of_clients_are_read_as_they_were() -> None:
     name = re.sub("[\n]", "", "".join(map(chr, range(0x2100))))
     (event,) = read([line(resource=f"Group:LITERAL:{name}").encode()]).events
     assert event[1].resource_name == name
+
+
+@pytest.mark.parametrize("cuts", [(), (1, 2, 3, 4, 5)])
+def test_the_second_of_two_equal_hours_is_told_by_the_order_of_lines(cuts: tuple[int, ...]) -> None:
+    clocks = ["02:10:00", "02:50:00", "02:49:59", "02:05:00", "02:55:00", "03:00:00"]
+    lines = [line(head=f"[2026-10-25 {each},000] INFO").encode() for each in clocks]
+    found = read(lines, *cuts, zone=ZoneInfo("Europe/Berlin"))
+    times = sorted(f"{time:%H:%M:%S}" for time, _ in found.events)
+    assert times == ["00:10:00", "00:49:59", "00:50:00", "01:05:00", "01:55:00", "02:00:00"]
+    # Two files, each of which begins in that hour.
+    log = KafkaLog("eu", ZoneInfo("Europe/Berlin"))
+    for name in ("a.log", "b.log"):
+        (event,) = collected(log.parse(binary(lines[1:2]), Piece(name, 0))).events
+        assert f"{event[0]:%H:%M}" == "00:50"
+
+
+def test_a_clock_that_is_put_back_by_half_an_hour_is_told_too() -> None:
+    clocks = ["01:35:00", "01:55:00", "01:31:00", "02:00:00"]
+    lines = [line(head=f"[2026-04-05 {each},000] INFO").encode() for each in clocks]
+    found = read(lines, zone=ZoneInfo("Australia/Lord_Howe"))
+    times = sorted(f"{time:%H:%M}" for time, _ in found.events)
+    assert times == ["14:35", "14:55", "15:01", "15:30"]
