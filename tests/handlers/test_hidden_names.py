@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from typing import Any
 
 import pytest
 
 from aclbroker.broker.acl.authorizer import Session
 from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.broker.credentials import load_credentials
+from aclbroker.broker.credentials.delegation_tokens import TokenInformation, TokenSettings
 from aclbroker.broker.gate.table import GATE
 from aclbroker.broker.handlers import HANDLERS
 from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
@@ -28,8 +30,10 @@ from aclbroker.broker.memory.groups.share_group import ShareGroup
 from aclbroker.broker.memory.name_regex import NameRegex
 from aclbroker.broker.memory.topics import Topic
 from aclbroker.broker.memory.transaction import Transaction
+from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.protocol.compile import encode
 from aclbroker.protocol.messages import APIS, ApiKey
+from aclbroker.protocol.messages.describe_delegation_token import DescribeDelegationTokenOwner
 from tests.gate.requests import filled
 from tests.gate.rights import ByRule, context
 from tests.handlers.memory_parts import ask, running
@@ -226,3 +230,31 @@ async def test_the_broker_shares_no_resolution_of_an_expression_beyond_the_right
     assert group.matched(group.members["b"]) == {"seen"}
     assert {"seen", "hidden-1", "hidden-2"} <= group.matched(group.members["m"])
     assert set(group.target["b"]) <= {cluster.memory.topics.id_of("seen")}
+
+
+async def test_tokens_are_compared_with_the_owners_of_a_request_only_if_they_may_be_seen(
+    cluster: Services, monkeypatch: pytest.MonkeyPatch
+):
+    store = MemoryStore()
+    await store.open()
+    kept = await load_credentials(store, TokenSettings("secret", 10**9, 10**9), 10**9)
+    assert kept.tokens is not None
+    for user in ("User:bob", "User:carol"):
+        await kept.tokens.create(user, user, [], -1)
+    compared: list[tuple[str, set[str]]] = []
+    concerns = TokenInformation.concerns
+
+    def noted(self: TokenInformation, principals: Collection[str]) -> bool:
+        compared.append((self.owner, set(principals)))
+        return concerns(self, principals)
+
+    monkeypatch.setattr(TokenInformation, "concerns", noted)
+    key = ApiKey.DESCRIBE_DELEGATION_TOKEN
+    request = APIS[key].request([DescribeDelegationTokenOwner("User", "carol")])
+    session = Session(("User:bob",), "127.0.0.1", "SASL_PLAINTEXT", "SASL_PLAINTEXT")
+    parts = dataclasses.replace(cluster, credentials=kept)
+    answer = await ask(parts, session, key, 3, request)
+    assert (answer.error_code, answer.tokens) == (0, [])
+    asked = {owner for owner, principals in compared if principals == {"User:carol"}}
+    assert asked == {"User:bob"}, "of carol's token nothing depends on whom the request names"
+    await kept.close()
