@@ -191,7 +191,7 @@ _OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
 def _form(head: bytes, pattern: str | None) -> str:
     """Return of which form there are lines at the beginning of a file, "" if of none."""
     from aclbroker.pipeline.ingest import json_line, kafka_line
-    from aclbroker.pipeline.ingest.layout_search import layout_of
+    from aclbroker.pipeline.ingest.layout_search import layout_of, own_envelope
 
     layout = layout_of(head, pattern=pattern)
     none: tuple[object, ...]
@@ -201,11 +201,14 @@ def _form(head: bytes, pattern: str | None) -> str:
             json_line.JsonReason.EVENT,
             json_line.JsonReason.ENCODING,
         )
-        found = (json_line.parse(line) for line in head.split(b"\n"))
+        lines = head.lstrip().split(b"\n")
+        envelope = own_envelope(lines[0])
+        own = (line if envelope is None else envelope.opened(line) or line for line in lines)
+        found = (json_line.parse(line) for line in own)
         return _OURS if any(each not in none for each in found) else ""
     none = (kafka_line.KafkaReason.HEAD, kafka_line.KafkaReason.OTHER)
-    lines = (layout.brought(line, UTC) for line in head.split(b"\n"))
-    return _KAFKAS if any(kafka_line.parse(line, "") not in none for line in lines) else ""
+    brought = (layout.brought(line, UTC) for line in head.split(b"\n"))
+    return _KAFKAS if any(kafka_line.parse(line, "") not in none for line in brought) else ""
 
 
 def _check_forms(name: str, looked: Sequence[_Looked], options: AuditOptions) -> None:

@@ -22,7 +22,7 @@ from aclbroker.pipeline.ingest.kafka_apis import may_ask
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.record import Record
 
-LONGEST_RECORD: Final = 1 << 16
+LONGEST_RECORD: Final = kafka_line.LONGEST_RECORD
 """In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
 
 LONGEST_NAME: Final = (1 << 15) - 1

@@ -9,7 +9,7 @@ from typing import Final
 
 from aclbroker.pipeline.ingest import json_line, kafka_line
 from aclbroker.pipeline.ingest.conversion_pattern import compiled
-from aclbroker.pipeline.ingest.envelopes import WrappedLayout, json_object, opened
+from aclbroker.pipeline.ingest.envelopes import Envelope, WrappedLayout, json_object, opened
 from aclbroker.pipeline.ingest.layouts import (
     JSON,
     LOOKED_FOR,
@@ -24,6 +24,7 @@ _DEPTH: Final = 3
 _EVENTS: Final = ("authorization", json_line.CHANGE)
 """What lines of our own log record."""
 
+_NOT_BEGUN: Final = (kafka_line.KafkaReason.HEAD, kafka_line.KafkaReason.OTHER)
 _WORD: Final = kafka_line.PRINCIPAL.encode()
 _KNOWN: Final = tuple(TextLayout(compiled(each)) for each in LOOKED_FOR)
 
@@ -38,14 +39,26 @@ def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = Non
     """
     known = _KNOWN if pattern is None else (TextLayout(compiled(pattern)),)
     lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    if lines and own_envelope(lines[0]) is not None:
+        return None
     if not lines or not lines[0].lstrip(b" \t").startswith(b"{"):
         return _first(chain(lines, more), known) or known[0]
     objects = (line for line in lines if json_object(line) is not None)
     first = next(objects, b"")
     if has_logger(first):
         return JSON if pattern is None else known[0]
-    is_ours = (json_object(first) or {}).get("event") in _EVENTS
-    return None if is_ours else _first(chain([first], objects), known)
+    return None if _is_ours(first) else _first(chain([first], objects), known)
+
+
+def own_envelope(line: bytes) -> Envelope | None:
+    """Return the envelope around a line of our own log; None where there is none."""
+    if _is_ours(line):
+        return None
+    return next((envelope for envelope, inner in opened(line) if _is_ours(inner)), None)
+
+
+def _is_ours(line: bytes) -> bool:
+    return (json_object(line) or {}).get("event") in _EVENTS
 
 
 def _first(lines: Iterable[bytes], known: Sequence[TextLayout]) -> Layout | None:
@@ -73,7 +86,7 @@ def _told(line: bytes, known: Sequence[TextLayout], depth: int) -> Iterator[tupl
     layouts: Sequence[Layout] = (JSON,) if line.startswith(b"{") else known
     for each in layouts:
         said = kafka_line.parse(each.brought(line, UTC), "")
-        if said is not kafka_line.KafkaReason.HEAD:
+        if said not in _NOT_BEGUN:
             yield each, said
     if not depth:
         return

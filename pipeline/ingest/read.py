@@ -16,11 +16,12 @@ from aclbroker.pipeline import schemas
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.columns import Columns
 from aclbroker.pipeline.ingest.conversion_pattern import compiled
+from aclbroker.pipeline.ingest.envelopes import Envelope
 from aclbroker.pipeline.ingest.foreign_files import rows_of
 from aclbroker.pipeline.ingest.hours import broker_of, hours_rows
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
-from aclbroker.pipeline.ingest.layout_search import layout_of
+from aclbroker.pipeline.ingest.layout_search import layout_of, own_envelope
 from aclbroker.pipeline.ingest.layouts import OWN, Layout, TextLayout
 from aclbroker.pipeline.ingest.memory import Lines
 from aclbroker.pipeline.ingest.parsed import Parsed, Rejected
@@ -280,6 +281,7 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
     json_log = JsonLog()
     kafka_logs: dict[Layout, KafkaLog] = {}
     kafka_log: KafkaLog | None = None
+    envelope: Envelope | None = None
     piece = Piece("", -1)
     with uncollected():
         for found, lines in worker_lines(batches):
@@ -287,17 +289,27 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
                 if kafka_log is not None:
                     yield from _of(piece, kafka_log.finish())
                 some = (lines.line(row) for row in range(len(lines)))
-                layout = reading.layout_of(_beginning(found, lines, reading), some)
+                beginning = _beginning(found, lines, reading)
+                layout = reading.layout_of(beginning, some)
+                envelope = own_envelope(beginning.lstrip().split(b"\n", 1)[0])
                 piece, kafka_log = found, None
                 if layout is not None:
                     new = KafkaLog(reading.cluster, reading.zone, layout)
                     kafka_log = kafka_logs.setdefault(layout, new)
             if kafka_log is None:
-                yield from _of(piece, json_log.parse(lines, piece.source_file))
+                own = lines if envelope is None else _opened(lines, envelope)
+                yield from _of(piece, json_log.parse(own, piece.source_file))
             else:
                 yield from _of(piece, kafka_log.parse(lines, piece))
         if kafka_log is not None:
             yield from _of(piece, kafka_log.finish())
+
+
+def _opened(lines: Lines, envelope: Envelope) -> Lines:
+    """Return the lines within an envelope; one that does not have it stays as it is."""
+    texts = (lines.line(row) for row in range(len(lines)))
+    opened = (text if (inner := envelope.opened(text)) is None else inner for text in texts)
+    return Lines.of(pa.array(opened, pa.binary()))
 
 
 def _of(piece: Piece, found: Iterable[Parsed]) -> Iterator[tuple[str, Parsed]]:

@@ -311,6 +311,14 @@ def test_a_log_in_an_unknown_layout_says_how_many_lines_look_like_denials(ask, t
     assert (status, lines[0], err) == (0, EXPLAINED[0], "")
 
 
+@pytest.mark.parametrize("name", ["cri.log", "docker-json.log", "syslog.log"])
+def test_our_own_log_behind_a_collector_is_read(ask, tmp_path, name):
+    log = tmp_path / name
+    lines = [json_lines.record(**DENIED, resource_name="before"), LINE, json_lines.record()]
+    log.write_text("".join(f"{LAYOUTS[name](each)}\n" for each in lines))
+    assert ask("--record", str(log)) == (0, EXPLAINED, "")
+
+
 def test_a_log_whose_first_record_is_behind_much_else_is_read(ask, tmp_path):
     log = tmp_path / "kafka.log"
     lines = [NOISE] * 2_000 + [LAYOUTS["cri.log"](of_kafka())] + [NOISE] * 5
@@ -346,7 +354,7 @@ def test_a_log_that_cannot_be_read_says_why(ask, tmp_path, name, content, proble
         (("--line", kafka_lines.line(**kafka_lines.PROBE)), "whether any topic is allowed"),
         (("--line", json_lines.record(**DENIED | RESERVED)), "--line: the topic keeps the ACLs"),
         (("--line", of_kafka(rule=" based on rule ReservedTopic")), "nobody may reach it"),
-        (("--line", json_lines.record(host="laptop")), "'laptop' is no address"),
+        (("--line", json_lines.record(host="laptop")), "--line: host: missing, or no address"),
         (("--line", LINE, "--host", "10.0.0.1"), "nothing can be said besides"),
         (("User:a", "--line", LINE), "nothing can be said besides"),
         (("--record", "no/such/file"), "no/such/file: No such file or directory"),

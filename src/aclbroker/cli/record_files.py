@@ -21,14 +21,17 @@ from aclbroker.cli.records import Recorded, of_console, of_json, of_kafka
 from aclbroker.cli.rules_source import SourceError
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD, KafkaReason
-from aclbroker.pipeline.ingest.layout_search import layout_of
+from aclbroker.pipeline.ingest.layout_search import layout_of, own_envelope
 from aclbroker.pipeline.ingest.layouts import LAYOUTS, Layout
 
 _BLOCK: Final = 1 << 20
 _HEAD: Final = 1_000
 """How many lines are looked at to tell how a log is written."""
 
-_DENIALS: Final = (b'"allowed":false', b'"allowed": false', b" allowed=false ", b" is Denied ")
+_DENIALS: Final = (
+    *(b'"allowed":false', b'"allowed": false', b'\\"allowed\\":false'),
+    *(b" allowed=false ", b" is Denied "),
+)
 """What every record of a denial has somewhere."""
 
 _ELSEWHERE: Final = {".zst": "zstd -dc", ".lz4": "lz4 -dc", ".xz": "xz -dc", ".zip": "unzip -p"}
@@ -124,7 +127,9 @@ class _Ours:
         """Return the decision of a line that may be a denial, or why it cannot be read."""
         if not _looks_denied(line):
             return None
-        return of_json(of_console(line) or line)
+        envelope = own_envelope(line)
+        inner = None if envelope is None else envelope.opened(line)
+        return of_json(inner or of_console(line) or line)
 
 
 class _Kafkas:

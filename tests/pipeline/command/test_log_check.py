@@ -64,6 +64,12 @@ def test_logs_pass() -> None:
     write("a/_other/x", b"x")
     write("a/for-spark.lz4", b"x")
     write("changes.jsonl", b'{"event":"change"}\n')
+    write(
+        "cri.log", b"".join(b"2026-11-21T07:48:42.3Z stdout F " + each for each in (KAFKAS, KAFKAS))
+    )
+    write("ours-cri.log", b"2026-11-21T07:48:42.3Z stdout F " + OURS)
+    check("cri.log", form="kafka")
+    check("ours-cri.log", form="jsonl")
     write("bare.log", b"2026-11-21 07:48:42,328 INFO " + KAFKAS.partition(b"INFO ")[2])
     check(
         "a",

@@ -247,6 +247,19 @@ def test_files_without_any_event_are_told(
     assert told([]) == []
 
 
+@pytest.mark.parametrize("text", [record(resource_name="orders"), line()])
+def test_a_log_of_a_pod_is_read_in_either_form(
+    spark: "SparkSession", write_log: WriteLog, text: str
+) -> None:
+    in_cri = f"2026-11-21T07:48:42.328104412Z stdout F {text}"
+    in_docker = json.dumps({"log": f"{text}\n", "stream": "stdout"})
+    for wrapped, broken in ((in_cri, "2026-11-21 F x"), (in_docker, '{"log": "x"}')):
+        path = write_log([wrapped, broken, wrapped])
+        found, quarantined = read(spark, [path], Reading(None, "named"))
+        assert [row["allowed"] for row in found] == [text == record(resource_name="orders")] * 2
+        assert [row["source_file"] for row in quarantined] == [Path(path).as_uri()]
+
+
 @pytest.fixture
 def small_pieces(spark: "SparkSession") -> Iterator[None]:
     """Has files read in pieces of a few hundred lines."""
