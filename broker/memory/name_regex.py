@@ -51,7 +51,7 @@ _AS_KAFKA: Final = (
 """How RE2's messages begin, and what RE2/J says, which Kafka's clients are told."""
 
 
-class RegexError(ValueError):
+class NameRegexError(ValueError):
     """A text is no regular expression, or one that is too large."""
 
 
@@ -67,7 +67,7 @@ _OPTIONS: Final = _options()
 
 
 class NameRegex:
-    """A compiled regular expression. Raises RegexError if it is none, or too large.
+    """A compiled regular expression. Raises NameRegexError if it is none, or too large.
 
     RE2 cannot pause while it compiles. The limits keep that below 10 ms, where RE2 alone would take
     a second for 30 KB. Its program takes 256 KiB at most.
@@ -76,13 +76,13 @@ class NameRegex:
     def __init__(self, pattern: str) -> None:
         pause()
         if _is_large(pattern):
-            raise RegexError(_TOO_LARGE)
+            raise NameRegexError(_TOO_LARGE)
         try:
             self._regex = re2.compile(pattern, _OPTIONS)
         except re2.error as error:
-            raise RegexError(_as_kafka(error.args[0])) from error
+            raise NameRegexError(_as_kafka(error.args[0])) from error
         except UnicodeEncodeError as error:
-            raise RegexError("the expression has half of a character") from error
+            raise NameRegexError("the expression has half of a character") from error
         finally:
             re2.purge()  # It would keep 128 expressions of any size.
         pause()
@@ -90,12 +90,14 @@ class NameRegex:
     def matches(self, name: str) -> bool:
         """Return whether the expression matches the whole of a name; may pause.
 
-        Raises RegexError if RE2, which cannot pause, could take long for a name that is so long. No
+        Raises NameRegexError for a long name for which RE2, which cannot pause, could take long. No
         topic has such a name, but transactional ids may have 32,767 bytes.
         """
         pause()
         if len(name) * self._regex.programsize > _MOST_STEPS:
-            raise RegexError(f"the expression is too large for a name of {len(name):,} characters")
+            raise NameRegexError(
+                f"the expression is too large for a name of {len(name):,} characters"
+            )
         return self._regex.fullmatch(name) is not None
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.memory.name_regex import NameRegex, RegexError
+from aclbroker.broker.memory.name_regex import NameRegex, NameRegexError
 from tests.support.packages import java_command, kafka_jars
 
 _PROGRAM = Path(__file__).parent / "java" / "Patterns.java"
@@ -139,7 +139,7 @@ def ours(pattern: str) -> str:
     """What `Patterns.java` prints, of our side."""
     try:
         regex = NameRegex(pattern)
-    except RegexError as error:
+    except NameRegexError as error:
         return f"!{error}"
     return "=" + "".join("1" if regex.matches(name) else "0" for name in NAMES)
 
@@ -164,7 +164,7 @@ def test_the_differences_from_re2j_are_those_that_the_documentation_names(
 
 @pytest.mark.parametrize("pattern", [*REFUSED, "((a{100}){100}){100}", "(((){1000}){1000}){1000}"])
 def test_what_is_no_expression_is_refused(pattern: str):
-    with pytest.raises(RegexError):
+    with pytest.raises(NameRegexError):
         NameRegex(pattern)
 
 
@@ -182,14 +182,14 @@ def test_what_is_no_expression_is_refused(pattern: str):
     ],
 )
 def test_an_expression_that_takes_long_to_compile_is_refused_with_what_is_possible(pattern: str):
-    with pytest.raises(RegexError, match=r"too large: at most 4,000 characters"):
+    with pytest.raises(NameRegexError, match=r"too large: at most 4,000 characters"):
         NameRegex(pattern)
 
 
 def test_an_expression_that_takes_long_for_a_long_name_is_refused_for_that_name():
     regex = NameRegex(".{0,250}a")
     assert regex.matches("a" * 249)
-    with pytest.raises(RegexError, match="too large for a name of 32,000 characters"):
+    with pytest.raises(NameRegexError, match="too large for a name of 32,000 characters"):
         regex.matches("a" * 32_000)
     assert NameRegex("a.*").matches("a" * 32_000)
 
@@ -204,5 +204,5 @@ def test_an_expression_that_backtracking_takes_forever_for_is_matched_at_once():
 def test_any_text_is_compiled_or_refused(pattern: str):
     try:
         NameRegex(pattern).matches("orders-eu.1")
-    except RegexError:
+    except NameRegexError:
         return

@@ -13,7 +13,7 @@ from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.handlers.memory.coordinators import is_elsewhere
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory.groups.offsets import NewOffset
-from aclbroker.broker.memory.name_regex import NameRegex, RegexError
+from aclbroker.broker.memory.name_regex import NameRegex, NameRegexError
 from aclbroker.broker.memory.transaction import (
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -338,7 +338,7 @@ def list_transactions(
     """
     try:
         wanted = _wanted(services, rights, request)
-    except RegexError:
+    except NameRegexError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     return ListTransactionsResponse(
         unknown_state_filters=sorted(set(request.state_filters) - _STATES),

@@ -27,8 +27,8 @@ from aclbroker.broker.memory.groups.group import Full, GroupError
 from aclbroker.broker.memory.groups.patterns import (
     NO_PATTERN,
     NO_VIEWER,
-    Pattern,
-    Resolved,
+    MatchedTopics,
+    TopicPattern,
     Viewer,
     Visible,
     compiled,
@@ -117,7 +117,7 @@ class ConsumerProtocol:
 
     def resolve(
         self, group: ConsumerGroup | None, request: HeartbeatRequest, visible: Visible
-    ) -> Mapping[Pattern, Resolved] | None:
+    ) -> Mapping[TopicPattern, MatchedTopics] | None:
         """Return the topics of the patterns of a request's client, None if they are known.
 
         The rights come first: an expression is matched only against names that the client may know
@@ -132,14 +132,14 @@ class ConsumerProtocol:
         for pattern in patterns:
             regex = compiled(pattern.regex)
             matching = frozenset([name for name in names if regex.matches(name)])
-            found[pattern] = Resolved(matching, at_ms, version)
+            found[pattern] = MatchedTopics(matching, at_ms, version)
         return found
 
     def heartbeat(
         self,
         group: ConsumerGroup,
         request: HeartbeatRequest,
-        resolved: Mapping[Pattern, Resolved] | None,
+        resolved: Mapping[TopicPattern, MatchedTopics] | None,
     ) -> HeartbeatAnswer:
         """Take a member's heartbeat that was checked; raises Full if there is no room."""
         member = self._member(group, request)
@@ -232,7 +232,7 @@ class ConsumerProtocol:
         """Let a member be removed after a time, unless that is cancelled before."""
         self._set_timer(member, name, within_ms, partial(self._expire, group, member))
 
-    def _resolves(self, group: ConsumerGroup, patterns: set[Pattern]) -> bool:
+    def _resolves(self, group: ConsumerGroup, patterns: set[TopicPattern]) -> bool:
         """Return whether the patterns of one client must be resolved, or resolved anew."""
         known = [group.resolved[each] for each in patterns if each in group.resolved]
         now = self._clock.now_ms()
@@ -246,7 +246,7 @@ class ConsumerProtocol:
         )
 
     def _note_resolved(
-        self, group: ConsumerGroup, resolved: Mapping[Pattern, Resolved] | None
+        self, group: ConsumerGroup, resolved: Mapping[TopicPattern, MatchedTopics] | None
     ) -> bool:
         """Keep the topics of patterns; return whether they are others than before."""
         used = group.patterns()
@@ -321,9 +321,9 @@ def gone_meanwhile() -> GroupError:
     return GroupError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "The group has changed meanwhile.")
 
 
-def _patterns_of(group: ConsumerGroup | None, request: HeartbeatRequest) -> set[Pattern]:
+def _patterns_of(group: ConsumerGroup | None, request: HeartbeatRequest) -> set[TopicPattern]:
     """Return the patterns of a group that are those of a request's client."""
-    patterns, former = set[Pattern](), NO_PATTERN
+    patterns, former = set[TopicPattern](), NO_PATTERN
     if group is not None:
         patterns = {each for each in group.patterns() if each.viewer == request.viewer}
         member = group.members.get(request.member_id)

@@ -16,7 +16,7 @@ from aclbroker.broker.memory.groups.classic_group import Protocols, protocols_by
 from aclbroker.broker.memory.groups.consumer_protocol import PROTOCOL_TYPE
 from aclbroker.broker.memory.groups.group import Account, CheckPartition, Full, GroupError
 from aclbroker.broker.memory.groups.modern_group import ModernGroup
-from aclbroker.broker.memory.groups.patterns import NO_PATTERN, Pattern, Resolved
+from aclbroker.broker.memory.groups.patterns import NO_PATTERN, MatchedTopics, TopicPattern
 from aclbroker.broker.memory.topics import MemoryTopics
 from aclbroker.protocol.errors import ErrorCode
 
@@ -52,7 +52,7 @@ class Told(NamedTuple):
     """What a member tells of itself that takes room."""
 
     names: frozenset[str]
-    pattern: Pattern
+    pattern: TopicPattern
     rack_id: str | None
     client_id: str
     client_host: str
@@ -131,7 +131,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         super().__init__(group_id, account, topics)
         self.static_members: dict[str, str] = {}
         self.owners: dict[bytes, dict[int, str]] = {}
-        self.resolved: dict[Pattern, Resolved] = {}
+        self.resolved: dict[TopicPattern, MatchedTopics] = {}
 
     @property
     def state_name(self) -> str:
@@ -164,7 +164,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         resolved = self.resolved.get(member.pattern)
         return frozenset() if resolved is None else resolved.names
 
-    def patterns(self) -> set[Pattern]:
+    def patterns(self) -> set[TopicPattern]:
         """Return the patterns of members."""
         return {each.pattern for each in self.members.values() if each.pattern.regex}
 
