@@ -144,9 +144,18 @@ def _new_hosts(inputs: Inputs) -> Iterator[Suspect]:
         hosts.where(F.col("allowed_events") == 0)
         .join(known, list(_WHO))
         .where(F.to_date("first_seen") > F.to_date("since"))
+        .groupBy(*_WHO)
+        .agg(
+            F.count("*").alias("new_hosts"),
+            F.min("host").alias("host"),
+            F.sum("events").alias("events"),
+            F.min("first_seen").alias("first_seen"),
+            F.max("last_seen").alias("last_seen"),
+        )
     )
     for row in _first(rows):
-        what = f"from {row['host']}, where it was allowed nothing and had not come from before"
+        more = f" and {counted(row['new_hosts'] - 1, 'other host')}" if row["new_hosts"] > 1 else ""
+        what = f"from {row['host']}{more}, where it had not come from before and is allowed nothing"
         yield _suspect(row, NEW_HOST, what)
 
 
