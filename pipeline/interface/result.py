@@ -59,7 +59,8 @@ class JobResult:
     each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
     `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found. ``left_out`` are
     clusters that the answer is not about, each with the reason; a warning tells of them, too.
-    ``is_doubted`` tells that one of them is left out because of the lines in quarantine.
+    ``is_doubted``: one of them is left out because of lines in quarantine, or of too few hours with
+    allowed events.
     """
 
     job: str

@@ -92,8 +92,8 @@ class AuditReport:
     and ``sources`` those of them that have rules. ``output`` is where the tables lie, ``command``
     how the run was started. ``stored`` are the tables among the outputs of the results, by name.
     ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
-    ``is_doubted``: a job left clusters out because of lines in quarantine. ``not_decisions``
-    counts the lines that cannot be decisions, by reason.
+    ``is_doubted``: a job left clusters out because of lines in quarantine, or of too few hours with
+    allowed events. ``not_decisions`` counts the lines that cannot be decisions, by reason.
     """
 
     results: Sequence[JobResult]

@@ -67,8 +67,8 @@ class Recommendation:
     ``opened``: what the rules open and close, of the clusters whose current rules are known.
     ``left_out``: the clusters of which nothing is recommended, and why. ``drift``: how many events
     were decided otherwise than the current rules decide, of these clusters, too. ``is_doubted``:
-    some are left out because of lines in quarantine. ``doubted_allows``: how many ALLOWs of the
-    others are kept since such lines may have used them.
+    some are left out because of lines in quarantine, or of too few hours with allowed events.
+    ``doubted_allows``: how many ALLOWs of the others are kept since such lines may have used them.
     """
 
     unmet: Mapping[str, Sequence[Unmet]]
@@ -133,7 +133,7 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         opened,
         left_out,
         drift,
-        bool(doubted),
+        bool(doubted or too_little(inputs, left_out, options.min_coverage)),
         sum(len(gathered.known.doubted.get(cluster, ())) for cluster in parts),
     )
 

@@ -75,7 +75,8 @@ class UnusedAcls(NamedTuple):
     and why; the log has them, all else does not. ``filtering_changes`` is how many of the decisions
     that only filter an answer do change, if these were left out. ``drift_warnings`` say why the log
     was decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with
-    what it is. ``is_doubted``: a cluster is left out because of the lines in quarantine.
+    what it is. ``is_doubted``: a cluster is left out because of the lines in
+    quarantine, or of too few hours with allowed events.
     """
 
     log: Mapping[str, AclLog]
@@ -138,7 +139,14 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     warnings = drift_warnings(Drift(*map(sum, zip(*drifts, strict=True))), usage, current)
     outputs = _write(inputs, given, uses, removal)
     return UnusedAcls(
-        log, uses, left_out, removal, filtering_changes, warnings, outputs, bool(doubted)
+        log,
+        uses,
+        left_out,
+        removal,
+        filtering_changes,
+        warnings,
+        outputs,
+        bool(doubted or too_little(inputs, left_out, options.min_coverage)),
     )
 
 

@@ -1,7 +1,6 @@
 """`aclbroker audit` on logs that have allowed events at some times, or of some brokers, alone."""
 
 import csv
-import json
 import random
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +14,7 @@ toolchain.require_spark()
 
 from aclbroker.broker.policy import parse_policy
 from aclbroker.pipeline.errors import InputError
-from tests.pipeline import silent_brokers
+from tests.pipeline import json_lines, silent_brokers
 from tests.pipeline.auditing import audited
 from tests.pipeline.kafka_lines import line
 
@@ -167,28 +166,47 @@ def test_what_if_none_newly_denied_is_no_answer_where_use_is_not_known(
         fewer.write_text(ACLS.partition("- principal: User:billing")[0])
 
 
+def event(node: int, hour: int, *, is_allowed: bool, cluster: str = "c") -> str:
+    """Return a line of our own log."""
+    return json_lines.record(
+        timestamp=f"2026-03-01T{hour:02}:00:00.000000Z",
+        level="debug" if is_allowed else "info",
+        cluster_id=cluster,
+        node_id=node,
+        operation="READ",
+        resource_name="orders" if is_allowed else "secret",
+        allowed=is_allowed,
+        rule="MatchingAcl" if is_allowed else "DefaultDeny",
+        acl=None,
+    )
+
+
 @pytest.mark.engines("local")
 def test_brokers_of_one_file_are_told_apart_by_their_node(
     spark: "SparkSession", tmp_path: Path, acls: Path
 ) -> None:
-    def event(node: int, hour: int, *, is_allowed: bool) -> str:
-        record = {
-            "timestamp": f"2026-03-01T{hour:02}:00:00.000000Z",
-            "level": "debug" if is_allowed else "info",
-            "event": "authorization", "cluster_id": "c", "node_id": node, "listener": "L",
-            "principal": "User:alice", "host": "10.0.0.1", "operation": "READ",
-            "resource_type": "TOPIC", "pattern_type": "LITERAL",
-            "resource_name": "orders" if is_allowed else "secret", "resource_ref_count": 1,
-            "api_name": "Fetch", "api_version": 12, "client_id": "c", "correlation_id": 7,
-            "allowed": is_allowed, "rule": "MatchingAcl" if is_allowed else "DefaultDeny",
-            "acl": None,
-        }  # fmt: skip
-        return json.dumps(record, separators=(",", ":"))
-
     every = [event(node, hour, is_allowed=node == 2) for hour in range(9) for node in (1, 2)]
     log = written(tmp_path / "audit.jsonl", every)
     with pytest.raises(InputError, match=r"9 of 18 hours .* of 2 brokers .*; none are of node 1;"):
         audited(spark, "unused", log, acls, tmp_path / "out")
+
+
+@pytest.mark.engines("local")
+@pytest.mark.parametrize("job", ["unused", "recommend"])
+def test_one_cluster_that_is_left_out_is_named_and_the_answer_is_no_success(
+    spark: "SparkSession", tmp_path: Path, acls: Path, job: str
+) -> None:
+    lines = [event(1, hour, is_allowed=True) for hour in range(9)]
+    lines += [event(1, hour, is_allowed=hour == 8, cluster="d") for hour in range(9)]
+    log = written(tmp_path / "audit.jsonl", lines)
+    other = tmp_path / "d.yaml"
+    other.write_text(ACLS.replace("cluster: c", "cluster: d"))
+    both = "--acls", f"d={other}"
+    result = audited(spark, job, log, acls, tmp_path / "out", *both)
+    assert list(result.left_out) == ["d"]
+    assert result.is_doubted
+    accepted = audited(spark, job, log, acls, tmp_path / "out", *both, "--min-coverage", "10")
+    assert not accepted.is_doubted
 
 
 @pytest.mark.engines("local")
