@@ -50,8 +50,8 @@ def allowed(at: str, principal: str = "User:alice", topic: str = "orders") -> st
     )
 
 
-def denied(at: str) -> str:
-    return line(head=f"[{at},000] INFO", principal="User:mallory", operation="READ")
+def denied(at: str, principal: str = "User:mallory") -> str:
+    return line(head=f"[{at},000] INFO", principal=principal, operation="READ")
 
 
 @pytest.fixture
@@ -121,7 +121,8 @@ def test_one_of_three_brokers_that_logs_what_it_allows_is_too_few(
 ) -> None:
     times = [f"2026-03-01 {hour:02}:30:00" for hour in range(24)]
     for broker in range(3):
-        lines = [denied(at) for at in times]
+        # Files with the same lines would be copies of one broker's log.
+        lines = [denied(at, f"User:mallory-{broker}") for at in times]
         if broker == 1:
             lines += [allowed(at) for at in times]
         name = tmp_path / "log" / f"kafka-{broker}" / "kafka-authorizer.log"
