@@ -17,7 +17,7 @@ class InputError(Exception):
 
 
 class DoubtedLogError(InputError):
-    """Too many lines of the log are in quarantine for a proposal."""
+    """The log has too many quarantined lines for a proposal."""
 
 
 class LogError(OSError):

@@ -1,4 +1,4 @@
-"""Which ALLOWs lines in quarantine may have needed, so that no proposal takes them away."""
+"""Find the ALLOWs that quarantined lines may have used, so that no proposal removes them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from aclbroker.pipeline.usage.doubt import Doubt
 
 
 def doubted(acls: Sequence[AclBinding], doubts: Iterable[Doubt]) -> set[int]:
-    """Return the positions of the ALLOWs by which one of some doubtful requests may be allowed.
+    """Return the positions of the ALLOWs that may have allowed one of the doubtful requests.
 
-    Hosts are not looked at: an ACL that names one may have allowed it.
+    Hosts are ignored, because a doubtful request may have come from any host.
     """
     by_principal: dict[str, list[int]] = {}
     for position, acl in enumerate(acls):

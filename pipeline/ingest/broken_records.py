@@ -1,9 +1,10 @@
-"""Which lines of Kafka's log may be the text of a client, since they stand in a broken record.
+"""Find the lines of a broken record in Kafka's log, because a client may have written them.
 
-A client that asks for a name with line breaks breaks a record into several lines: the first is cut
-off, and the last ends with the record's rest. That one is no record, as a rule. A client can also
-have the rest complete a record that it began itself. Then the rest tells of which request, of which
-outcome and by which rule it is, and only lines that agree in these with the first line can have it.
+A client that asks for a name with line breaks splits a record into several lines. The first line is
+cut off, and the last line ends with the record's rest. Usually the last line is no record. But the
+client can begin a record on it, so that the rest completes that record. The rest names the request
+and the rule, and the rule shows the outcome. So a record can be the last line only if these agree
+with the first line.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from aclbroker.pipeline.ingest.kafka_line import KafkaReason
 from aclbroker.pipeline.ingest.record import Record
 
 LONGEST_RECORD: Final = kafka_line.LONGEST_RECORD
-"""In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
+"""The largest distance in bytes between pieces of one record: Kafka's texts have 32,767 each."""
 
 LONGEST_NAME: Final = (1 << 15) - 1
-"""In bytes: how long a name that a client asks for can be."""
+"""The longest name that a client can ask for, in bytes."""
 
 _RESOURCE: Final = kafka_line.RESOURCE.encode()
 _ACL: Final = re.compile(
@@ -37,7 +38,7 @@ _ACL: Final = re.compile(
 
 
 class _Asked(NamedTuple):
-    """What is known of a broken record, but for its name."""
+    """The fields of a broken record that its first line has; the name is not among them."""
 
     allowed: bool
     operation: str
@@ -47,11 +48,12 @@ class _Asked(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """Lines that come one after the other, and what tells where records are broken.
+    """Consecutive lines, with the marks of broken records.
 
-    ``starts`` has the byte at which each begins, and ``size`` is that of all of them. ``cuts`` are
-    the lines that begin a record and are cut off, ``ends`` those that are no record and end as one.
-    ``records`` are those that are records. ``text`` returns a line in Kafka's own layout.
+    ``starts`` has the first byte of each line, and ``size`` is the number of bytes of all lines.
+    ``cuts`` are the lines that begin as a record and are cut off. ``ends`` are the lines that are
+    no record but end as one. ``records`` are the lines that are records. ``text`` returns a line in
+    Kafka's own layout.
     """
 
     starts: NDArray[np.int64]
@@ -63,24 +65,27 @@ class Marks(NamedTuple):
 
     @property
     def begin_broken(self) -> bool:
-        """Whether the lines may begin between the pieces of a record, if a piece begins here."""
+        """Whether the first lines may be between the pieces of a record that began before them."""
         if not self.ends or self.starts[self.ends[0]] > LONGEST_RECORD:
             return False
         return not self.cuts or self.ends[0] < self.cuts[0]
 
     @property
     def settle(self) -> bool:
-        """Whether no later line can change `begin_broken`."""
+        """Whether `begin_broken` is final, so that no later line can change it."""
         return bool(self.ends or self.cuts) or self.size > LONGEST_RECORD
 
     @property
     def first_open(self) -> int | None:
-        """The first cut-off line of which the rest may be among the lines that follow all these."""
+        """The first cut-off line whose rest may come after all these lines."""
         near = bisect_left(self.cuts, int(np.searchsorted(self.starts, self.size - LONGEST_RECORD)))
         return next((cut for cut in self.cuts[near:] if self._own_end(cut) is None), None)
 
     def _own_end(self, cut: int) -> int | None:
-        """Return the line that ends a record, if no other record is cut off before it."""
+        """Return the next line of ``ends`` behind a cut-off line.
+
+        None if there is none, or if another cut-off line comes first.
+        """
         at = bisect_right(self.ends, cut)
         end = self.ends[at] if at < len(self.ends) else None
         behind = bisect_right(self.cuts, cut)
@@ -88,9 +93,9 @@ class Marks(NamedTuple):
         return end if end is not None and end < following else None
 
     def between(self, count: int) -> Iterator[range]:
-        """Yield the lines that may stand between the pieces of records broken in the first ones.
+        """Yield the ranges of lines that may be between the pieces of a broken record.
 
-        ``count``: how many these are.
+        Only records that are cut off in the first ``count`` lines are considered.
         """
         completed = _Completed(self)
         done = 0
@@ -101,13 +106,13 @@ class Marks(NamedTuple):
             done = max(done, until)
 
     def _until(self, cut: int, completed: _Completed) -> int:
-        """Return the line before which the text of a client may go on behind a line cut off."""
+        """Return the first line behind a cut-off line that cannot be the text of a client."""
         text = self.text(cut)
         asked = _asked(text)
         start = int(self.starts[cut])
         own = self._own_end(cut)
         if asked is None:
-            # A name is not reached: a broker that was killed left it, or a principal has the break.
+            # The line ends before the name: the broker was killed, or the principal has the break.
             is_near = own is not None and self.starts[own] <= start + LONGEST_RECORD
             return own + 1 if own is not None and is_near else cut + 1
         reach = start + text.index(_RESOURCE) + len(_RESOURCE) + LONGEST_NAME
@@ -118,11 +123,11 @@ class Marks(NamedTuple):
 
 
 def _asked(line: bytes) -> _Asked | None:
-    """Return what a line that is cut off says before the name; None if it does not come so far."""
+    """Return the fields before the name of a cut-off line; None if it ends before the name."""
     before, found, resource = line[kafka_line.TIME_LENGTH :].partition(_RESOURCE)
     asker_part, has_host, _ = before.partition(kafka_line.HOST.encode())
     asker = kafka_line.asker_of(asker_part) if found and has_host else KafkaReason.WORDS
-    # The name may be cut off within a character.
+    # The cut may be inside a character of the name.
     part = kafka_line.resource_of(
         resource.split(b" for request =")[0].decode(errors="replace").encode()
     )
@@ -132,7 +137,7 @@ def _asked(line: bytes) -> _Asked | None:
 
 
 class _Completed:
-    """Whole records whose rest may be that of a broken one, looked at once for each kind of it."""
+    """Finds whole records that may have the rest of a broken one, and caches the results."""
 
     def __init__(self, lines: Marks) -> None:
         self._lines = lines
@@ -140,10 +145,11 @@ class _Completed:
         self._known: dict[tuple[_Asked, object], bool] = {}
 
     def behind(self, cut: int, asked: _Asked, reach: int) -> int | None:
-        """Return the line behind the one that may complete a record; None if none may.
+        """Return the line behind the record that may complete a broken one; None if none may.
 
-        That is the last one. Where the request was allowed, it is the first: that client has
-        rights, and a broker that was killed is the likelier reason for a line that is cut off.
+        Among several such records the last one counts. If the request was allowed, the first one
+        counts, because then the client has rights, and a killed broker is the likelier reason for
+        the cut.
         """
         last = np.searchsorted(self._lines.starts, reach, "right")
         records = self._lines.records
@@ -172,13 +178,13 @@ def _rule_in(line: bytes) -> bytes:
 
 
 def _fits(asked: _Asked, record: Record, rule: bytes) -> bool:
-    """Tell whether the end of a record may be that of a broken one."""
+    """Tell whether a record may end with the rest of a broken one."""
     if asked.is_old != (record.rule is None):
         return False
     if record.api is not None and not may_ask(record.api, asked.resource_type, asked.operation):
         return False
     if asked.is_old:
-        # The end has no outcome.
+        # The rest of an old record does not show the outcome.
         return True
     if record.allowed != asked.allowed:
         return False
@@ -188,7 +194,7 @@ def _fits(asked: _Asked, record: Record, rule: bytes) -> bool:
     if acl["type"] != asked.resource_type:
         return False
     if acl["pattern"] == "LITERAL" and acl["name"] != WILDCARD:
-        # It is the whole name, and has no line break.
+        # The rule repeats the whole name, and this name has no line break.
         return False
     kind = asked.principal.partition(":")[0]
     is_anothers = acl["principal"].partition(":")[0] == kind

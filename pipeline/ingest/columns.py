@@ -11,7 +11,7 @@ REQUIRED: Final = (
 """What must have a column. Without ``allowed``, what was denied would count as in use."""
 
 OPTIONAL: Final = ("host", "cluster", "broker", "listener", "api", "client_id", "count")
-"""What may have one; `pipeline.ingest.foreign` says what it is without."""
+"""Fields that may have a column; `pipeline.ingest.foreign` has their values without one."""
 
 
 class Columns(NamedTuple):

@@ -1,4 +1,4 @@
-"""Files of a log whose text another one has too: copies, also compressed ones, and beginnings."""
+"""Find log files whose text is also in another file: copies, compressed copies, and beginnings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 from aclbroker.pipeline.ingest.texts import Text, is_compressed
 
 _BEGINNING: Final = 64
-"""So many bytes tell which files are compared: logs that differ have other times there, mostly."""
+"""In bytes. Files are compared if they begin with the same bytes, which mostly include a time."""
 
 _AT_ONCE: Final = 1 << 20
 
@@ -21,10 +21,10 @@ class _File(NamedTuple):
 
 
 def copies(paths: Sequence[str]) -> Mapping[str, str]:
-    """Return the files that are copies of others, or of their beginnings, and of which ones.
+    """Return each file that repeats another file, or its beginning, with that other file.
 
-    Files that cannot be read are none. Of equal files the first by name is no copy, rather one that
-    is not compressed.
+    A file that cannot be read is no copy. Among equal files, an uncompressed one is the original,
+    and then the first by name.
     """
     alike: dict[bytes, list[str]] = {}
     for path in paths:

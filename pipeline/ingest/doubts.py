@@ -1,6 +1,6 @@
-"""What lines in quarantine may have been: decisions of which little is known, or that are doubtful.
+"""Read from quarantined lines the allowed decisions that they may have been.
 
-A decision that was denied needed no ACL, so it is none of these.
+A denied decision used no ALLOW, so it yields nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NOT_DECISIONS: Final = frozenset([*kafka_line.NOT_DECISIONS, JsonReason.EVENT])
-"""The reasons of lines that are no decisions, and are counted apart from quarantine."""
+"""The reasons of lines that are no decisions. They are counted apart from quarantine."""
 
 MOST: Final = 100_000
-"""How many different doubtful decisions are looked at; of more, nothing is proposed."""
+"""The limit of different doubtful decisions. With more, every ALLOW counts as doubted."""
 
 _PRINCIPAL: Final = "Principal ="
 _VERDICT: Final = re.compile(r" is (Allowed|Denied) [oO]peration =")
@@ -42,7 +42,7 @@ _KEY: Final = r'"{}"\s*:\s*"((?:[^"\\]|\\.)*)"'
 
 
 def doubts_of(line: str, reason: str) -> set[Doubt]:
-    """Return what a line in quarantine may have been."""
+    """Return the allowed decisions that a quarantined line may have been."""
     if reason in NOT_DECISIONS:
         return set()
     if line.lstrip("\ufeff \t").startswith("{") or '"operation"' in line:
@@ -72,7 +72,7 @@ def _of_text(text: str) -> Iterator[Doubt]:
 
 
 def _of_segment(text: str) -> Iterator[Doubt]:
-    """Yield what stands behind the word for the principal."""
+    """Yield the decision in a text that begins behind `_PRINCIPAL`, unless it was denied."""
     verdicts = list(_VERDICT.finditer(text))
     if verdicts and not any(each[1] == "Allowed" for each in verdicts):
         return
@@ -89,17 +89,20 @@ def _of_segment(text: str) -> Iterator[Doubt]:
 
 
 def _unwrapped(principal: str, is_longer: bool) -> tuple[str | None, bool]:
-    """Return a principal without the class that prints itself around it."""
+    """Return a principal without the class name around it, and whether the name may go on.
+
+    The principal is None if its class prints it in an unknown way.
+    """
     known = unwrapped(principal)
     if known != principal:
         return known, is_longer
     inner = re.fullmatch(rf"\w+\(({PRINCIPAL_FORM}[^,()]*)(,.*)?", principal, re.DOTALL)
     if inner is not None and inner[2]:
-        # The name may go on behind a comma.
+        # A comma may belong to the name.
         return inner[1], True
     if re.match(PRINCIPAL_FORM, principal) or (is_longer and "(" not in principal):
         return principal, is_longer
-    # How its class prints it is not known.
+    # An unknown class printed the principal.
     return None, False
 
 
@@ -113,7 +116,7 @@ def _resource(found: re.Match[str] | None) -> tuple[str | None, str | None, bool
             break
     else:
         name, is_longer = _known(found[2], " for ", " (")
-        # The type of the pattern may be cut off itself.
+        # The text may end inside "LITERAL:".
         name = "" if "LITERAL:".startswith(name) else name
     if name in (kafka_line.PROBED, ANY_RESOURCE):
         return kind, None, False
@@ -121,9 +124,9 @@ def _resource(found: re.Match[str] | None) -> tuple[str | None, str | None, bool
 
 
 def _known(text: str, *ends: str) -> tuple[str, bool]:
-    """Return what is known of a text, and whether it may go on.
+    """Return the part of a text that is certain, and whether the text may go on.
 
-    ``ends``: what may stand behind it, and be cut off.
+    ``ends`` are texts that may follow it, whole or cut off.
     """
     known = text.partition(_REPLACED)[0]
     is_longer = known != text
@@ -136,7 +139,7 @@ def _known(text: str, *ends: str) -> tuple[str, bool]:
 
 
 def _of_json(line: str) -> Iterator[Doubt]:
-    """Yield what an object may have been: a record of ours, a row of a table, or a message."""
+    """Yield the decisions of a JSON object: our own record, a row of a table, or a message."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -145,7 +148,7 @@ def _of_json(line: str) -> Iterator[Doubt]:
     if not isinstance(found, dict):
         return
     if found.get("event") == "left_out":
-        # How many were allowed, and nothing else.
+        # This event has only the numbers of decisions that the log left out.
         if found.get("allowed") != 0:
             yield ANYTHING
     elif "principal" in found or found.get("event") == "authorization":
@@ -183,16 +186,16 @@ def _of_fields(found: Mapping[str, Any]) -> Iterator[Doubt]:
 
 
 def _of_damaged(line: str) -> Iterator[Doubt]:
-    """Yield what a piece of an object may have been."""
+    """Yield the decisions that a piece of a JSON object may have been."""
     if _PRINCIPAL in line:
-        # A message, in which quotes and the like have a backslash.
+        # In a JSON message, a backslash begins an escape, so the text is certain up to there.
         yield from _of_text(line.partition("\\")[0] + _REPLACED)
         return
     if '"event":"change"' in line or re.search(r'"(allowed|granted)"\s*:\s*false', line):
         return
     found = {name: match[1] for name in _NAMED if (match := re.search(_KEY.format(name), line))}
     if '"host"' not in line or '"principals"' in line:
-        # Others of the session may stand behind it.
+        # The cut-off rest may name more principals of the session.
         found.pop("principal", None)
     if any("\\" in value for value in found.values()):
         found = {name: value for name, value in found.items() if "\\" not in value}
@@ -211,9 +214,10 @@ def _type(text: object) -> str | None:
 
 
 def doubts(quarantine: DataFrame) -> dict[str, set[Doubt]]:
-    """Return what the lines in quarantine may have been, by the cluster that they are put down to.
+    """Return the decisions that quarantined lines may have been, by their column ``cluster``.
 
-    Of more than `MOST` kinds, `ANYTHING` is among them.
+    Lines whose cluster is unknown have the cluster "". Beyond `MOST` decisions, `ANYTHING` is added
+    there.
     """
     lines = _decisions(quarantine)
     rows = lines.select("cluster", "line", "reason").mapInArrow(_in_worker, _COLUMNS)
@@ -228,7 +232,7 @@ def doubts(quarantine: DataFrame) -> dict[str, set[Doubt]]:
 
 
 def lines_by_cluster(quarantine: DataFrame) -> dict[str, int]:
-    """Return how many lines in quarantine are put down to each cluster."""
+    """Return the number of quarantined lines by their column ``cluster``."""
     counts = _decisions(quarantine).groupBy("cluster").count().collect()
     return {row["cluster"]: row["count"] for row in counts}
 
@@ -258,7 +262,7 @@ def _in_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     with uncollected():
         for batch in batches:
             rows = {
-                # Our own lines name clusters of which a piece may not tell.
+                # A JSON line names its cluster itself, but a damaged one may lack the name.
                 ("" if row["line"].lstrip().startswith("{") else row["cluster"], *doubt)
                 for row in batch.to_pylist()
                 for doubt in doubts_of(row["line"], row["reason"])

@@ -1,6 +1,6 @@
-"""What collectors of logs put around a line: container runtimes, syslog, journald, shippers.
+"""The envelopes that log collectors put around a line: container runtimes, syslog, shippers.
 
-A prefix is matched as a whole from the beginning of the line, and holds no text of a client. So a
+A prefix must match whole from the beginning of the line, and it contains no text of a client. So a
 name that looks like a wrapped record stays a name.
 """
 
@@ -37,26 +37,26 @@ PREFIXES: Final = {
     ),
     "a stream with times": rf"{_STAMP}[ \t](?:{_WORD}[ \t]|\{{[^{{}}]*\}} )?",
 }
-"""The text before a line, by who writes it."""
+"""Regular expressions of the text before a line, by the program that writes it."""
 
 KEYS: Final = (
     *("log", "message", "MESSAGE", "msg", "textPayload", "_raw", "line"),
     *("short_message", "full_message"),
 )
-"""The keys that have the line in the objects of Docker, Fluent Bit, Beats, journald and others."""
+"""The keys that hold the line in the JSON of Docker, Fluent Bit, Beats, journald and others."""
 
 ENVELOPES: Final = (
     "also within JSON of a collector (Docker, Fluent Bit, Filebeat, journald), or behind a prefix "
     "of CRI (Kubernetes), docker compose, kubectl or syslog"
 )
-"""The kinds, for messages."""
+"""The kinds of envelopes, for messages."""
 
 
 class Envelope(Protocol):
-    """What stands around each line of a log."""
+    """A wrapping that a collector puts around each line of a log."""
 
     def opened(self, line: bytes) -> bytes | None:
-        """Return the line within; None if a line does not have this envelope."""
+        """Return the line inside; None if a line does not have this envelope."""
         ...
 
 
@@ -67,17 +67,17 @@ class Prefix:
     form: re.Pattern[bytes]
 
     def opened(self, line: bytes) -> bytes | None:
-        """Return what stands behind the prefix."""
+        """Return the text behind the prefix; None if the line does not have it."""
         match = self.form.match(line)
         return None if match is None else line[match.end() :]
 
 
 @dataclass(frozen=True, slots=True)
 class JsonEnvelope:
-    """An object around each line, which is the text of a key."""
+    """A JSON object around each line. The line is the value of one of `KEYS`."""
 
     def opened(self, line: bytes) -> bytes | None:
-        """Return the text of the first of `KEYS` that has one, without its line feed."""
+        """Return the first text among `KEYS`, without its line feed; None without any."""
         found = json_object(line)
         if found is None:
             return None
@@ -98,7 +98,7 @@ _ALL: Final[tuple[Envelope, ...]] = (
 
 
 def opened(line: bytes) -> Iterator[tuple[Envelope, bytes]]:
-    """Yield each envelope that a line has, and the line within."""
+    """Yield each envelope that a line has, with the line inside."""
     for envelope in _ALL:
         inner = envelope.opened(line)
         if inner is not None:
@@ -115,9 +115,10 @@ class _Inner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WrappedLayout:
-    """A layout whose lines stand in an envelope each.
+    """A layout of lines that each have an envelope.
 
-    The pieces of a broken line have envelopes of their own, so they break as the inner lines do.
+    The collector wraps each piece of a broken record by itself. So records break as they do without
+    envelopes.
     """
 
     envelope: Envelope
@@ -132,18 +133,18 @@ class WrappedLayout:
         return self.inner.zone(given)
 
     def brought(self, line: bytes, given: tzinfo) -> bytes:
-        """Return the inner line as its layout brings it; a line without envelope is no record."""
+        """Return the inner line in Kafka's own layout. A line without envelope is no record."""
         inner = self.envelope.opened(line)
         return b" " + line + NO_END if inner is None else self.inner.brought(inner, given)
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:
-    """Return the object that a line is; None for other texts, and if a key stands there twice."""
+    """Return a line's JSON object; None if the line is no object, or if it has a key twice."""
     if not line.lstrip(b" \t").startswith(b"{"):
         return None
     try:
         found = json.loads(line.decode(), object_pairs_hook=_unique)
-        # A lone surrogate is no character.
+        # A lone surrogate cannot be encoded, and raises UnicodeEncodeError, a ValueError.
         json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None

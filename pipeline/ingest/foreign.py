@@ -60,7 +60,7 @@ class ForeignReason(StrEnum):
 
 
 def plain(name: str) -> str:
-    """Return a name of Kafka's without what differs between the ways to write it."""
+    """Return a name of Kafka's in lower case, without blanks and underscores."""
     return name.replace("_", "").replace(" ", "").lower()
 
 

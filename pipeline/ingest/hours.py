@@ -1,7 +1,7 @@
-"""Counts the events of a log by broker and hour, so that a job can tell when no use was logged.
+"""Counts the events of a log by broker and hour, so that a job knows the hours without logged use.
 
 A line of our own log names its broker (``node_id``), and a table may have a column for it. A line
-of Kafka's log does not: there the file stands for the broker, with all that it was rotated to.
+of Kafka's log names none, so the file and its rotated files stand for the broker.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _DAY: Final = (
 _ROTATED: Final = re.compile(
     rf"[-_.]?(?<!\d){_DAY}(?!\d)|\.(?:gz|zst|bz2|deflate|lz4|snappy)$|\.\d{{1,5}}(?=$|\.[a-z0-9]+$)"
 )
-"""What a rotated file has in its path beside that of the file that a broker writes."""
+"""The parts that rotation adds to a file's path: a day, a number, a suffix of compression."""
 
 
 @lru_cache(maxsize=10_000)
 def broker_of(source_file: str) -> str:
-    """Return the path of a file without the days and numbers by which logs are rotated."""
+    """Return the path of a file without the days and numbers that rotation adds."""
     parts = urlsplit(source_file)
     place = "" if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}"
     path = source_file if not parts.scheme else unquote(parts.path)
@@ -38,9 +38,9 @@ def broker_of(source_file: str) -> str:
 
 
 def hours_rows(parsed: Parsed, broker: str | None) -> pa.Table:
-    """Return the events as rows with `HOURS_KEYS` and `HOURS_COUNTS`, to be added up.
+    """Return a row with `HOURS_KEYS` and `HOURS_COUNTS` for each event. The caller adds them up.
 
-    ``broker`` is that of lines which name none.
+    ``broker`` is the broker of the lines that name none.
     """
     records = encoded(parsed.records.select(["cluster", "broker", "allowed"]))
     time = parsed.timestamp

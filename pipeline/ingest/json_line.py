@@ -48,7 +48,7 @@ POSITIONS: Final = ("acls", "first_acls")
 KEYS: Final = frozenset(
     [*TEXTS, "principals", "resource_ref_count", "count", "allowed", *POSITIONS]
 )
-"""The keys that make an event; others may hold anything, and stand there twice."""
+"""The keys that make an event. Other keys may have any value, and may be there twice."""
 
 
 class JsonReason(StrEnum):
@@ -275,15 +275,18 @@ def _record(found: dict[str, Any]) -> Record:
 
 
 def broker_of(line: bytes) -> str | None:
-    """Return what a line calls its broker, by the number of its node; None if it has none."""
+    """Return the name of a line's broker by its node id; None if the line has no node id."""
     found = re.search(NODE.encode(), line)
     return found and node_name(found["node"].decode())
 
 
 NODE: Final = '"node_id":(?P<node>0|-?[1-9][0-9]{0,17}),'
-"""The key that names the broker. In a text, a quotation mark has a backslash before it."""
+"""The key that names the broker.
+
+It cannot match inside a value, because JSON escapes quotation marks there.
+"""
 
 
 def node_name(node: str) -> str:
-    """Return what the broker of a node is called."""
+    """Return the name of the broker with a node id."""
     return f"node {node}"

@@ -241,7 +241,7 @@ def _is_there(column: pa.ChunkedArray, key: str, lines: pa.Array) -> pa.Array:
 
 
 def _brokers(lines: pa.Array) -> pa.Array:
-    """Return what each line calls its broker, as `json_line.broker_of` does."""
+    """Return the name of each line's broker, as `json_line.broker_of` does."""
     nodes = pc.struct_field(pc.extract_regex(lines, json_line.NODE), "node").cast(pa.string())
     return _array(_mapped(nodes, json_line.node_name, pa.string()))
 

@@ -1,4 +1,4 @@
-"""The requests that Kafka's log names, and what the authorizer is asked for in them."""
+"""The requests that Kafka's log names, and the operations that Kafka authorizes for them."""
 
 from __future__ import annotations
 
@@ -52,11 +52,14 @@ _ASKS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "TxnOffsetCommit": ((_TXN, "WRITE"), (_GROUP, "READ"), (_TOPIC, "")),
     "InitProducerId": ((_TXN, "WRITE"), (_TOPIC, ""), _CLUSTER),
 }
-"""What is asked for in the most frequent requests: types with an operation, or "" for any."""
+"""Resource types and operations that frequent requests need; "" stands for any operation."""
 
 
 def may_ask(api: str, resource_type: str, operation: str) -> bool:
-    """Tell whether a request may ask for an operation on a type; of rare requests all may."""
+    """Tell whether a request may need an operation on a resource type.
+
+    True for every request without an entry in `_ASKS`.
+    """
     asks = _ASKS.get(api)
     return asks is None or any(
         kind == resource_type and named in ("", operation) for kind, named in asks

@@ -231,7 +231,7 @@ def _are_askers(slices: pa.Array) -> pa.Array:
 
 
 def _name_askers(askers: Slices, acls: Slices) -> Flags:
-    """Tell of which lines the ACL in the rule is of the asker, or of everybody."""
+    """Tell for which lines the ACL in the rule may have decided (`kafka_line.is_of`)."""
     pairs = askers.codes.astype(np.int64) * len(acls.texts) + acls.codes
     different, codes = np.unique(pairs, return_inverse=True)
     asker, acl = np.divmod(different, len(acls.texts))

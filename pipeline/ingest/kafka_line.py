@@ -69,7 +69,7 @@ class KafkaReason(StrEnum):
 
 
 NOT_DECISIONS: Final = frozenset([KafkaReason.OTHER, KafkaReason.OLD_DEBUG])
-"""The reasons of lines that are told apart from quarantine: no decision is lost in them."""
+"""The reasons of lines that are counted apart from quarantine, because they hold no decision."""
 
 
 PRINCIPAL, HOST, RESOURCE = " Principal =", " from host =", " on resource ="
@@ -99,7 +99,7 @@ LEVELS: Final = frozenset(["TRACE", "DEBUG", "INFO", "WARN"])
 TAIL: Final = " (kafka.authorizer.logger)"
 
 LONGEST_RECORD: Final = 1 << 16
-"""In bytes: how far apart the pieces of one record can be, since Kafka's texts have 32,767 each."""
+"""The largest distance in bytes between pieces of one record: Kafka's texts have 32,767 each."""
 
 _LITERAL: Final = "LITERAL:"
 
@@ -235,7 +235,7 @@ def _together(
 def without_head(text: bytes, *, is_timed: bool = False) -> KafkaReason:
     """Return the reason for a line that does not begin as a record.
 
-    ``is_timed``: ``text`` stands behind its time.
+    With ``is_timed``, ``text`` is the part of the line behind its time.
     """
     old = not_decisions.old_debug(without_end(text), TAIL.encode()) if is_timed else None
     if old is not None:
@@ -247,7 +247,7 @@ def without_head(text: bytes, *, is_timed: bool = False) -> KafkaReason:
 
 
 def ends_as_record(line: bytes) -> bool:
-    """Tell whether a line, or what stands behind its time, ends as one of the authorizer's does."""
+    """Tell whether a line, or its part behind the time, ends as an authorizer's line does."""
     return without_end(line).endswith(TAIL.encode())
 
 
@@ -257,11 +257,11 @@ def without_end(line: bytes) -> bytes:
 
 
 NO_END: Final = b" \0"
-"""Put behind a line that does not end as a record of its layout: none of Kafka's ends so."""
+"""Appended to a line that does not end as a record of its layout. No record of Kafka ends so."""
 
 
 def parted(body: bytes) -> list[bytes | None]:
-    """Return what stands before and behind the first of each of `CUTS`; None without the word."""
+    """Return the parts of a record between `CUTS`; None for a part without its word."""
     parts: list[bytes | None] = []
     behind: bytes | None = body
     for word in CUTS:
@@ -380,7 +380,7 @@ class RulePart(NamedTuple):
     may_deny: bool
     is_missing: bool
     acl: bytes | None = None
-    """The ACL as it is printed, if it is."""
+    """The ACL as the rule prints it; None if the rule prints none."""
 
 
 def rule_of(part: bytes | None) -> RulePart | KafkaReason:
@@ -407,9 +407,10 @@ def rule_of(part: bytes | None) -> RulePart | KafkaReason:
 
 
 def is_of(acl: bytes, principal: bytes) -> bool:
-    """Tell whether an ACL in a rule may be one by which a principal's request is decided.
+    """Tell whether an ACL in a rule may decide about a principal's request.
 
-    Not if it is another's of the same type: groups of a session are not told.
+    False if the ACL names another principal of the same type. An ACL for another type may be one
+    for a group of the session, because the line does not name these groups.
     """
     named = b", principal=%b, host=" % principal
     kind = principal.partition(b":")[0]

@@ -47,11 +47,11 @@ class KafkaLog:
 
     ``zone``: that of the brokers' clocks. ``layout``: that of the lines.
 
-    A line that is cut off was broken by a line break in what a client asked for, as a rule, and the
-    lines after it are that client's text until the rest of the record comes: a line that is no
-    record, and ends as one. All lines before it are quarantined. If it does not come where it
-    could, a text that looks like a record may have the rest behind it (`broken_records`): all lines
-    up to the last that can be it are quarantined. Reading goes on behind them.
+    Usually a line is cut off because a client asked for a name with a line break. Then the next
+    lines are that client's text, up to the record's rest: a line that is no record but ends as one.
+    All lines before the rest are quarantined. If no such line comes within reach, a line that looks
+    like a record may contain the rest (`broken_records`). Then all lines up to the last candidate
+    are quarantined. Reading goes on behind them.
     """
 
     def __init__(self, cluster: str, zone: tzinfo, layout: Layout = OWN) -> None:
@@ -66,7 +66,7 @@ class KafkaLog:
         self._unsettled = False
         """Whether it is not known yet if the piece begins in a record: its lines are held back."""
         self._carried = 0
-        """How many of the first lines that are held back are the text of a client."""
+        """The number of held-back lines, from the first one on, that are the text of a client."""
 
     def parse(self, lines: Lines, piece: Piece) -> Iterator[Parsed]:
         """Yield what ``lines`` say, and those before them that were held back."""
@@ -100,7 +100,7 @@ class KafkaLog:
             first_open = None if at_end else marks.first_open
             self._quarantine(marks, found.rejected, first_open)
             if first_open is not None:
-                # Later lines tell where the text of a client ends, and these are read again then.
+                # The end of the client's text is in later lines. These lines are read again then.
                 self._held = Lines.of(lines.some(np.arange(first_open, len(lines))))
                 found = found.before(first_open)
         yield self._parsed(lines, found)
@@ -108,9 +108,9 @@ class KafkaLog:
     def _quarantine(
         self, marks: Marks, rejected: dict[int, KafkaReason], first_open: int | None
     ) -> None:
-        """Reject the lines that stand between the pieces of broken records.
+        """Reject the lines between the pieces of broken records.
 
-        From ``first_open`` on, that is done when they are read again.
+        Lines from ``first_open`` on are judged later, when they are read again.
         """
         before = self._carried
         if self._unsettled and marks.begin_broken:
@@ -205,7 +205,7 @@ def _ends_broken(line: bytes) -> bool:
 
 
 def _brought(layout: Layout, lines: Lines, given: tzinfo) -> Lines:
-    """Return lines in the layout that `kafka_line` reads."""
+    """Return lines of a layout in Kafka's own layout, which `kafka_line` reads."""
     if layout == OWN:
         return lines
     each = (layout.brought(lines.line(row), given) for row in range(len(lines)))
@@ -225,7 +225,7 @@ class _Read(NamedTuple):
     is_event: NDArray[np.bool_]
 
     def before(self, count: int) -> _Read:
-        """Return what the first of the lines say."""
+        """Return the same for the first ``count`` lines alone."""
         rejected = {line: reason for line, reason in self.rejected.items() if line < count}
         is_event = self.is_event.copy()
         is_event[count:] = False

@@ -135,7 +135,7 @@ class _Parts:
         return np.array(self._fields[field], dtype=bool)[self._codes]
 
     def values(self, field: str) -> list[Any]:
-        """Return a field by text, as it is."""
+        """Return a field of each text, as Python values."""
         found = self._fields[field]
         return [found[code] for code in self._codes.tolist()]
 

@@ -1,4 +1,4 @@
-"""Finds the layout of a log by a look at its lines."""
+"""Finds the layout of a log by its first lines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from aclbroker.pipeline.ingest.layouts import (
 )
 
 _DEPTH: Final = 3
-"""How many envelopes a line may stand in: syslog around Docker's around kubectl's, say."""
+"""The most envelopes around one line, for example syslog around Docker around kubectl."""
 
 _EVENTS: Final = ("authorization", json_line.CHANGE)
-"""What lines of our own log record."""
+"""The events by which our own log is recognized."""
 
 _NOT_BEGUN: Final = (kafka_line.KafkaReason.HEAD, kafka_line.KafkaReason.OTHER)
 _WORD: Final = kafka_line.PRINCIPAL.encode()
@@ -32,10 +32,10 @@ _KNOWN: Final = tuple(TextLayout(compiled(each)) for each in LOOKED_FOR)
 def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = None) -> Layout | None:
     """Return the layout of a log by its beginning; None for our own JSON Lines.
 
-    The first line tells whether it is JSON; the first that is a record, in which layout and in
-    which envelopes. With a ``pattern`` that layout is its, else one of those known here. ``more``
-    are lines to look at where the beginning has no record. A log without any is taken for one in
-    Kafka's own layout, or the pattern's. Raises PatternError.
+    The first line decides whether the log is JSON. The first record decides the layout and the
+    envelopes. The candidates are the layout of ``pattern`` if it is given, or else the known ones.
+    If the beginning has no record, the lines ``more`` are searched, too. A log without any record
+    gets Kafka's own layout, or that of the pattern. Raises PatternError.
     """
     known = _KNOWN if pattern is None else (TextLayout(compiled(pattern)),)
     lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
@@ -51,7 +51,7 @@ def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = Non
 
 
 def own_envelope(line: bytes) -> Envelope | None:
-    """Return the envelope around a line of our own log; None where there is none."""
+    """Return the envelope around a line of our own log; None for any other line."""
     if _is_ours(line):
         return None
     return next((envelope for envelope, inner in opened(line) if _is_ours(inner)), None)
@@ -62,10 +62,10 @@ def _is_ours(line: bytes) -> bool:
 
 
 def _first(lines: Iterable[bytes], known: Sequence[TextLayout]) -> Layout | None:
-    """Return the layout of the first line that is a record; None without one.
+    """Return the layout of the first line that is a record; None if no line begins as one.
 
-    The first line that begins as a record tells how lines begin. Behind it may stand what a client
-    wrote, so that no later line can tell otherwise.
+    The first line that begins as a record decides which layouts are possible. The lines behind it
+    may be the text of a client, so they cannot add a layout.
     """
     begun: list[Layout] = []
     for line in lines:
@@ -82,7 +82,7 @@ def _first(lines: Iterable[bytes], known: Sequence[TextLayout]) -> Layout | None
 
 
 def _told(line: bytes, known: Sequence[TextLayout], depth: int) -> Iterator[tuple[Layout, object]]:
-    """Yield the layouts in which a line begins as a record, and what it says there."""
+    """Yield each layout in which a line begins as a record, with the result of parsing it."""
     layouts: Sequence[Layout] = (JSON,) if line.startswith(b"{") else known
     for each in layouts:
         said = kafka_line.parse(each.brought(line, UTC), "")

@@ -1,8 +1,8 @@
 """The layouts in which log4j writes the lines of Kafka's authorizer.
 
 `kafka_line` reads one layout, ``[%d] %p %m (%c)%n``, that of Kafka's own configuration. Lines of
-others are brought into it. A line that is no record in its own layout is none then: where it does
-not begin as a record it has a blank before it, and where it does not end as one, `NO_END` behind.
+other layouts are converted to it. A line that is no record in its own layout stays none: it gets a
+blank in front if it does not begin as a record, and `NO_END` behind if it does not end as one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LOOKED_FOR: Final = (
     *(KAFKAS_OWN, "[%d] %p %m%n", "%d %p %m%n", "%d %p %m (%c)%n"),
     *("%d{ISO8601} %p %m (%c) [%t]%n", "[%d{ISO8601}] %p %m (%c)%n"),
 )
-"""The patterns that a look at the log finds; Strimzi's is the last but one."""
+"""The patterns that are recognized without --pattern; the last but one is Strimzi's."""
 
 LAYOUTS: Final = (
     f"{', '.join(LOOKED_FOR)} and JSON (JsonLayout, or JsonTemplateLayout with the templates of "
     f"ECS, Logstash or JsonLayout), {ENVELOPES}; others with --pattern"
 )
-"""What can be read, for messages."""
+"""The layouts that can be read, for messages."""
 
 _TAIL: Final = kafka_line.TAIL.encode()
 _NO_END: Final = kafka_line.NO_END
@@ -127,7 +127,7 @@ _KEYS: Final = {
 
 
 def has_logger(line: bytes) -> bool:
-    """Tell whether a line is an object of a JSON layout, of whichever logger."""
+    """Tell whether a line is an object of a JSON layout, of any logger."""
     found = _object(line) or {}
     return "message" in found and any(key in found for key in _KEYS["logger"])
 

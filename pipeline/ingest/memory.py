@@ -243,7 +243,7 @@ _PLAIN_ADDRESS: Final = rf"^(?:{_PLAIN})(?:\.(?:{_PLAIN})){{3}}$"
 
 
 def are_hosts(texts: pa.Array) -> pa.Array:
-    """Tell of which texts `address_of` returns an address; null stays null."""
+    """Tell for which texts `address_of` returns an address. Null stays null."""
     found = pc.match_substring_regex(texts, _PLAIN_ADDRESS)
     if pc.all(found).as_py():
         return found

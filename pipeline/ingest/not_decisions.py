@@ -1,7 +1,7 @@
-"""Lines that stand in a log of decisions and are none: those of other loggers, stack traces, noise.
+"""Recognizes lines in a log of decisions that are none: other loggers, stack traces, noise.
 
-They are told from pieces of a decision, which are quarantined: no piece lacks all of the fixed
-words, but for the very beginning of a record that was cut off.
+Pieces of a decision are quarantined instead. Each piece has at least one of the fixed words, except
+for a record that is cut off before the first word.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _OLD: Final = re.compile(
     rb"|operation = .* on resource = .* from host = .* is [A-Za-z]+ based on acl = .*)",
     re.DOTALL,
 )
-"""What the authorizers before KRaft write at DEBUG beside each decision."""
+"""The lines that the authorizers before KRaft write at DEBUG beside each decision."""
 
 _OLD_HEAD: Final = re.compile(rb"[A-Z]{4,5} (?=" + _OLD_BEGINS + rb")")
 _TIME: Final = rb"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} "
 _FIRST_WORD: Final = b"Principal ="
 
 LEFT_OUT: Final = b'"event":"left_out"'
-"""What our own broker writes when its log leaves decisions out, in Kafka's form, too."""
+"""Our own broker writes this when its log leaves decisions out, also in Kafka's form."""
 
 
 def _cut_anywhere(text: bytes) -> bytes:
-    """Return an expression of all beginnings of a text."""
+    """Return a regular expression that matches every beginning of a text."""
     return b"(?:".join(re.escape(text[at : at + 1]) for at in range(len(text))) + b")?" * (
         len(text) - 1
     )
@@ -38,14 +38,14 @@ def _cut_anywhere(text: bytes) -> bytes:
 _BEGUN_REST: Final = rb" *(?:[A-Z]{1,5} *(?:" + _cut_anywhere(_FIRST_WORD) + rb")?)?"
 _BEGUN_BEHIND_TIME: Final = re.compile(_BEGUN_REST)
 _BEGUN: Final = re.compile(rb"(?:\[|\[?2[0-9TZ:,. +-]*\]?" + _BEGUN_REST + rb")")
-"""Beginnings of a record that were cut off before they tell anything of it."""
+"""Matches beginnings of a record that end before the record's principal."""
 
 
 def old_debug(rest: bytes, tail: bytes) -> bool | None:
-    """Tell whether what stands behind a time is one of the old authorizers' lines at DEBUG.
+    """Tell whether a text behind a time is one of the old authorizers' lines at DEBUG.
 
-    True if it is one, and whole; False if it begins as one and does not end in ``tail``. None if it
-    is none.
+    True if it is a whole such line. False if it begins as one but is not whole, or does not end in
+    ``tail``. None if it does not begin as one.
     """
     head = _OLD_HEAD.match(rest)
     if head is None:
@@ -54,9 +54,10 @@ def old_debug(rest: bytes, tail: bytes) -> bool | None:
 
 
 def may_be_piece(text: bytes, words: Sequence[bytes], *, is_timed: bool) -> bool:
-    """Tell whether a line that begins as no record may be a piece of a decision, or hold one.
+    """Tell whether a line that does not begin as a record may contain a decision, or a piece of it.
 
-    ``words``: the fixed words of a record. ``is_timed``: ``text`` stands behind a time.
+    ``words`` are the fixed words of a record. With ``is_timed``, ``text`` is the part of the line
+    behind a time.
     """
     stripped = text.strip()
     if stripped.startswith(b"{") and not is_timed:
@@ -67,13 +68,13 @@ def may_be_piece(text: bytes, words: Sequence[bytes], *, is_timed: bool) -> bool
         return not _OLD.search(text)
     if is_begun(text, is_timed=is_timed):
         return True
-    # A broker that was killed in mid-line goes on behind it when it is started again.
+    # A broker that is killed in mid-line appends to that line after its restart.
     glued = re.search(_TIME, text)
     return glued is not None and is_begun(text[: glued.start()], is_timed=is_timed)
 
 
 def is_begun(text: bytes, *, is_timed: bool = False) -> bool:
-    """Tell whether a text is the beginning of a record, cut off before its principal."""
+    """Tell whether a text is the beginning of a record that is cut off before its principal."""
     form = _BEGUN_BEHIND_TIME if is_timed else _BEGUN
     text = text.strip()
     return bool(text or is_timed) and form.fullmatch(text) is not None

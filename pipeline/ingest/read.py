@@ -75,9 +75,9 @@ class Reading:
     columns: Columns | None = None
 
     def layout_of(self, head: bytes, more: Iterable[bytes] = ()) -> Layout | None:
-        """Return the layout of a Kafka's log that begins so; None for our own.
+        """Return the layout of a log of Kafka by its beginning; None for our own form.
 
-        ``more`` are lines to look at where the beginning has no record.
+        ``more`` are further lines to search if the beginning has no record.
         """
         if self.form is LogForm.JSONL:
             return None
@@ -114,11 +114,11 @@ class Counted(NamedTuple):
         return pa.concat_tables([Summary().table(), *self._packed("summary", combined)])
 
     def hours(self) -> pa.Table:
-        """Return what was read by broker and hour (`usage.hours`)."""
+        """Return the numbers of events by broker and hour (`usage.hours`)."""
         return pa.concat_tables([HOURS_SCHEMA.empty_table(), *self._packed("hours", added_up)])
 
     def _packed(self, name: str, together: _Together) -> Iterator[pa.Table]:
-        """Yield the tables of a column. ``together`` makes few tables of many, in tasks."""
+        """Yield the tables in a column. In the tasks, ``together`` merges many tables into few."""
         rows = self.kept.where(F.col(name).isNotNull()).select(name)
         # What comes to the driver must not grow with the tasks that read the log.
         busy = busy_tasks(rows.sparkSession)
@@ -211,7 +211,7 @@ def _usage_batches(reading: Reading, batches: Batches) -> Batches:
         summary.add_lines((each.day, each.reason) for each in parsed.rejected)
         if len(parsed.timestamp):
             read.add(source_file)
-            # Files of a table are parts of it, and no brokers.
+            # The files of a table are parts of it, so they do not stand for brokers.
             broker = broker_of(source_file) if reading.columns is None else None
             early = hours.add(hours_rows(parsed, broker))
             if early is not None:
@@ -306,7 +306,7 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
 
 
 def _opened(lines: Lines, envelope: Envelope) -> Lines:
-    """Return the lines within an envelope; one that does not have it stays as it is."""
+    """Return the lines inside an envelope. A line without the envelope stays as it is."""
     texts = (lines.line(row) for row in range(len(lines)))
     opened = (text if (inner := envelope.opened(text)) is None else inner for text in texts)
     return Lines.of(pa.array(opened, pa.binary()))

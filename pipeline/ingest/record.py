@@ -13,7 +13,7 @@ from aclbroker.broker.acl.hosts import canonical, matches_nobody
 class Record(NamedTuple):
     """The columns of `pipeline.schemas.events` that do not depend on the time, and the broker.
 
-    ``broker``: which broker decided, None if the line does not say.
+    ``broker`` is the broker that decided; None if the line does not name it.
     """
 
     cluster: str
@@ -37,9 +37,9 @@ class Record(NamedTuple):
 
 
 PRINCIPAL_FORM: Final = r"[^ :()\[\]]+:"
-"""How a principal begins. The type is a class's choice; a space in it makes the text doubtful.
+"""Matches the beginning of a principal. A space or a bracket in its type makes the text doubtful.
 
-So does a bracket: then a class has printed itself around the principal, as those of `unwrapped` do.
+A bracket means that a class has printed its own name around the principal (`unwrapped`).
 """
 
 _OAUTH: Final = re.compile(
@@ -50,9 +50,9 @@ _OAUTH: Final = re.compile(
 
 
 def unwrapped(principal: str) -> str:
-    """Return the principal that a known class prints itself around, or else the text as it is.
+    """Return the principal inside the text of Strimzi's OAuthKafkaPrincipal, or else the text.
 
-    That is Strimzi's OAuthKafkaPrincipal. Its groups are none that Kafka's authorizer looks at.
+    The groups in that text are dropped, because Kafka's authorizer does not use them.
     """
     found = _OAUTH.fullmatch(principal)
     return principal if found is None else found["principal"]
@@ -81,7 +81,7 @@ _LONGEST_CLUSTER: Final = 240
 
 def is_cluster(text: str) -> bool:
     """Tell whether a text can be the name of a cluster, and of the directory of its tables."""
-    # Characters that a path cannot have take three bytes there.
+    # A path escapes a character that it cannot contain, which takes three bytes.
     size = len(text.encode(errors="replace")) + 2 * sum(not each.isalnum() for each in text)
     return "\0" not in text and 0 < size <= _LONGEST_CLUSTER
 
@@ -95,9 +95,10 @@ _ADDRESS: Final = re.compile(r"[0-9a-fA-F.:]+(?:%[0-9A-Za-z._-]+)?")
 
 @lru_cache(maxsize=100_000)
 def address_of(host: str) -> str | None:
-    """Return the address that a text is, in the form of `broker.acl.hosts`; None if it is none.
+    """Return the address in a text, in the form of `broker.acl.hosts`; None if there is none.
 
-    It may be as Java prints one: ``/10.0.0.1``, ``name/10.0.0.1``, ``10.0.0.1:53123``, ``[::1]:1``.
+    The text may have the forms of Java: ``/10.0.0.1``, ``name/10.0.0.1``, ``10.0.0.1:53123``,
+    ``[::1]:1``.
     """
     printed = host.rpartition("/")[2]
     found = _BRACKETED.fullmatch(printed) or _WITH_PORT.fullmatch(printed)
@@ -108,5 +109,5 @@ def address_of(host: str) -> str | None:
 
 
 def canonical_host(host: str) -> str:
-    """Return the address that a text is, and any other text as it is."""
+    """Return the address in a text; a text without an address stays as it is."""
     return address_of(host) or host

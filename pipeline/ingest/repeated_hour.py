@@ -1,7 +1,7 @@
-"""The hour that clocks show twice at the end of summer time, in a log without a zone.
+"""Corrects the hour that clocks show twice at the end of summer time, in a log without a zone.
 
-Lines of a log are in the order of their times. So a time that is far before the last one, in such
-an hour, is of the second of both.
+The lines of a log are in the order of time. So a time in such an hour that is far before the latest
+one belongs to the second pass of that hour.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 Times = NDArray[np.datetime64]
 
 _BLOCK: Final = 30 * 60_000_000
-"""In microseconds: no zone puts its clock back by less, or within such a block."""
+"""In microseconds. Every zone sets its clock back by at least this, and at such a boundary."""
 
 _JITTER: Final = 60_000_000
-"""So far before the last time a line of another thread may be."""
+"""In microseconds. Threads write out of order by less than this."""
 
 _APART: Final = 6 * 3_600_000_000
 _MOST_BLOCKS: Final = 1_000
@@ -26,7 +26,10 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RepeatedHour:
-    """Corrects the times of a file's lines, in their order; all are given as in the first hour."""
+    """Corrects the times of a file's lines in their order.
+
+    Every time is given as if it belonged to the first pass of a repeated hour.
+    """
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
@@ -35,12 +38,12 @@ class RepeatedHour:
         self.begin()
 
     def begin(self) -> None:
-        """Begin with another file."""
+        """Begin a new file."""
         self._latest: int | None = None
         self._is_second = False
 
     def corrected(self, times: Times) -> Times:
-        """Return times in UTC, in microseconds, with those of a second hour put there."""
+        """Return the times in UTC, in microseconds, with the second pass moved to its real time."""
         micros = times.astype("datetime64[us]").view(np.int64)
         known = micros[~np.isnat(times)]
         if self._is_steady or not len(known):
@@ -57,7 +60,7 @@ class RepeatedHour:
         return found.view("datetime64[us]")
 
     def _later(self, time: int) -> int:
-        """Return how much later a time of such an hour is than it seems."""
+        """Return how much to add to a time in a repeated hour; 0 in the first pass."""
         if self._latest is None or abs(time - self._latest) > _APART:
             self._latest, self._is_second = time, False
         self._is_second = self._is_second or time < self._latest - _JITTER
@@ -67,7 +70,7 @@ class RepeatedHour:
         return 0
 
     def _shift(self, block: int) -> int:
-        """Return by how much the clock is put back after a block of time, 0 if it is not."""
+        """Return how far the clock is set back after a block; 0 if the block is not repeated."""
         if block not in self._shifts:
             begin = _EPOCH + timedelta(microseconds=block * _BLOCK)
             shown = begin.astimezone(self._zone)

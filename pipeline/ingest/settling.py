@@ -11,14 +11,15 @@ from aclbroker.pipeline.ingest.layouts import Layout
 from aclbroker.pipeline.ingest.texts import HEAD, Text
 
 LayoutOf = Callable[[bytes, Iterable[bytes]], Layout | None]
-"""Returns the layout of a Kafka's log by its beginning and more lines, None for our own."""
+"""Returns the layout of a log of Kafka by its beginning and more lines; None for our own form."""
 
 
 def end_by(now: float, layout_of: LayoutOf) -> EndOf:
-    """Return what tells how far a log can be read at a time, in seconds since 1970.
+    """Return a function that returns up to which byte a log can be read.
 
-    A finished file is read to its end: a compressed one, and one that no process has written to for
-    an hour. In a Kafka's log, the lines behind a broken record wait for the record's rest.
+    ``now`` is in seconds since 1970. A finished file can be read to its end: a compressed file, and
+    a file without a change for an hour. In a log of Kafka, the lines behind a broken record wait
+    for the record's rest.
     """
 
     def end_of(text: Text, start: int, size: int) -> int:
@@ -35,7 +36,7 @@ def end_by(now: float, layout_of: LayoutOf) -> EndOf:
 
 
 def _last_lines(text: Text, start: int, end: int) -> list[bytes]:
-    """Return the lines in which a record that is broken may begin."""
+    """Return the last whole lines, among which an unfinished broken record may begin."""
     begin = max(start, end - LONGEST_RECORD)
     data = text.at(begin, end)
     if begin > start:

@@ -1,4 +1,4 @@
-"""Files of which no line was an event though some should have been: of other layouts mostly."""
+"""Finds the files without any event, which mostly have another layout."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMS: Final = (
 
 
 class UnreadFile(NamedTuple):
-    """A file, as a URL, of which no line was an event, with how many lines it has and why."""
+    """A file without any event, as a URL, with the number of its lines and the usual reason."""
 
     source_file: str
     lines: int
@@ -33,7 +33,7 @@ class UnreadFile(NamedTuple):
 
     @property
     def is_other(self) -> bool:
-        """Whether it has nothing of an authorizer, such as ``server.log``."""
+        """Whether no line is from an authorizer, as in ``server.log``."""
         return self.reason in NOT_DECISIONS
 
 
@@ -64,7 +64,7 @@ def _unread(name: str, reasons: Counter[str]) -> UnreadFile:
 
 
 def told(files: Iterable[UnreadFile]) -> list[str]:
-    """Return what to say of files that are in quarantine as a whole, nothing if there are none."""
+    """Return the warning about files of which every line is in quarantine, if there are any."""
     found = sorted({each for each in files if not each.is_other})
     if not found:
         return []
@@ -73,7 +73,7 @@ def told(files: Iterable[UnreadFile]) -> list[str]:
 
 
 def others_told(files: Iterable[UnreadFile]) -> list[str]:
-    """Return what to say of files that have nothing of an authorizer, nothing if there are none."""
+    """Return the note about files without any line of an authorizer, if there are any."""
     found = sorted({path_of(each.source_file) for each in files if each.is_other})
     if not found:
         return []

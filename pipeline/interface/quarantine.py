@@ -1,4 +1,4 @@
-"""The lines in quarantine, as far as they bear on proposals: what they may have needed stays."""
+"""The lines in quarantine, for jobs that propose ACLs: an ALLOW that they may have used stays."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 class Quarantine:
-    """The table `pipeline.schemas.quarantine`, looked at when a job first asks; None is empty.
+    """The table `pipeline.schemas.quarantine`, read when a job first needs it.
 
-    ``clusters`` are those of the log. A line that is put down to another one may be of any of them.
+    ``lines`` may be None for an empty table. ``clusters`` are the clusters of the log. A line with
+    another cluster name may belong to any of them.
     """
 
     def __init__(self, lines: DataFrame | None = None, clusters: Sequence[str] = ()) -> None:
@@ -37,7 +38,7 @@ class Quarantine:
         return {} if self._lines is None else lines_by_cluster(self._lines)
 
     def doubted(self, cluster: str, acls: Sequence[AclBinding]) -> set[int]:
-        """Return the positions of a cluster's ALLOWs that lines in quarantine may have needed."""
+        """Return the positions of a cluster's ALLOWs that quarantined lines may have used."""
         found = [
             each
             for name, some in self._doubts.items()
@@ -47,9 +48,9 @@ class Quarantine:
         return doubted(acls, found)
 
     def too_much(self, events: Mapping[str, int], most: float) -> dict[str, str]:
-        """Return the clusters of whose lines more than ``most`` of 100 are here, with the reason.
+        """Return the clusters with more than ``most`` percent of lines in quarantine, and why.
 
-        ``events``: how many events each has.
+        ``events`` has the number of events by cluster.
         """
         found = {}
         for cluster, count in events.items():

@@ -1,4 +1,4 @@
-"""A decision of which a log tells too little, or too doubtfully, to count it as an event."""
+"""A decision that a log records too incompletely, or too doubtfully, to count as an event."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 
 class Doubt(NamedTuple):
-    """What may have been asked and allowed. None is anything.
+    """A request that may have been allowed. None stands for any value.
 
-    ``is_longer``: the principal may go on behind the text, ``has_longer_name``: so may the name.
+    With ``is_longer``, ``principal`` is the beginning of the principal or all of it. With
+    ``has_longer_name``, the same holds for ``resource_name``.
     """
 
     principal: str | None = None
@@ -20,4 +21,4 @@ class Doubt(NamedTuple):
 
 
 ANYTHING = Doubt()
-"""Nothing at all is known of it."""
+"""A request of which nothing is known."""
