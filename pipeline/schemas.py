@@ -75,13 +75,13 @@ def usage() -> StructType:
 
 
 def hours() -> StructType:
-    """The allowed, or the denied, events of a broker that began in an hour, a row.
+    """Each row has the allowed, or the denied, events of a broker that began in one hour.
 
-    - ``broker``: the node or the file (`pipeline.ingest.hours`); null if the log does not tell
-    - ``hour``: its beginning, in UTC; ``day``: its day
+    - ``broker``: the node or the file (`pipeline.ingest.hours`); null if the log names neither
+    - ``hour``: the beginning of the hour, in UTC; ``day``: its day
     - ``events``, ``first_seen``, ``last_seen``: as in `usage`
 
-    Several rows may have the same key, and count together.
+    Several rows may have the same key. Add them up.
     """
     return _struct(
         cluster="string",

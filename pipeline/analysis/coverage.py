@@ -1,14 +1,15 @@
-"""Which time the allowed events of a log cover: elsewhere, an ACL that was used looks unused.
+"""Find the hours in which each broker's log has allowed events.
 
-Brokers log denials alone by default. So a log may be complete for the hours in which the level was
-DEBUG, and of one of three brokers, and have nothing of the use at other times. An hour of a broker
-is silent if it has denials and no allowed event, and belongs to one of these:
+An ACL that was used in other hours looks unused. Brokers log denials alone by default. So a log may
+be complete for the hours in which the level was DEBUG, or for one broker of three, and lack all
+other use. An hour of a broker is silent if it has denials and no allowed event, and belongs to one
+of these:
 
 - the beginning of the broker's log;
 - a day without any allowed event of that broker;
 - hours in a row with three denials or more.
 
-Fewer denials between allowed events may be chance. An hour without any event tells nothing.
+Fewer denials between allowed events may be chance. An hour without any event does not count.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 
 _LEAST: Final = 3
-"""So many denials in a row, and no allowed event among them, are no chance."""
+"""A run of at least this many denials without an allowed event is no chance."""
 
 _LATE: Final = timedelta(minutes=5)
-"""If the first allowed event of a broker comes later than this, its first hour is silent, too."""
+"""A broker's first hour is silent, too, if its first allowed event comes this late."""
 
 _HOUR: Final = timedelta(hours=1)
 
@@ -29,8 +30,8 @@ _HOUR: Final = timedelta(hours=1)
 class LoggedHour(NamedTuple):
     """The allowed, or the denied, events of a broker that began in the hour from ``start`` on.
 
-    ``broker`` is None if the log does not tell brokers apart. ``is_day``: it is not known of which
-    hours of the day from ``start`` on they are.
+    ``broker`` is None if the log does not name brokers. With ``is_day``, the row stands for the
+    whole day that begins at ``start``, because the log has no hours.
     """
 
     broker: str | None
@@ -43,7 +44,7 @@ class LoggedHour(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """The first and the last allowed event of a broker with no silent hour between them."""
+    """The times of a broker's first and last allowed event with no silent hour between them."""
 
     first: datetime
     last: datetime
@@ -52,8 +53,8 @@ class Stretch(NamedTuple):
 class BrokerCoverage(NamedTuple):
     """How much of a broker's log has allowed events.
 
-    ``hours`` have any events, and ``silent`` of them lack allowed ones; so do ``silent_days`` of
-    the ``days`` at some time.
+    ``hours`` counts the hours with events, and ``silent`` the silent ones among them. ``days``
+    counts the days with events. ``silent_days`` are the days with at least one silent hour.
     """
 
     broker: str | None
@@ -65,33 +66,36 @@ class BrokerCoverage(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How much of a cluster's log has allowed events; ``is_by_day``: its hours are whole days."""
+    """How much of a cluster's log has allowed events.
+
+    With ``is_by_day``, each of its hours stands for a whole day.
+    """
 
     brokers: Sequence[BrokerCoverage]
     is_by_day: bool
 
     @property
     def hours(self) -> int:
-        """How many hours of all brokers have any events."""
+        """The number of hours with events, summed over all brokers."""
         return sum(each.hours for each in self.brokers)
 
     @property
     def covered(self) -> int:
-        """How many of them are not silent."""
+        """The number of these hours that are not silent."""
         return self.hours - sum(each.silent for each in self.brokers)
 
     @property
     def percent(self) -> int:
-        """How many of 100 hours are not silent, rounded down."""
+        """The percentage of hours that are not silent, rounded down."""
         return self.covered * 100 // self.hours if self.hours else 0
 
     def reaches(self, percent: float) -> bool:
-        """Tell whether so many of 100 hours are not silent."""
+        """Tell whether at least this percentage of the hours is not silent."""
         return self.covered * 100 >= percent * self.hours
 
 
 def coverages(hours: Iterable[tuple[str, LoggedHour]]) -> dict[str, Coverage]:
-    """Return the coverage of each cluster, of its hours in any order."""
+    """Return the coverage of each cluster. The hours may come in any order."""
     found: dict[str, dict[str | None, list[LoggedHour]]] = {}
     for cluster, each in hours:
         found.setdefault(cluster, {}).setdefault(each.broker, []).append(each)
@@ -109,7 +113,11 @@ def _name(item: tuple[str | None, object]) -> str:
 
 
 class _Hour(NamedTuple):
-    """All events of an hour: ``first`` and ``last`` allowed ones, None without any."""
+    """All events of an hour.
+
+    ``denied`` counts the denials, and ``seen`` is the time of the first event. ``first`` and
+    ``last`` are the times of the allowed events; None if there are none.
+    """
 
     denied: int
     seen: datetime
@@ -131,7 +139,10 @@ def _of_broker(broker: str | None, logged: Sequence[LoggedHour]) -> BrokerCovera
 
 
 def _hours(logged: Iterable[LoggedHour]) -> dict[datetime, _Hour]:
-    """Return the hours that have events; equal decisions of a period count in all of its hours."""
+    """Return the hours that have events, by their beginning.
+
+    A row of equal allowed decisions counts in every hour from its first one to its last one.
+    """
     found: dict[datetime, _Hour] = {}
     for each in logged:
         start = each.start
@@ -150,7 +161,7 @@ def _hours(logged: Iterable[LoggedHour]) -> dict[datetime, _Hour]:
 
 
 def _silent(hours: Mapping[datetime, _Hour]) -> Iterator[datetime]:
-    """Yield the hours that are silent, of hours in their order."""
+    """Yield the silent hours. The hours must come in the order of time."""
     covered_days = {start.date() for start, each in hours.items() if each.first is not None}
     run: list[datetime] = []
     is_first = True
@@ -172,7 +183,7 @@ def _silent_of(
     *,
     is_first: bool,
 ) -> Iterator[datetime]:
-    """Yield the silent ones of hours in a row without an allowed event."""
+    """Yield the silent hours of ``run``, a row of hours without an allowed event."""
     is_long = is_first or sum(hours[start].denied for start in run) >= _LEAST
     yield from (start for start in run if is_long or start.date() not in covered_days)
 

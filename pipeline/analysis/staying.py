@@ -48,10 +48,11 @@ class Stay(Enum):
 
 
 class Needs(NamedTuple):
-    """What has to stay of some ACLs, which are given as positions.
+    """The ACLs that must stay, as positions.
 
-    ``young``, ``doubted``, ``kept`` and ``needed`` stay. Of each of the sets ``allowing`` one has
-    to stay; of ``logged`` also, but these are events that the log allows and the rules deny.
+    All of ``young``, ``doubted``, ``kept`` and ``needed`` stay. Each set in ``allowing`` holds the
+    ACLs that allow one question, so at least one ACL of each set stays. The same holds for
+    ``logged``, whose events were allowed in the log but are denied by the rules.
     """
 
     young: Collection[int]

@@ -81,9 +81,9 @@ def acl_uses(
 ) -> list[AclUse]:
     """Return the use of each ACL of ``rules``, in order.
 
-    ``young`` are the positions of ACLs that are not to be removed, because the log may be older
-    than they are; ``kept`` those of ACLs that a user keeps; ``doubted`` those of ACLs that lines in
-    quarantine may have used.
+    ACLs at three kinds of positions stay. ``young``: the ACL may have been created after the log
+    began. ``kept``: the ACL is on the user's keep-list. ``doubted``: a quarantined line may have
+    used the ACL.
     """
     questions = list(asked)
     matched, decisive = Counter[int](), Counter[int]()

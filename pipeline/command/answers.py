@@ -110,7 +110,10 @@ def answered(
 
 
 def _coverage(tables: LogTables, found: Content) -> dict[str, Coverage]:
-    """Return when each cluster's log has allowed events; older tables tell only the days."""
+    """Return the coverage of each cluster's log.
+
+    Tables of an older version have no hours. Their days stand for whole hours.
+    """
     rows = [] if tables.hours is None else tables.hours().to_pylist()
     hours = [each for each in logged_hours(rows) if (each[0], each[1].start.date()) in found.days]
     known = {(cluster, each.start.date()) for cluster, each in hours}
@@ -147,9 +150,10 @@ def _tables(
 
 
 class _Answers(NamedTuple):
-    """The results, why other jobs have none, and what these have counted even so.
+    """The results of the jobs, and why other jobs have none.
 
-    ``is_doubted``: a job left clusters out because of lines in quarantine.
+    ``refused`` has the alarms that jobs without a result counted. With ``is_doubted``, a job left
+    out clusters because of quarantined lines, or because too few hours have allowed events.
     """
 
     results: list[JobResult]

@@ -170,13 +170,16 @@ _PACKED: Final = {
     b"PK\x03\x04": None,
     b"7z\xbc\xaf\x27\x1c": None,
 }
-"""How files begin that are compressed, and which end of its name has a file read so."""
+"""First bytes of compressed files, with the suffix for which the file is decompressed.
+
+None means that no suffix helps.
+"""
 
 _TAR: Final = slice(257, 262)
 
 
 def _refuse_packed(path: str, head: bytes) -> None:
-    """Raise LogError for an archive, and for what is compressed and not called so."""
+    """Raise LogError for an archive, and for a compressed file without the suffix for it."""
     if head[_TAR] == b"ustar":
         raise LogError(f"{path} is a tar archive: extract its files, and name their directory")
     for begin, end in _PACKED.items():
@@ -189,7 +192,7 @@ _OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
 
 
 def _form(head: bytes, pattern: str | None) -> str:
-    """Return of which form there are lines at the beginning of a file, "" if of none."""
+    """Return the form of the lines at the beginning of a file; "" for an unknown form."""
     from aclbroker.pipeline.ingest import json_line, kafka_line
     from aclbroker.pipeline.ingest.layout_search import layout_of, own_envelope
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class Content(NamedTuple):
     """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
 
-    ``not_decisions`` are lines by reason that cannot be decisions, such as those of other loggers.
-    ``super_users`` has the events of each cluster's principals whom the log calls super users, so
-    far as `usage.summary` names them. ``days`` has the allowed and the denied events of each
-    cluster and day.
+    ``not_decisions`` counts lines that cannot be decisions, by reason. Lines of other loggers are
+    an example. ``super_users`` has, by cluster, the events of the principals that the log calls
+    super users, as far as `usage.summary` names them. ``days`` has the allowed and the denied
+    events of each cluster and day.
     """
 
     window: Window

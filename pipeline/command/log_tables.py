@@ -37,12 +37,12 @@ Told = Callable[[BatchProgress], None]
 class LogTables(NamedTuple):
     """The tables `pipeline.schemas.usage` and ``quarantine``, of what the options ask for.
 
-    ``is_new`` tells that log files are read for them. ``unread`` returns those files that are in
-    quarantine as a whole. ``positioned`` returns the same events as rows of
-    `pipeline.ingest.positioned`, for which the log is read once more. ``summary`` returns what
-    `usage.summary` has of the usage and the lines in quarantine; None if nobody has summed it up.
-    ``hours`` returns the rows of `pipeline.schemas.hours`, or of `usage.hours`. ``notes`` say which
-    files of the inputs are not read.
+    With ``is_new``, log files are read for the tables. ``unread`` returns the files of which all
+    lines are in quarantine. ``positioned`` returns the same events as rows of
+    `pipeline.ingest.positioned`; it reads the log a second time. ``summary`` returns the summary
+    (`usage.summary`) of the usage and the quarantine; None if the tables have none. ``hours``
+    returns the rows of `pipeline.schemas.hours`, or of `usage.hours`. ``notes`` name the files of
+    the inputs that are not read.
     """
 
     usage: Usage
@@ -101,10 +101,10 @@ def load(spark: SparkSession, options: AuditOptions, named_cluster: str | None) 
 def _without_copies(
     spark: SparkSession, options: AuditOptions
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the inputs without files that others hold as well, and what to say of these."""
+    """Return the inputs without copies of other files, and notes on the files left out."""
     notes = _hidden(options.inputs)
     if options.columns is not None:
-        # Of a table, a directory says what is not in its files.
+        # The names of a table's directories hold columns that its files lack.
         return options.inputs, notes
     files = [local_files(spark, each) for each in options.inputs]
     paths = dict.fromkeys(path for some in files if some is not None for path in some)
@@ -117,7 +117,7 @@ def _without_copies(
 
 
 def _hidden(inputs: Sequence[str]) -> list[str]:
-    """Tell of the files in directories that are passed over for their names, as by Spark."""
+    """Return a note for each hidden file. Spark skips files whose names begin with "." or "_"."""
     places = [Path(each) for each in inputs if "://" not in each]
     return [
         f"{path} is hidden by its name, and was left out."
@@ -155,7 +155,7 @@ def gather(
 
 
 def gathered(spark: SparkSession, places: Sequence[str]) -> LogTables:
-    """Return the tables at some places together."""
+    """Return the tables of all places as one."""
     counted = reduce(Usage.and_also, (read_usage(spark, place) for place in places))
     quarantine = _together(read_table(spark, place, QUARANTINE) for place in places)
     again = partial(_positioned, spark, tuple(places))

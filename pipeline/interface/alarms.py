@@ -7,9 +7,10 @@ from typing import Final, NamedTuple
 
 
 class Alarm(NamedTuple):
-    """``counts``: what the number is of. ``jobs``: those that put it into `JobResult.alarms`.
+    """A number that a CI run may fail on.
 
-    One without jobs is of the log, whichever job runs.
+    ``counts`` says in words what the number counts. ``jobs`` are the jobs that put it into
+    `JobResult.alarms`. An alarm without jobs is about the log, and every job has it.
     """
 
     counts: str

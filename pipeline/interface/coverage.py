@@ -1,4 +1,4 @@
-"""The coverage of a log, from the tables of its hours to sentences and rows for people to read."""
+"""Turn the hours of a log into its coverage, and the coverage into sentences and table rows."""
 
 from __future__ import annotations
 
@@ -38,11 +38,14 @@ SET_LEVEL: Final = (
 )
 
 Days = Mapping[tuple[str, date], tuple[int, int]]
-"""How many events of a cluster and a day were allowed, and denied."""
+"""The numbers of allowed and of denied events, by cluster and day."""
 
 
 def logged_hours(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, LoggedHour]]:
-    """Yield the cluster and the hour of each row; an hour may be a number from 1970, or a time."""
+    """Yield the cluster and the hour of each row.
+
+    The column ``hour`` holds a time, or the number of hours since 1970.
+    """
     for row in rows:
         hour = row["hour"]
         start = start_of(hour) if isinstance(hour, int) else hour.astimezone(UTC)
@@ -54,7 +57,7 @@ def logged_hours(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Logge
 
 
 def whole_days(days: Days, known: Collection[tuple[str, date]]) -> Iterator[tuple[str, LoggedHour]]:
-    """Yield, for the days of which no hours are ``known``, one hour that stands for all of it."""
+    """Yield one hour for each day that is not ``known``. The hour stands for the whole day."""
     for (cluster, day), counts in days.items():
         if (cluster, day) in known:
             continue
@@ -67,7 +70,8 @@ def whole_days(days: Days, known: Collection[tuple[str, date]]) -> Iterator[tupl
 def too_little(inputs: Inputs, clusters: Iterable[str], least: float) -> dict[str, str]:
     """Return the clusters whose log has too few hours with allowed events, and why.
 
-    ``least`` is how many of 100 hours must have some. Clusters of unknown coverage are passed over.
+    ``least`` is the percentage of hours that must have some. Clusters of unknown coverage are
+    skipped.
     """
     found = {}
     for cluster in clusters:
@@ -81,7 +85,7 @@ def too_little(inputs: Inputs, clusters: Iterable[str], least: float) -> dict[st
 
 
 def _short(coverage: Coverage) -> str:
-    """Return which hours of a log have allowed events, as a part of a sentence."""
+    """Return the number of hours with allowed events, and their times, as a part of a sentence."""
     if not any(broker.stretches for broker in coverage.brokers):
         return "no allowed event is in its log"
     unit = "day" if coverage.is_by_day else "hour"
@@ -96,7 +100,7 @@ def _short(coverage: Coverage) -> str:
 
 
 def spans(coverage: Coverage) -> str:
-    """Return from when to when the log has allowed events, as a part of a sentence."""
+    """Return the stretches of time with allowed events, as a part of a sentence."""
     by_span = {
         _span(stretch, coverage.is_by_day): stretch
         for broker in coverage.brokers
@@ -123,9 +127,9 @@ def _lasting(seconds: int) -> str:
 
 
 def coverage_warnings(inputs: Inputs, clusters: Iterable[str], consequence: str) -> list[str]:
-    """Return a warning of the clusters whose log is silent at some time.
+    """Return a warning about the clusters whose log has silent hours.
 
-    ``consequence``: a sentence on what that means for the answer.
+    ``consequence`` is a sentence that says how these hours affect the answer.
     """
     silent = {
         cluster: coverage
@@ -141,7 +145,7 @@ def coverage_warnings(inputs: Inputs, clusters: Iterable[str], consequence: str)
 
 
 def judged_by(inputs: Inputs, clusters: Iterable[str]) -> str:
-    """Return one sentence: from when to when allowed events tell what was used."""
+    """Return a sentence with the times for which allowed events show the use."""
     found = [inputs.coverage[each] for each in sorted(clusters) if each in inputs.coverage]
     if not found:
         return ""
@@ -161,7 +165,7 @@ def judged_by(inputs: Inputs, clusters: Iterable[str]) -> str:
 
 
 def coverage_table(inputs: Inputs, clusters: Sequence[str], source: str) -> list[Table]:
-    """Return which hours of each broker's log have allowed events, for a report."""
+    """Return a report's table of the stretches with allowed events, by broker."""
     rows = _rows(inputs, clusters)
     if not rows:
         return []
@@ -186,7 +190,10 @@ def coverage_table(inputs: Inputs, clusters: Sequence[str], source: str) -> list
 
 
 def write_coverage(inputs: Inputs, clusters: Iterable[str], name: str) -> dict[str, str]:
-    """Write the same as a table; return its name and what it is, nothing if nothing is known."""
+    """Write the stretches with allowed events as a table.
+
+    Return its name with a description; an empty dict if no cluster's coverage is known.
+    """
     rows = _rows(inputs, clusters)
     if not rows:
         return {}

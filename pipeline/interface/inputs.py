@@ -71,9 +71,9 @@ class Inputs:
     begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
     in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
     `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
-    ``today`` is the day of the run, in UTC. ``coverage`` tells of each cluster when its log has
-    allowed events; one that is missing is not judged by it. ``quarantine`` has
-    the lines that are no events.
+    ``today`` is the day of the run, in UTC. ``coverage`` has the hours with allowed events, by
+    cluster; a cluster without an entry is not judged by its coverage. ``quarantine`` has the lines
+    that are no events.
     """
 
     spark: SparkSession

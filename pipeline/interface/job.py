@@ -20,7 +20,8 @@ class Option(NamedTuple):
     ``field`` is the field's name; in ``spike.minimum`` it is the field ``minimum`` of the field
     ``spike``. ``read`` turns the text of the command line into a value, and the help calls that
     text ``shown``. Without ``read`` the option takes no text, and the value is ``flag``. With
-    ``many`` it may be given several times: ``read`` returns a list, and the value is all of them.
+    ``many`` it may be given several times. Then ``read`` returns a list, and the value is all lists
+    joined.
     """
 
     name: str
@@ -112,7 +113,7 @@ MAX_DRIFT: Final = Option(
     percent,
     "PERCENT",
 )
-"""The option of jobs that propose nothing of a cluster whose log says otherwise than its ACLs."""
+"""The option of jobs that propose nothing for a cluster whose log contradicts its ACLs."""
 
 MIN_COVERAGE: Final = Option(
     "min-coverage",
@@ -122,7 +123,7 @@ MIN_COVERAGE: Final = Option(
     percent,
     "PERCENT",
 )
-"""The option of jobs that take what no allowed event shows for unused."""
+"""The option of jobs that take a right without allowed events for unused."""
 
 MAX_QUARANTINED: Final = Option(
     "max-quarantined",
@@ -132,7 +133,7 @@ MAX_QUARANTINED: Final = Option(
     percent,
     "PERCENT",
 )
-"""The option of jobs that propose nothing of a cluster of whose log too much cannot be read."""
+"""The option of jobs that propose nothing for a cluster with too many quarantined lines."""
 
 TOP: Final = Option(
     "top", "top", "how many rows the tables of the report have (default: 20)", whole, "N"

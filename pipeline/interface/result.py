@@ -57,10 +57,10 @@ class JobResult:
     ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
     answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
     each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
-    `pipeline.interface.alarms.ALARMS`; one that is 0 was looked for and not found. ``left_out`` are
-    clusters that the answer is not about, each with the reason; a warning tells of them, too.
-    ``is_doubted``: one of them is left out because of lines in quarantine, or of too few hours with
-    allowed events.
+    `pipeline.interface.alarms.ALARMS`; 0 means that the job searched and found none. ``left_out``
+    are clusters that the answer does not cover, each with the reason; a warning names them, too.
+    With ``is_doubted``, at least one of them is left out because of quarantined lines, or because
+    too few hours have allowed events.
     """
 
     job: str

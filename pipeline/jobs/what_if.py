@@ -18,9 +18,9 @@ from aclbroker.pipeline.interface.result import Figure, JobResult, Table
 class WhatIfOptions:
     """How the answer is judged and shown.
 
-    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
-      allowed events, for "none newly denied" to count as an answer
-    - ``top``: how many rows the tables of the summary show
+    - ``min_coverage``: the percentage of a cluster's logged hours that must have allowed events,
+      for "none newly denied" to count as an answer
+    - ``top``: the number of rows in the tables of the summary
     """
 
     min_coverage: float = 100.0

@@ -22,10 +22,10 @@ _ALARMS: Final = {_BROKEN: NEWLY_DENIED, "newly-allowed": NEWLY_ALLOWED}
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The flips, what can be shown of them, and what is doubtful.
+    """The flips, the report about them, and the warnings.
 
-    ``is_use_known``: whether the log has allowed events at all times, so that none newly denied
-    means that nothing breaks.
+    With ``is_use_known``, the log has enough coverage. Then no newly denied event means that
+    nothing breaks.
     """
 
     flips: Flips
@@ -51,7 +51,7 @@ class Comparison:
             for alarm, direction in _ALARMS.items()
         }
         if not self.is_use_known and not flipped[_BROKEN]:
-            # It was looked for where nothing could be found.
+            # The log could not show any newly denied event, so 0 would promise too much.
             del flipped[_BROKEN]
         return flipped | {"drift": self.flips.drift_denied + self.flips.drift_allowed}
 
@@ -73,10 +73,10 @@ def compare(
 ) -> Comparison:
     """Replay the clusters in ``after``; write the tables ``JOB/flips`` and ``JOB/causes``.
 
-    Clusters that are not in ``before`` are compared with the decisions of their log. ``rules``: the
-    word for the rules ``after``, in messages. ``min_coverage``: of how many of 100 hours there must
-    be allowed events, for the use of a cluster to count as known. Raises InputError if the log has
-    no such cluster.
+    Clusters that are not in ``before`` are compared with the decisions of their log. ``rules`` is
+    the word for the rules ``after``, in messages. ``min_coverage`` is the percentage of hours that
+    must have allowed events, so that a cluster's use counts as known. Raises InputError if the log
+    has no such cluster.
     """
     before = {cluster: before[cluster] for cluster in after if cluster in before}
     flips = find_flips(inputs.usage, before, after, inputs.output, f"{job}/flips", top=top)
@@ -93,7 +93,10 @@ def compare(
 def _doubtful(
     inputs: Inputs, before: Mapping[str, Ruleset], after: Mapping[str, Ruleset], rules: str
 ) -> list[str]:
-    """Return a warning if lines that are not replayed may have needed ACLs that others lack."""
+    """Return a warning if there are quarantined lines, with the number of ALLOWs at risk.
+
+    These are the ALLOWs that such lines may have used, and that the rules ``after`` lack.
+    """
     if not inputs.window.quarantined:
         return []
     lost = 0

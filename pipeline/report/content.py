@@ -69,9 +69,9 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LoggedCluster:
-    """A cluster of the log, and the rules that it was held against; None if not given.
+    """A cluster of the log, with the rules that the user gave; None for rules not given.
 
-    ``coverage`` tells when its log has allowed events.
+    ``coverage`` has the hours with allowed events.
     """
 
     name: str
@@ -92,8 +92,9 @@ class AuditReport:
     and ``sources`` those of them that have rules. ``output`` is where the tables lie, ``command``
     how the run was started. ``stored`` are the tables among the outputs of the results, by name.
     ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
-    ``is_doubted``: a job left clusters out because of lines in quarantine, or of too few hours with
-    allowed events. ``not_decisions`` counts the lines that cannot be decisions, by reason.
+    With ``is_doubted``, a job left out clusters because of quarantined lines, or because too few
+    hours have allowed events. ``not_decisions`` counts the lines that cannot be decisions, by
+    reason.
     """
 
     results: Sequence[JobResult]
@@ -115,7 +116,7 @@ class AuditReport:
 
     @property
     def alarms(self) -> dict[str, Mapping[str, int]]:
-        """The alarms of each job, also of those that have no result, and of the log itself."""
+        """The alarms of the log itself and of each job, including jobs without a result."""
         of_log = {} if self.window is None else {"quarantined": self.window.quarantined}
         of_jobs = {each.job: each.alarms for each in self.results}
         return {"the log": of_log} | of_jobs | dict(self.refused)

@@ -51,7 +51,7 @@ _CALLED: Final = {
     DENY: "DENYs",
 }
 _OPENING: Final = frozenset(["newly-denied", "newly-allowed", "opened", "suspects"])
-"""Numbers of which each is a principal that loses or gets something, or tries to."""
+"""Alarms that count principals which lose or get a right, or which behave like intruders."""
 
 
 class Risk(NamedTuple):
@@ -144,7 +144,7 @@ def _alarms(report: AuditReport) -> Iterator[Risk]:
     for job, alarms in report.alarms.items():
         for name, count in alarms.items():
             if name == _SUSPECTS and count and _SUSPECT_TABLE in report.stored:
-                # Its kinds are told, each with how many.
+                # `_suspects` has one risk for each kind of suspect.
                 continue
             alarm = ALARMS.get(name)
             what = name.replace("-", " ")
@@ -154,7 +154,7 @@ def _alarms(report: AuditReport) -> Iterator[Risk]:
 
 
 def _suspects(report: AuditReport) -> Iterator[Risk]:
-    """Principals that the job denials found to behave like intruders, by kind."""
+    """Yield a risk for each kind of suspect that the job denials found."""
     written = report.stored.get(_SUSPECT_TABLE)
     by_kind: dict[str, list[Mapping[str, object]]] = {}
     for row in written.records() if written else ():
@@ -174,11 +174,11 @@ _SUSPICIOUS: Final = {
     "new host": "principals denied from new hosts",
     "spike": "days with far more denials than before",
 }
-"""By the kind of a suspect, what several of them are called."""
+"""The name for several suspects, by their kind."""
 
 
 def _new_behaviour(report: AuditReport) -> Iterator[Risk]:
-    """What the job anomalies found: hosts that nobody had come from, and days of peaks."""
+    """Yield the risks that the job anomalies found: new hosts, and days with spikes."""
     for name, what, why in _NEW:
         written = report.stored.get(name)
         if written is not None and written.total:
@@ -189,7 +189,7 @@ _NEW: Final = (
     ("anomalies/hosts", "new hosts", "a known principal came from them for the first time"),
     ("anomalies/spikes", "spikes", "far more administrative events, or denials, than before"),
 )
-"""The tables of the job anomalies whose rows are risks, what they are called, and why."""
+"""The tables of the job anomalies whose rows are risks, each with a name and a reason."""
 
 
 def _removed_denies(report: AuditReport) -> Iterator[Risk]:

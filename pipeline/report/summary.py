@@ -75,7 +75,7 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
 
 
 _MOST: Final = 100
-"""So many brokers are told, and of each so many stretches of time with allowed events."""
+"""The most brokers of a cluster, and the most stretches with allowed events of a broker."""
 
 
 def _time(at: datetime) -> str:

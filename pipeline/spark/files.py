@@ -113,7 +113,7 @@ def replace_text(spark: SparkSession, url: str, content: str) -> None:
 
 
 def unlinked(path: str, flags: int) -> int:
-    """Open a file, for `open` as its opener, unless it is a symbolic link; raises OSError then."""
+    """Open a file as the opener of `open`; raises OSError if the file is a symbolic link."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 

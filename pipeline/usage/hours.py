@@ -1,4 +1,4 @@
-"""The hours of a log: how many events of each broker were allowed and denied in each of them."""
+"""The hours of a log, with the numbers of allowed and of denied events of each broker."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOUR: Final = 3_600_000_000
 
 HOURS_KEYS: Final = ("cluster", "broker", "hour", "allowed")
 HOURS_COUNTS: Final[Mapping[str, str]] = {"events": "sum", "first_seen": "min", "last_seen": "max"}
-"""The columns by which events are counted, and the others; ``hour`` counts from 1970."""
+"""The columns after `HOURS_KEYS`, with how to add them up; ``hour`` counts hours since 1970."""
 
 _MICROSECOND: Final = pa.timestamp("us", tz="UTC")
 HOURS_SCHEMA: Final = pa.schema(
@@ -32,7 +32,7 @@ HOURS_SCHEMA: Final = pa.schema(
 
 
 def added_up(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the rows of several tables in the columns of the schema, equal keys once."""
+    """Yield the rows of several tables as `HOURS_SCHEMA`, added up by `HOURS_KEYS`."""
     for found in counted(tables, HOURS_KEYS, HOURS_COUNTS):
         columns = [found[field.name].cast(field.type) for field in HOURS_SCHEMA]
         yield pa.Table.from_arrays(columns, schema=HOURS_SCHEMA)
@@ -47,7 +47,7 @@ def as_stored(hours: pa.Table) -> pa.Table:
 
 
 def start_of(hour: int) -> datetime:
-    """Return when an hour begins, by its number from 1970."""
+    """Return the beginning of an hour, by its number since 1970."""
     return _EPOCH + timedelta(hours=hour)
 
 

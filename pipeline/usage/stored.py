@@ -77,7 +77,7 @@ class StoredUsage:
 
     @property
     def silent_days(self) -> list[date]:
-        """The days that have events but no allowed one, when `allowed` has been read to its end."""
+        """The days with events but without an allowed one. Read `allowed` to its end first."""
         return sorted({each.day for each in self._files} - self._allowed_days)
 
     def _read(self, file: _File) -> Iterator[pa.Table]:

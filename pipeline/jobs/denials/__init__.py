@@ -1,13 +1,13 @@
-"""What was denied most, and what would allow it: the smallest ACLs, proven by a replay.
+"""Finds the most frequent denials, and the smallest ACLs that would allow them, proven by a replay.
 
-Denials are those that the log records. Left out, and counted, are those that only filtered an
-answer, as when somebody lists the topics. What was asked less often than an option says is put
-together by kind of resource, unless it is the cluster. What would allow the others is decided
-under the current rules (`pipeline.analysis.grant`): ACLs for the hosts that were denied, and none
-that another one implies. What these open besides is told. Principals that were denied as an
-intruder would be come first (`pipeline.jobs.denials.suspects`).
+The job uses the denials in the log. It counts and skips denials that only filtered an answer, as
+when a client lists the topics. It groups rare denials by kind of resource, except for denials on
+the cluster. For the others it finds ACLs under the current rules (`pipeline.analysis.grant`). These
+ACLs name the hosts that were denied, and no ACL implies another one. The report lists the further
+rights that they open. Principals that behave like intruders come first
+(`pipeline.jobs.denials.suspects`).
 
-That something was denied is no reason to allow it: the suggestions are for a person to choose from.
+A denial is no reason to allow a request: a person must choose among the suggestions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from aclbroker.pipeline.interface.result import JobResult
 
 @dataclass(frozen=True, slots=True)
 class DenialsOptions:
-    """What is worth telling.
+    """The options of the job.
 
-    - ``min_events``: put together what was asked less often
-    - ``most``: look for what would allow so many, the most frequent ones
-    - ``any_host``: suggest ACLs for all hosts, and not for those that were denied
-    - ``most_hosts``: suggest none for what was denied from more hosts, unless for all
-    - ``top``: how many rows the tables of the report have
+    - ``min_events``: group denials with fewer events
+    - ``most``: the number of denials, most frequent first, for which ACLs are suggested
+    - ``any_host``: suggest ACLs for all hosts, not for the hosts that were denied
+    - ``most_hosts``: suggest no ACLs by host for a denial from more hosts than this
+    - ``top``: the number of rows in the tables of the report
 
     Raises ValueError for a number below 1.
     """

@@ -20,17 +20,17 @@ KEY: Final = ("cluster", "principal", "operation", "resource_type", "resource_na
 """The columns of a `DenialKey`."""
 
 SELDOM_KEY: Final = KEY[:-1]
-"""The columns by which seldom denials are put together."""
+"""The columns by which rare denials are grouped."""
 
 _MOST_PRINCIPALS: Final = 10
 
 
 class DenialCounts(NamedTuple):
-    """Denied events, and what is not told one by one.
+    """The numbers of denied events, by how the report shows them.
 
-    ``rare`` is what was asked less often than ``min_events``, and not of the cluster: it is put
-    together by kind of resource. ``told`` is how many principals, operations and resources are
-    left.
+    ``rare`` counts the denials with fewer than ``min_events`` events, except those on the cluster.
+    They are grouped by kind of resource. ``told`` counts the other denials, each of a principal, an
+    operation and a resource.
     """
 
     events: int
@@ -67,18 +67,19 @@ def grouped(usage: DataFrame) -> DataFrame:
 
 
 def is_told(least: int) -> Column:
-    """Tell which rows of `grouped` are told one by one: the frequent ones, and all of the cluster.
+    """Tell which rows of `grouped` the report lists one by one.
 
-    Of the cluster each denial matters, and there are few operations.
+    These are the rows with at least ``least`` events, and all rows of the cluster: each denial on
+    the cluster matters, and there are few operations.
     """
     of_cluster = F.col("resource_type") == ResourceType.CLUSTER.name
     return (F.col("events") >= least) | (of_cluster & (F.col("events") > 0))
 
 
 def seldom(grouped: DataFrame, least: int) -> DataFrame:
-    """Return the other rows put together, one row for each kind of resource.
+    """Return the other rows grouped by `SELDOM_KEY`.
 
-    ``names`` is how many there are, and ``example`` the first of them.
+    ``names`` is the number of resources in a group, and ``example`` is the first name.
     """
     return (
         grouped.where((F.col("events") > 0) & ~is_told(least))
@@ -94,7 +95,7 @@ def seldom(grouped: DataFrame, least: int) -> DataFrame:
 
 
 def counts_of(grouped: DataFrame, least: int) -> DenialCounts:
-    """Count what was denied; ``least``: see `is_told`."""
+    """Return the numbers of denied events; ``least``: see `is_told`."""
     is_rare = (F.col("events") > 0) & ~is_told(least)
     row = grouped.agg(
         F.sum("events"),

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DENIED: Final = "denials/denied"
-"""The table of what was denied."""
+"""The table of denials that are listed one by one."""
 
 SELDOM: Final = "denials/seldom"
-"""The table of what was denied seldom, by kind of resource."""
+"""The table of rare denials, by kind of resource."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denials:
-    """What was denied. ``suggestions`` are those for the most frequent denials, in their order.
+    """The denials of a log, with suggestions for the most frequent ones, in their order.
 
-    ``days`` has the denied events of each day: those that are told, and the quiet ones.
-    ``principals`` are those denied most, with their events. ``seldom`` is the table of what is not
-    told one by one, and ``suspects`` are principals that behave like intruders.
+    ``days`` has two numbers of denied events for each day: the loud ones and the quiet ones.
+    ``principals`` are the principals with the most denials, with their events. ``seldom`` is the
+    table of rare denials. ``suspects`` are principals that behave like intruders.
     """
 
     counts: DenialCounts
@@ -52,10 +52,10 @@ class Denials:
 
 
 def find(inputs: Inputs, *, min_events: int, most: int, most_hosts: int | None) -> Denials:
-    """Write the table of what was denied, and look for what would allow the first of it.
+    """Write the tables of denials, and return them with suggestions for the most frequent ones.
 
-    Put together is what was asked less than ``min_events`` times; the first are ``most``.
-    ``most_hosts``: see `pipeline.analysis.grant.remedy`.
+    Denials with fewer than ``min_events`` events are grouped. The first ``most`` denials get
+    suggestions. ``most_hosts``: see `pipeline.analysis.grant.remedy`.
     """
     denied = grouped(inputs.usage.part(allowed=False).rows).persist()
     try:

@@ -67,10 +67,10 @@ def suggestions_for(
     most_hosts: int | None,
     intruders: Mapping[tuple[str, str], str],
 ) -> tuple[list[Suggestion], SuggestionProof]:
-    """Return what would allow each of some denials, and the proof. ``rows`` are of the table.
+    """Return a suggestion for each of the denials in ``rows``, and the proof of all.
 
-    ``most_hosts``: see `pipeline.analysis.grant.remedy`. ``intruders`` are principals of clusters
-    to which no ACL is proposed, and why.
+    ``most_hosts``: see `pipeline.analysis.grant.remedy`. ``intruders`` maps clusters and principals
+    to the reason why no ACL is proposed.
     """
     asked = [row for row in rows if not _is_about_any(row) and row["resource_name"] is not None]
     standings = _standings(inputs, list(map(key_of, asked)), most_hosts)

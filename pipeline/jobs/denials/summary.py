@@ -137,7 +137,7 @@ def _events(count: int) -> str:
 
 
 def _suspects(found: Denials) -> str:
-    """Say which principal behaves most like an intruder, and how many more do."""
+    """Return a sentence on the first suspect, and on the number of other suspects."""
     if not found.suspects:
         return ""
     first = found.suspects[0]

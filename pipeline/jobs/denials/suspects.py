@@ -1,7 +1,7 @@
-"""Principals that are denied as an intruder would be: scans, rights on the cluster, hosts, spikes.
+"""Finds principals that behave like intruders: scans, rights on the cluster, new hosts, spikes.
 
-One denial says little, and so each of these says nothing of a principal that is merely set up
-wrongly. They are told first all the same, and of the first two kinds no ACL is proposed.
+A principal with a wrong configuration may look the same. The report lists these principals first
+nevertheless. For the first two kinds no ACL is proposed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ SPIKE: Final = "spike"
 """The kinds of `Suspect`."""
 
 _NAMES_OF_A_SCAN: Final = 20
-"""So many names that were each denied seldom are a scan: an application asks again and again."""
+"""Rare denials of this many names are a scan, because an application retries the same names."""
 
 _OPERATIONS: Final = 2
-"""So many different ones of these on the cluster, since a client may ask for one by default."""
+"""The least number of administrative operations: a client may ask for one of them by default."""
 
 _ADMINISTRATIVE: Final = (
     AclOperation.CREATE,
@@ -39,16 +39,19 @@ _ADMINISTRATIVE: Final = (
     AclOperation.CLUSTER_ACTION,
 )
 _MOST_HOSTS: Final = 10
-"""A principal with more hosts, such as one of pods, has new ones all the time."""
+"""A principal with more hosts gets new ones all the time, for example an application in pods."""
 
 _MOST: Final = 1000
-"""So many of each kind are told at most."""
+"""The most suspects of each kind."""
 
 _WHO: Final = ("cluster", "principal")
 
 
 class Suspect(NamedTuple):
-    """A principal of a cluster, of which ``kind``, and in words what it was denied."""
+    """A principal of a cluster that behaves like an intruder.
+
+    ``kind`` is the sign of it, and ``what`` describes the denials in words.
+    """
 
     cluster: str
     principal: str
@@ -62,7 +65,10 @@ class Suspect(NamedTuple):
 def suspects(
     inputs: Inputs, denied: DataFrame, seldom: DataFrame, min_events: int
 ) -> list[Suspect]:
-    """Return them, scans first; ``denied`` and ``seldom`` are what `denied` has by these names."""
+    """Return the suspects, scans first.
+
+    ``denied`` are the rows of `denied.grouped`, and ``seldom`` those of `denied.seldom`.
+    """
     return [
         *_scans(seldom, min_events),
         *_on_the_cluster(denied),
@@ -72,7 +78,7 @@ def suspects(
 
 
 def of_intruders(found: Iterable[Suspect]) -> dict[tuple[str, str], str]:
-    """Return of each cluster and principal that no ACL is to be proposed for what it was denied."""
+    """Return the denials in words, by cluster and principal to which no ACL is proposed."""
     told: dict[tuple[str, str], str] = {}
     for each in found:
         if each.kind in (SCAN, CLUSTER):
@@ -98,7 +104,7 @@ def _scans(seldom: DataFrame, min_events: int) -> Iterator[Suspect]:
 
 
 def how_often(min_events: int) -> str:
-    """Return how often each of the names was denied that are put together."""
+    """Return in words how often each grouped name was denied."""
     return "each once" if min_events == 2 else f"each less than {min_events:,} times"
 
 
@@ -121,7 +127,10 @@ def _on_the_cluster(denied: DataFrame) -> Iterator[Suspect]:
 
 
 def _new_hosts(inputs: Inputs) -> Iterator[Suspect]:
-    """Denied from a host on a later day than the first, and allowed from others alone."""
+    """Yield principals that were denied from a new host, and allowed from other hosts alone.
+
+    A host is new if its first event is on a later day than the principal's first allowed event.
+    """
     allowed = F.when(F.col("allowed"), F.col("events")).otherwise(0)
     hosts = (
         inputs.usage.part(quiet=False)

@@ -52,13 +52,13 @@ class RecommendOptions:
     - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
       `pipeline.analysis.prefixes.PrefixOptions`
     - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
-    - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
-      rules decide; one with more is left out
-    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
-      allowed events; one with fewer is left out
-    - ``max_quarantined``: how many of 100 lines of a cluster's log may be in quarantine; one with
-      more is left out
-    - ``top``: how many rows the tables of the report have
+    - ``max_drift``: leave out a cluster if more than this percentage of its events was decided
+      otherwise than its rules decide
+    - ``min_coverage``: leave out a cluster if less than this percentage of its logged hours has
+      allowed events
+    - ``max_quarantined``: leave out a cluster if more than this percentage of its log's lines is in
+      quarantine
+    - ``top``: the number of rows in the tables of the report
 
     Raises ValueError for a number below what is sensible.
     """
@@ -89,10 +89,11 @@ class RecommendOptions:
 
 
 def run(inputs: Inputs, options: RecommendOptions | None = None) -> JobResult:
-    """Return what is recommended, and write the ACLs and the prefixes that were considered.
+    """Return the recommendation, and write the ACLs and the prefixes that were considered.
 
-    A cluster without allowed events in the log, or at some time, or with more drift than the
-    options allow, is left out. Raises InputError if all are.
+    A cluster is left out if its log has no allowed event. The same holds for less coverage, more
+    drift, or more quarantined lines than the options allow. Raises InputError if no cluster is
+    left.
     """
     from aclbroker.pipeline.jobs.recommend.find import find
     from aclbroker.pipeline.jobs.recommend.summary import summary

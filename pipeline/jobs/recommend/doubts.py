@@ -90,7 +90,7 @@ def warnings(
 
 
 def about_quarantine(window: Window, doubted: int) -> Iterator[str]:
-    """Warn of lines that cannot be read."""
+    """Yield a warning about quarantined lines, and the ALLOWs that stay because of them."""
     if window.quarantined:
         yield (
             f"{counted(window.quarantined, 'line')} of the log cannot be read reliably. "

@@ -62,13 +62,14 @@ class RecommendationProof(NamedTuple):
 class Recommendation:
     """What is recommended, by cluster, and what it follows from.
 
-    ``unmet``: what was used, and no ACL can be recommended for. ``considered``: the prefixes that
-    could have been recommended. ``sessions``: the principals of every session of the log.
-    ``opened``: what the rules open and close, of the clusters whose current rules are known.
-    ``left_out``: the clusters of which nothing is recommended, and why. ``drift``: how many events
-    were decided otherwise than the current rules decide, of these clusters, too. ``is_doubted``:
-    some are left out because of lines in quarantine, or of too few hours with allowed events.
-    ``doubted_allows``: how many ALLOWs of the others are kept since such lines may have used them.
+    ``unmet``: the use for which no ACL can be recommended. ``considered``: the prefixes that could
+    have been recommended. ``sessions``: the principals of every session of the log. ``opened``: the
+    rights that the rules open and close, for clusters with known current rules. ``left_out``: the
+    clusters without a recommendation, with the reason. ``drift``: the number of events that were
+    decided otherwise than the current rules decide, including clusters left out. ``is_doubted``:
+    some clusters are left out because of quarantined lines, or because too few hours have allowed
+    events. ``doubted_allows``: the number of ALLOWs in the other clusters that stay because
+    quarantined lines may have used them.
     """
 
     unmet: Mapping[str, Sequence[Unmet]]
@@ -88,10 +89,10 @@ class Recommendation:
 
 
 def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
-    """Return what is recommended; the options are those of the job.
+    """Return the recommendation under the options of the job.
 
-    Clusters whose log has no allowed events, or not at all times, too much drift, or too many lines
-    in quarantine, are left out. Raises InputError if that is all of them.
+    A cluster is left out if its log has no allowed events, too little coverage, too much drift, or
+    too many quarantined lines. Raises InputError if no cluster is left.
     """
     if not inputs.window.allowed:
         raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
@@ -161,7 +162,7 @@ def _left_out(
     drifts: Mapping[str, Drift],
     options: RecommendOptions,
 ) -> dict[str, str]:
-    """Return the clusters whose log does not tell what is needed, and why."""
+    """Return the clusters whose log does not show the needed rights, and why."""
     silent = {
         cluster: f"its log has no allowed event: {_LOG_ALLOWED}"
         for cluster, each in counts.items()

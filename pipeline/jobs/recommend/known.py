@@ -22,12 +22,12 @@ from aclbroker.pipeline.replay.deciding import Rules
 
 @dataclass
 class Known:
-    """What tasks know of clusters.
+    """The knowledge about clusters that every task has.
 
-    ``current``: the rules of those of which they are known. ``prefixes``: which PREFIXED ACLs there
-    may be; None for none. ``names``: the resources that exist, where there may be prefixes.
-    ``hosts``: the hosts of those principals whose grants are to name them. ``doubted``: the ALLOWs
-    that lines in quarantine may have used; they stay, with all DENYs of the cluster.
+    ``current``: the current rules of clusters, where they are given. ``prefixes``: the options for
+    PREFIXED ACLs; None to recommend none. ``names``: the existing resources; empty without
+    ``prefixes``. ``hosts``: the hosts of the principals whose grants name hosts. ``doubted``: the
+    ALLOWs that quarantined lines may have used; they stay, with all DENYs of the cluster.
     """
 
     current: Rules
@@ -38,9 +38,9 @@ class Known:
     _clusters: dict[str, ClusterRules] = field(default_factory=dict)
 
     def doubted_of_silent(self, name: str, seen: Collection[str]) -> list[AclBinding]:
-        """Return the ``doubted`` ALLOWs of a cluster that no part has.
+        """Return the ``doubted`` ALLOWs of a cluster that no part contains.
 
-        ``seen`` are the principals of its parts; what is allowed to everybody is of none of them.
+        ``seen`` are the principals of the parts. No part contains the ALLOWs to ``User:*``.
         """
         cluster = self.cluster(name)
         if cluster is None or cluster.is_whole:

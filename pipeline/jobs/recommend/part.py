@@ -75,10 +75,10 @@ UNMET_COLUMNS: Final = pa.schema(
 def rights_of_silent(
     cluster: ClusterRules | None, kept: Collection[AclBinding], seen: Collection[str]
 ) -> Iterator[ChangedRights]:
-    """Yield what changes for those who asked for nothing, and for everybody without ACLs.
+    """Yield the changed rights of principals without events, and of principals without ACLs.
 
-    ``kept`` are the DENYs, and ALLOWs, that stay; ``seen`` are the principals of parts. Nothing is
-    told where all of a cluster is one part, or its rules are not known.
+    ``kept`` are the DENYs and ALLOWs that stay, and ``seen`` the principals of the parts. Nothing
+    comes if all of the cluster is one part, or if its rules are unknown.
     """
     if cluster is None or cluster.is_whole:
         return iter(())
@@ -171,7 +171,7 @@ class _Part:
         return _Decided(rules, draft.grants.unmet, draft.considered, forbidden)
 
     def _with_doubted(self, rules: Ruleset, before: Ruleset | None) -> Ruleset:
-        """Return rules with the ALLOWs that lines in quarantine may have used, and all DENYs."""
+        """Return rules with the ALLOWs that quarantined lines may have used, and all DENYs."""
         doubted = self._known.doubted.get(self._cluster)
         if not doubted or before is None:
             return rules
@@ -216,7 +216,7 @@ class _Part:
             acl
             for acl in rules.acls
             if acl.permission is AclPermission.ALLOW
-            # Those of everybody that stay are of no part, unless it is the only one.
+            # ALLOWs to User:* are not of a part, unless it is the only one (`doubted_of_silent`).
             and (is_whole or acl.principal != WILDCARD_PRINCIPAL)
         ]
         allows.sort(key=lambda acl: acl.principal)

@@ -30,10 +30,9 @@ from aclbroker.pipeline.usage.packing import unpacked
 class RecommendedAcls:
     """The ACLs that are recommended for a cluster.
 
-    ``current``: the rules of now; None if they are not known. ``allows``: the ALLOWs by principal,
-    packed; ``denies``: the places of the DENYs that are kept among `denies_of` the current rules.
-    ``doubted``: ALLOWs of other principals that are kept, since lines in quarantine may have used
-    them.
+    ``current``: the current rules; None if they are unknown. ``allows``: the ALLOWs by principal,
+    packed. ``denies``: the places of the DENYs that stay, among `denies_of` the current rules.
+    ``doubted``: ALLOWs of other principals that stay because quarantined lines may have used them.
     """
 
     def __init__(

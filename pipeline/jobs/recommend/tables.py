@@ -90,7 +90,7 @@ class RecommendTables:
         wanted: dict[str, AclsByPrincipal] = {
             cluster: rules.by_principal for cluster, rules in found.rules.items()
         }
-        # What is left out stays as it is, and no file of an earlier run stands for it.
+        # A cluster that is left out keeps its ACLs. Its file replaces one of an earlier run.
         wanted |= {
             cluster: Grouped(self._now(cluster))
             for cluster in found.left_out

@@ -30,19 +30,19 @@ from aclbroker.pipeline.jobs.unused.keeping import Keep, kept_principals, kept_r
 
 @dataclass(frozen=True, slots=True)
 class UnusedOptions:
-    """What counts as use, and of which clusters nothing is proposed.
+    """The options of the job: the events that count as use, and the clusters without a proposal.
 
-    - ``filtering``: also decisions that only filtered an answer, or filled one in (level TRACE):
-      with them, whoever lists all topics uses every ACL by which a topic is shown
-    - ``max_drift``: how many of 100 events of a cluster may have been decided otherwise than its
-      rules decide; one with more is left out
-    - ``min_coverage``: of how many of 100 hours that the brokers of a cluster logged there must be
-      allowed events; one with fewer is left out
-    - ``keep``, ``keep_resources``: the ACLs of some principals, or on some resources, stay
+    - ``filtering``: count decisions that only filtered an answer, or filled one in (level TRACE);
+      then a client that lists all topics uses every ACL that shows it a topic
+    - ``max_drift``: leave out a cluster if more than this percentage of its events was decided
+      otherwise than its rules decide
+    - ``min_coverage``: leave out a cluster if less than this percentage of its logged hours has
+      allowed events
+    - ``keep``, ``keep_resources``: the principals and resources whose ACLs stay
     - ``by_principal``: list the ACLs by principal, and not by resource
-    - ``max_quarantined``: how many of 100 lines of a cluster's log may be in quarantine; one with
-      more is left out
-    - ``top``: how many rows the tables of the summary show
+    - ``max_quarantined``: leave out a cluster if more than this percentage of its log's lines is in
+      quarantine
+    - ``top``: the number of rows in the tables of the summary
     """
 
     filtering: bool = True
@@ -56,16 +56,16 @@ class UnusedOptions:
 
     @property
     def keeps(self) -> list[Keep]:
-        """All that is to stay."""
+        """All entries of the keep-list."""
         return [*self.keep, *self.keep_resources]
 
 
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
     """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
 
-    A cluster without allowed events in the log, or at some time, or with more drift or lines in
-    quarantine than the
-    options allow, is left out. Raises InputError if all are, or if there are no ACLs.
+    A cluster is left out if its log has no allowed event. The same holds for less coverage, more
+    drift, or more quarantined lines than the options allow. Raises InputError if no cluster is
+    left, or if there are no ACLs.
     """
     from aclbroker.pipeline.jobs.unused.find import find
     from aclbroker.pipeline.jobs.unused.summary import summary

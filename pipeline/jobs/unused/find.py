@@ -71,12 +71,12 @@ _LOG_ALLOWED: Final = (
 class UnusedAcls(NamedTuple):
     """What each ACL was used for, and what is left without those that can go.
 
-    ``log`` and ``uses`` are by cluster. ``left_out`` has the clusters of which nothing is proposed,
-    and why; the log has them, all else does not. ``filtering_changes`` is how many of the decisions
-    that only filter an answer do change, if these were left out. ``drift_warnings`` say why the log
-    was decided otherwise than the rules decide, if it was. ``outputs`` are what was written, with
-    what it is. ``is_doubted``: a cluster is left out because of the lines in
-    quarantine, or of too few hours with allowed events.
+    ``log`` and ``uses`` are by cluster. ``left_out`` has the clusters without a proposal, with the
+    reason; only ``log`` has these clusters, too. ``filtering_changes`` counts the decisions that
+    only filter an answer and would change; 0 if the job counts them as use. ``drift_warnings`` say
+    why the log was decided otherwise than the rules decide. ``outputs`` maps each written name to
+    its description. With ``is_doubted``, a cluster is left out because of quarantined lines, or
+    because too few hours have allowed events.
     """
 
     log: Mapping[str, AclLog]
@@ -90,10 +90,10 @@ class UnusedAcls(NamedTuple):
 
 
 def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
-    """Find the ACLs that can go, and write what is left; the options are those of the job.
+    """Return the ACLs that can go under the options of the job, and write the ACLs that remain.
 
-    Clusters whose log has no allowed events, or not at all times, too much drift, or too many lines
-    in quarantine, are left out. Raises InputError if that is all of them, and if there are no ACLs.
+    A cluster is left out if its log has no allowed events, too little coverage, too much drift, or
+    too many quarantined lines. Raises InputError if no cluster is left, or if there are no ACLs.
     """
     filtering = options.filtering
     given = rules_of(inputs.current, "unused")
@@ -162,7 +162,7 @@ def _left_out(
     usage: Usage,
     current: Mapping[str, Ruleset],
 ) -> dict[str, str]:
-    """Return the clusters whose log does not tell what is unused, and why."""
+    """Return the clusters whose log does not show the unused ACLs, and why."""
     silent = {
         cluster: f"its log has no allowed event: {_LOG_ALLOWED}"
         for cluster, each in log.items()

@@ -1,4 +1,4 @@
-"""Which ACLs a user keeps, whatever the log says: those of principals, or on resources."""
+"""The keep-list of a user: ACLs of some principals, or on some resources, that stay in any case."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aclbroker.pipeline.ingest.record import RESOURCES
 
 
 class Keep(NamedTuple):
-    """An entry of a keep-list: ``text`` as it was given.
+    """An entry of a keep-list; ``text`` is the entry as the user wrote it.
 
-    It is of ``resource_type``, or of principals without one; ``name`` has ``*`` for any characters.
+    ``name`` matches names of resources of ``resource_type``, or principals if that is None.
     """
 
     text: str
@@ -23,7 +23,7 @@ class Keep(NamedTuple):
     name: re.Pattern[str]
 
     def keeps(self, acl: AclBinding) -> bool:
-        """Tell whether it is about an ACL."""
+        """Tell whether the entry keeps an ACL."""
         if self.resource_type is None:
             return self.name.fullmatch(acl.principal) is not None
         is_of = acl.resource_type is self.resource_type
@@ -31,9 +31,10 @@ class Keep(NamedTuple):
 
 
 def kept_principals(text: str) -> list[Keep]:
-    """Read ``Type:name``, with ``*`` for any characters; the error is one that argparse shows.
+    """Return the entries for principals ``Type:name``, where ``*`` stands for any characters.
 
-    ``@FILE`` is a file of them, one a line.
+    ``@FILE`` names a file with one principal a line. Raises ArgumentTypeError, which argparse
+    shows.
     """
     found = []
     for each in _entries(text):
@@ -46,9 +47,9 @@ def kept_principals(text: str) -> list[Keep]:
 
 
 def kept_resources(text: str) -> list[Keep]:
-    """Read ``TYPE:NAME``, with ``*`` for any characters; the error is one that argparse shows.
+    """Return the entries for resources ``TYPE:NAME``, where ``*`` stands for any characters.
 
-    ``@FILE`` is a file of them, one a line.
+    ``@FILE`` names a file with one resource a line. Raises ArgumentTypeError, which argparse shows.
     """
     known = {each.name.lower(): each for each in RESOURCES}
     found = []
@@ -64,7 +65,7 @@ def kept_resources(text: str) -> list[Keep]:
 
 
 def _entries(text: str) -> list[str]:
-    """Return the entries that a value stands for: itself, or the lines of a file."""
+    """Return the value itself as the only entry, or the lines of the file that it names."""
     if not text.startswith("@"):
         return [text]
     try:
@@ -80,7 +81,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def kept(acls: Sequence[AclBinding], keeps: Iterable[Keep]) -> list[int]:
-    """Return the positions of the ACLs that are kept."""
+    """Return the positions of the ACLs that an entry keeps."""
     entries = list(keeps)
     if not entries:
         return []

@@ -40,11 +40,11 @@ _STAYING: Final = {
     ),
     Stay.PUT_BACK: ("Put back", "without them something would open or be decided otherwise"),
 }
-"""By why ACLs stay, what the figure of these is called, and its note."""
+"""The title and the note of a figure, by the reason why its ACLs stay."""
 
 
 def summary(inputs: Inputs, found: UnusedAcls, options: UnusedOptions) -> JobResult:
-    """Return what was found as figures, charts, and tables of the first rows."""
+    """Return the findings as figures, charts, and tables of the first rows."""
     return _UnusedSummary(inputs, found, options).result()
 
 
@@ -175,7 +175,7 @@ class _UnusedSummary:
 
     @cached_property
     def _losing(self) -> list[tuple[str, str, int]]:
-        """Return the principals whose ALLOWs no event met and that keep none, with how many."""
+        """Return the principals that lose all their ALLOWs unused, with the number of these."""
         counts: dict[tuple[str, str], int] = {}
         others = set()
         for cluster, each in self._uses:
