@@ -172,7 +172,7 @@ def _wait(kind: str, filled: bool = False) -> Work[Server]:
 
 
 def _call(kind: str, filled: bool = False) -> Work[Server]:
-    """Return the work of waiting while the HTTP API is called, which Kafka does not have."""
+    """Return the work that measures waits during calls of the HTTP API, which Kafka lacks."""
     return replace(_wait(kind, filled), sides=(OURS,))
 
 

@@ -18,7 +18,7 @@ from tests.support.accounts import PASSWORDS
 from tests.support.client import request_frame
 
 SASL, TLS, HTTP, API = "SASL_PLAINTEXT", "SSL", "HTTP", "API"
-"""Names among a server's listeners: HTTP is the port of the figures, API that of the HTTP API."""
+"""Names of a server's listeners: HTTP serves the metrics, API the HTTP API."""
 
 IDENTITY: Final = "healthy.pem"
 """The file with the key and the certificate that the healthy client shows."""

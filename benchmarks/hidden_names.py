@@ -1,8 +1,8 @@
-"""Whether the time of an answer tells of names that a client may not see.
+"""Measures whether the time of an answer reveals names that a client may not see.
 
-A user without any right asks in pairs: with an expression or a filter that hidden names match, and
-with one of the same length that they do not match. Without a difference the pairs are divided by
-chance alone.
+A user without any right sends requests in pairs. One of a pair has an expression or a filter that
+hidden names match, the other one of the same length that they do not match. If hidden names make no
+difference, chance alone decides which request of a pair is slower.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from tests.support.client import Client
 
 PAIRS: Final = 10_000
 HIDDEN: Final = 100
-"""How many names the expressions match, or do not match."""
+"""The number of hidden names that an expression matches, or does not match."""
 
 MATCHING, OTHER = "payroll-eu-.*", "payroll-ue-.*"
-"""Both have the same characters, by whose number and neighbours RE2 takes longer to compile."""
+"""Both have the same characters: their number and neighbours decide how long RE2 compiles."""
 NOTE: Final = (
     f"{PAIRS:,} pairs of requests of a user without rights, the two of a pair in random order; "
     f"{HIDDEN} hidden names match one of them. The difference is the median of the pairs'. The "
@@ -48,11 +48,11 @@ _READ, _GROUP, _LITERAL, _ALLOW = 3, 3, 3, 3
 _OF_OWN: Final = "own"
 
 Ask = Callable[[Client, bool], float]
-"""Sends one request, that hidden names match or do not match; returns the seconds of its answer."""
+"""Sends a request that hidden names match, or do not match; returns the seconds to its answer."""
 
 
 class Way(NamedTuple):
-    """A request by whose time hidden names could be told."""
+    """A request whose answer time could reveal hidden names."""
 
     kind: str
     title: str
@@ -89,7 +89,7 @@ def _topics(client: Client, matches: bool) -> float:
 
 
 def _groups(client: Client, matches: bool) -> float:
-    # The state of the user's own group is neither.
+    # The user's own group is in neither state.
     request = ListGroupsRequest(["Stable" if matches else "Unsure"], [])
     return _timed(client, ApiKey.LIST_GROUPS, 5, request)
 
@@ -117,7 +117,7 @@ def rows() -> Sequence[Row]:
 
 
 def measure(results: Results, options: Options) -> None:
-    """Measure once, with a broker of its own, what is wanted."""
+    """Measure the rows that the options name, once, with a separate broker."""
     wanted = [way for way in WAYS if options.wants(*_rows_of(way))]
     if options.quick or not wanted:
         return
@@ -166,7 +166,7 @@ def _fill(admin: Client) -> None:
 
 
 def asked_in_pairs(address: str, way: Way, pairs: int) -> list[float]:
-    """Return how much longer each request took that hidden names match, in seconds."""
+    """Return the seconds by which each matching request took longer than the other of its pair."""
     chosen = Random(1)  # the order of requests is no secret
     differences = []
     with Client(address) as client:
@@ -179,7 +179,7 @@ def asked_in_pairs(address: str, way: Way, pairs: int) -> list[float]:
 
 
 def chance(differences: Sequence[float]) -> float:
-    """Return how likely such differences are if none is meant (Wilcoxon's signed-rank test)."""
+    """Return the probability of such differences by chance (Wilcoxon's signed-rank test)."""
     ranked = sorted((each for each in differences if each), key=abs)
     count = len(ranked)
     if not count:

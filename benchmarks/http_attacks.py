@@ -10,10 +10,10 @@ from typing import Any, Final, NamedTuple
 from tests.support.accounts import PASSWORDS
 
 BODY_BYTES: Final = 120_000
-"""A little less than the API reads of a body."""
+"""A little less than the longest body that the API reads."""
 
 CLUSTERS: Final = 1_000
-"""The clusters in the registry, as many as it takes."""
+"""The number of clusters in the registry: its limit."""
 
 _HOSTS: Final = 20
 _CLUSTERS_A_REQUEST: Final = 100
@@ -24,7 +24,7 @@ _REGISTRY: Final = "/security/1.0/registry/clusters"
 
 WHICH_CLUSTER: Final = b"GET /v1/metadata/id HTTP/1.1\r\nHost: x\r\n\r\n"
 ANY_CLUSTER: Final = b"@" * 22
-"""Stands for the id of the server's cluster, which has as many characters."""
+"""A placeholder for the id of the server's cluster, with the same number of characters."""
 
 
 class HttpAttack(NamedTuple):
@@ -143,4 +143,4 @@ HTTP_ATTACKS: Final[Mapping[str, HttpAttack]] = {
         200,
     ),
 }
-"""The calls by a short name."""
+"""The calls by their short names."""

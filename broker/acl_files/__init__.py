@@ -1,4 +1,4 @@
-"""Files of ACLs in each form that is read: one reader for all commands, and for applications."""
+"""Reads files of ACLs in every supported form, for all commands and for applications."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Found(NamedTuple):
 def read_acls(path: str | Path) -> Policy:
     """Return the ACLs of a file in any form.
 
-    Raises PolicyError, which names the file and what is wrong, and OSError if it cannot be read.
+    Raises PolicyError, which names the file and the fault, and OSError for an unreadable file.
     """
     return acls_of(Path(path).read_bytes(), str(path)).policy
 
@@ -33,7 +33,7 @@ def acls_of(
 ) -> Found:
     """Return the ACLs of a file's content. Raises PolicyError, which names ``source``.
 
-    ``other_form`` returns the form of texts that are not read here, None for all others.
+    ``other_form`` recognises further forms: it returns the form of a text, None for other texts.
     """
     try:
         text = text_of(content, source) if isinstance(content, bytes) else content

@@ -1,4 +1,4 @@
-"""Which form a file of ACLs has, by its text and then by its name."""
+"""Recognises the form of a file of ACLs, by its text and then by its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aclbroker.broker.policy import Policy, PolicyError, parse_policy
 
 
 class Form(NamedTuple):
-    """A form of files: what it is, and what reads it.
+    """A form of ACL files: its name for messages, and the function that reads it.
 
     ``read`` takes a text and the name of its file. It raises ValueError, or a PolicyError that
     names the file.
@@ -26,7 +26,7 @@ class Form(NamedTuple):
 
 
 class _Refusal(NamedTuple):
-    """A form that is not read: its name, how a text of it begins, and what to do."""
+    """An unsupported form: its name, a pattern of its beginning, and advice for the user."""
 
     name: str
     beginning: re.Pattern[str]
@@ -48,7 +48,7 @@ KNOWN: Final = (
     "a policy file (version: 1, acls: ...), what kafka-acls.sh --list printed, JSON or CSV of "
     "aclbroker migrate, CSV of kafka-security-manager, JSON of rpk, or KafkaUsers of Strimzi"
 )
-"""The forms that are read, for messages."""
+"""The supported forms, for messages."""
 
 _BY_END: Final = {
     ".yaml": POLICY,
@@ -97,7 +97,7 @@ _SHOWN: Final = 60
 
 
 def form_of(text: str, source: str) -> Form:
-    """Return the form of a text. Raises PolicyError for one that is not read, by its name."""
+    """Return the form of a text. Raises PolicyError, which names an unsupported form."""
     stripped = text.lstrip()
     first = stripped.split("\n", 1)[0].strip()
     if first.startswith(LIST_HEADS):
@@ -116,7 +116,7 @@ def form_of(text: str, source: str) -> Form:
             )
     by_end = _BY_END.get(PurePath(source).suffix.lower())
     if not uncommented:
-        # An empty list is refused, as an empty policy is: a command that failed may have made it.
+        # The reader refuses an empty file: a command that failed may have written it.
         return CSV if by_end is CSV else POLICY
     if by_end is not None:
         return by_end
@@ -153,7 +153,7 @@ def _of_object(text: str, source: str) -> Form | None:
 
 
 def _of_table(first: str) -> Form | None:
-    """Return the form of a text that has this first line, if that names the columns of a CSV."""
+    """Return the form of a CSV by the column names in its first line; None for other texts."""
     names = {name.strip().strip('"') for name in first.split(",")}
     if "KafkaPrincipal" in names:
         return _KSM
@@ -168,7 +168,7 @@ def _of_yaml(text: str, source: str) -> Form | None:
 
 
 def _kind(kind: str, source: str) -> Form:
-    """Return the form of a resource of Kubernetes."""
+    """Return the form of a Kubernetes resource. Raises PolicyError for one that has no ACLs."""
     if kind not in ("KafkaUser", "KafkaUserList", "List"):
         raise PolicyError(
             f"{source}: this is a {kind} of Kubernetes, which has no ACLs; KafkaUsers of Strimzi do"

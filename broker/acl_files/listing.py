@@ -1,4 +1,4 @@
-"""What ``kafka-acls.sh --list`` prints since Kafka 2.2."""
+"""Reads the output of ``kafka-acls.sh --list`` since Kafka 2.2."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from aclbroker.terminal import meant
 
 _FOR_PRINCIPAL: Final = "ACLs for principal `"
 LIST_HEADS: Final = ("Current ACLs for resource `", _FOR_PRINCIPAL)
-"""How the first line of a list begins, of any version."""
+"""The beginnings of a list's first line, for all versions of Kafka."""
 
-# As Kafka 2.0 and later print ResourcePattern and AccessControlEntry. A name may hold anything, so
-# it is what stands between the words before and behind it.
+# As Kafka 2.0 and later print ResourcePattern and AccessControlEntry. A name may hold any
+# text, so the pattern takes all text between the fixed words around it.
 _PATTERN: Final = re.compile(
     r"Current ACLs for resource `ResourcePattern\(resourceType=([A-Z_]+), name=(.*), "
     r"patternType=([A-Z]+)\)`:( \(escaped\))?"
@@ -33,15 +33,15 @@ _ENTRY: Final = re.compile(
 
 
 def read_listing(text: str, source: str) -> Policy:
-    """Return the ACLs of such a list, each once. Raises PolicyError."""
+    """Return the ACLs of a list without duplicates. Raises PolicyError."""
     return Policy(list(dict.fromkeys(parse_listing(text, source))))
 
 
 def parse_listing(text: str, source: str) -> Iterator[AclBinding]:
     """Yield the ACLs that ``kafka-acls.sh --list`` printed.
 
-    Raises PolicyError for any line that has not exactly one meaning: an ACL whose principal holds
-    ``, host=`` has two, and a name with a line break takes several lines.
+    Raises PolicyError for an ambiguous line. An ACL whose principal holds ``, host=`` has two
+    readings, and a name with a line break takes several lines.
     """
     pattern: tuple[ResourceType, str, PatternType] | None = None
     # Not splitlines: it would also end a line at characters that a name may hold.
@@ -94,5 +94,5 @@ def _entry(line: str, pattern: tuple[ResourceType, str, PatternType] | None) -> 
 
 
 def _name(match: re.Match[str], group: int) -> str:
-    """Return a name of a line, whose escapes count if the line says so; raises ValueError."""
+    """Return a name of a line, without escapes if the line is marked; raises ValueError."""
     return meant(match[group]) if match[match.re.groups] else match[group]

@@ -1,4 +1,4 @@
-"""What ``kafka-acls.sh --list`` printed before Kafka 2.2."""
+"""Reads the output of ``kafka-acls.sh --list`` before Kafka 2.2."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Resource(NamedTuple):
 
 
 def read_old_listing(text: str, source: str) -> Policy:
-    """Return the ACLs of such a list. Raises PolicyError for a line without exactly one meaning."""
+    """Return the ACLs of a list without duplicates. Raises PolicyError for an ambiguous line."""
     lines = [line.strip(" \t\r") for line in text.split("\n")]
     heads = [_Resource(*match.groups()) for line in lines if (match := HEAD.fullmatch(line))]
     if len({each.has_pattern for each in heads}) > 1:

@@ -1,4 +1,4 @@
-"""KafkaUser resources of Strimzi, as YAML or JSON: the ACLs that its user operator makes."""
+"""Reads Strimzi's KafkaUsers, YAML or JSON: the ACLs that its user operator makes of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from aclbroker.broker.acl_files.words import acl_of
 from aclbroker.broker.policy import Policy, PolicyError
 
 _LOADER: Final = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-"""It makes texts, lists and mappings alone: no name becomes a number or a date."""
+"""This loader makes only strings, lists and mappings, so no name becomes a number or a date."""
 
 _CLUSTER: Final = "strimzi.io/cluster"
 _PATTERNS: Final = {"literal": "LITERAL", "prefix": "PREFIXED"}
 _PREFIXES: Final = {"tls": "CN=", "tls-external": "CN=", "scram-sha-512": "", "": ""}
-"""What stands before the name of a user in its principal, by the type of authentication."""
+"""The prefix of a user's name in the principal, by the type of authentication."""
 
 
 def read_strimzi(text: str, source: str) -> Policy:

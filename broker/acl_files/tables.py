@@ -1,4 +1,4 @@
-"""ACLs in tables: JSON and CSV of our own, CSV of kafka-security-manager, JSON of rpk."""
+"""Reads ACLs from tables: JSON and CSV of our own, CSV of kafka-security-manager, JSON of rpk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aclbroker.broker.acl_files.words import FIELDS, acl_of
 from aclbroker.broker.policy import Policy
 
 VERSION: Final = 1
-"""Of our own JSON."""
+"""The version of our own JSON."""
 
 _KSM: Final = {
     "KafkaPrincipal": "principal",
@@ -39,7 +39,7 @@ _ROLE: Final = "RedpandaRole:"
 
 
 def loaded(text: str) -> Any:
-    """Return the value of a JSON text. Raises ValueError, also for a key that stands twice."""
+    """Return the value of a JSON text. Raises ValueError, also for a duplicate key."""
     try:
         return json.loads(text, object_pairs_hook=_unique)
     except RecursionError:
@@ -142,7 +142,7 @@ def _each(
 
 
 def _rows(text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """Return the names of the columns of a CSV, and its rows, each with the line it ends at."""
+    """Return the column names of a CSV, and each row with the number of its last line."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         head = next(rows, [])
@@ -158,7 +158,7 @@ def _rows(text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
 
 
 def _check_blanks(text: str, number: int, value: str) -> None:
-    """Raise ValueError for a value with blanks around it that is not quoted anywhere."""
+    """Raise ValueError for a value with blanks around it that the text nowhere has in quotes."""
     doubled = value.replace('"', '""')
     if value != value.strip() and f'"{doubled}"' not in text and not value.strip().isalpha():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""ACLs of words, as files have them in any of Kafka's ways: ``TRANSACTIONAL_ID``, ``Read``."""
+"""Makes ACLs from text fields, in each of Kafka's spellings: ``TRANSACTIONAL_ID``, ``Read``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aclbroker.broker.acl.bindings import (
 )
 
 FIELDS: Final = AclBinding._fields
-"""The names of an ACL's parts, in their order."""
+"""The names of an ACL's fields, in order."""
 
 _KINDS: Final[Mapping[str, Any]] = {
     "resource_type": ResourceType,
@@ -28,7 +28,7 @@ _Kind = TypeVar("_Kind", bound=IntEnum)
 
 
 def acl_of(fields: Mapping[str, str]) -> AclBinding:
-    """Return the ACL of its words, by `FIELDS`. Raises ValueError, which names the wrong one."""
+    """Return the ACL of text fields, by `FIELDS`. Raises ValueError, which names a wrong field."""
     values: list[Any] = []
     for name in FIELDS:
         kind = _KINDS.get(name)

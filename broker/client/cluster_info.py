@@ -23,10 +23,10 @@ def cluster_id(session: Session) -> str | None:
 
 
 def metadata_marks(session: Session) -> dict[str, tuple[int, ...]]:
-    """Return numbers of a KRaft quorum that never go back: its epoch and its committed offset.
+    """Return the numbers of a KRaft quorum that never decrease: its epoch and committed offset.
 
-    A cluster without a quorum, or one that does not show it to the client, has none. Raises
-    `ClientError`.
+    The result is empty for a cluster without a quorum, and for one that hides it from the client.
+    Raises `ClientError`.
     """
     from aclbroker.protocol.messages.describe_quorum import (
         DescribeQuorumRequest,
@@ -47,7 +47,7 @@ def metadata_marks(session: Session) -> dict[str, tuple[int, ...]]:
     code = answer.error_code or (partition.error_code if partition else ErrorCode.NONE)
     if code:
         raise RequestRefused(code, "The quorum of the cluster cannot be described.")
-    # A leader that was just elected does not know yet what is committed, and says -1.
+    # A newly elected leader does not know the committed offset yet, and answers -1.
     if partition is None or partition.high_watermark < 0:
         return {}
     return {

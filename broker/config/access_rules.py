@@ -65,10 +65,10 @@ class AccessRules(NamedTuple):
     """Whether the cluster's own ACLs are copied to the centralised ones."""
 
     max_loss_percent: int
-    """The largest share of its ACLs that the cluster may lose at once and is copied still."""
+    """The largest share of its ACLs, in percent, that the cluster may lose unconfirmed."""
 
     accepted_loss: str
-    """What confirms a larger loss; "" for none."""
+    """The token that confirms a larger loss; "" for none."""
 
     @property
     def managed(self) -> Provider:

@@ -30,8 +30,8 @@ TIMES: Final = {
     "segment.jitter.ms": {"log.roll.jitter.ms": 1, "log.roll.jitter.hours": _HOUR_MS},
     "flush.ms": {"log.flush.interval.ms": 1},
 }
-"""The settings of topics for which a broker has one setting a unit, in milliseconds each. The first
-that is set counts.
+"""The topic settings for which a broker has one setting for each unit of time, with the unit in
+milliseconds. The first one that is set counts.
 """
 
 _LEAST_TIME: Final = {"retention.ms": (1, -1), "segment.ms": (1, None)}

@@ -195,7 +195,7 @@ def _check_parts(
 
 
 def _hiding(verdict: Verdict, rights: RequestRights, topics: Topics) -> Verdict:
-    """Have the answer filtered if the row says so."""
+    """Return the verdict, with a filter for the answer if the row hides entries."""
     if verdict.request is None or not rights.row.hides:
         return verdict
 

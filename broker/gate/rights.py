@@ -237,11 +237,11 @@ class RequestRights:
         return self.ask(need, need.types[0], counts)
 
     def visible(self, name: str, resources: Iterable[str]) -> list[str]:
-        """Return the resources, in their order, that the row's need with a name shows.
+        """Return the resources, in order, that the row's need with a name lets the session see.
 
-        A handler that answers with a list works with these alone, so that neither its answer nor
-        the time that it takes depends on the others. The authorizer is asked once a request about
-        each. Raises KeyError as `need` does.
+        A handler that lists works with these alone, so neither its answer nor its time depends on
+        hidden resources. The authorizer decides about each resource once a request. Raises KeyError
+        as `need` does.
         """
         seen = self._seen.setdefault(name, {})
         listed = list(resources)

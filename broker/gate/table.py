@@ -122,8 +122,8 @@ _ROWS: Final = (
     row(ApiKey.JOIN_GROUP, "handleJoinGroupRequest", whole(READ, GROUP, "group_id")),
     row(ApiKey.HEARTBEAT, "handleHeartbeatRequest", whole(READ, GROUP, "group_id")),
     row(ApiKey.LEAVE_GROUP, "handleLeaveGroupRequest", whole(READ, GROUP, "group_id")),
-    # What the leader of a classic group assigns is bytes of the clients. In a group with members of
-    # the newer protocol the broker assigns, and writes the same form.
+    # The leader of a classic group assigns partitions in bytes that only clients read. In a group
+    # with members of the newer protocol the broker assigns them, and writes the same form.
     row(ApiKey.SYNC_GROUP, "handleSyncGroupRequest", whole(READ, GROUP, "group_id"),
         keep(DESCRIBE, TOPIC, "assignment", name="show"),
         early=c.sync_without_protocol,

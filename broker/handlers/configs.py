@@ -45,8 +45,8 @@ def describe_configs(
 ) -> DescribeConfigsResponse:
     """Answer with the settings of this node, all marked as read-only and without secrets.
 
-    As in Kafka these are all settings that a broker has. A setting without a value has Kafka's
-    default, or the default that holds here where that differs.
+    As in Kafka, the answer has all settings of a broker. A setting that is not configured has this
+    broker's default, or Kafka's default if this broker does not use the setting.
     """
     room = _MOST_SETTINGS
     results = []
@@ -85,7 +85,7 @@ def _settings(
     request: DescribeConfigsRequest,
     resource: DescribeConfigsResource,
 ) -> list[DescribeConfigsResourceResult]:
-    # Clients of a further cluster are not shown the settings of the server, which holds it.
+    # Clients of a further cluster may not see the settings of the server that serves it.
     if not services.settings:
         return []
     asked = resource.configuration_keys

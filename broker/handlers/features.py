@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 
 class FeatureRange(NamedTuple):
-    """The lowest level of a feature that is supported, and its level, which is the highest."""
+    """The lowest supported level of a feature, and its current level, which is the highest."""
 
     lowest: int
     level: int
@@ -17,9 +17,9 @@ FEATURES: Final[Mapping[str, FeatureRange]] = {
     "share.version": FeatureRange(0, 1),
     "transaction.version": FeatureRange(0, 2),
 }
-"""The features that clients look at.
+"""The features that clients use.
 
-Java's producer learns from transaction.version that it need not add partitions to a transaction
-(KIP-890), and its share consumer from share.version that there are share groups (KIP-932). Kafka's
-other features concern brokers, or streams groups, which are not supported.
+Java's producer learns from transaction.version that it can skip AddPartitionsToTxn (KIP-890). Its
+share consumer learns from share.version that share groups exist (KIP-932). Kafka's other features
+concern brokers, or streams groups, which are not supported.
 """

@@ -149,9 +149,9 @@ def alter_share_group_offsets(
 def delete_share_group_offsets(
     services: Services, rights: RequestRights, request: DeleteShareGroupOffsetsRequest
 ) -> Any:
-    """Answer that there is no such share group, since declared groups are consumer groups.
+    """Answer that no such share group exists, because declared groups are consumer groups.
 
-    As in Kafka, the error is at the top, whatever the topics and the rights on them.
+    As in Kafka, the error is at the top level, whatever topics the request names.
     """
     code = ErrorCode.GROUP_ID_NOT_FOUND if request.group_id else ErrorCode.INVALID_GROUP_ID
     return with_code(code)(services, rights, request)

@@ -170,7 +170,7 @@ def describe(
     tokens = _tokens(services)
     if tokens is None:
         return DescribeDelegationTokenResponse(_DISABLED)
-    # The owners come last: the time that a filter takes tells which tokens there are.
+    # The rights come before the owners, because the time of a filter would reveal hidden tokens.
     found = _visible(rights, tokens.tokens())
     if request.owners is not None:
         owners = {

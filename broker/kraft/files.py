@@ -86,9 +86,9 @@ def find(directory: Path) -> LogFiles:
 
 
 def read_cluster_id(directory: Path) -> str | None:
-    """Return the id of the cluster, which Kafka keeps beside its logs; None if it is not there.
+    """Return the cluster's id from the file beside Kafka's logs; None without that file or id.
 
-    The directory is that of the logs, or of the topic in it.
+    ``directory`` is Kafka's log directory, or the directory of the metadata topic in it.
     """
     beside = directory if (directory / TOPIC_DIRECTORY).is_dir() else directory.parent
     try:

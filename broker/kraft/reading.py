@@ -22,13 +22,13 @@ class MetadataAcls(NamedTuple):
     end_offset: int
     notes: tuple[str, ...]
     cluster_id: str | None = None
-    """As `meta.properties` beside the log has it; None if the file was not copied along."""
+    """The id in `meta.properties` beside the log; None if that file was not copied with the log."""
 
     epoch: int = 0
-    """That of the last batch: it never goes back, and within it the end offset does not, either."""
+    """The epoch of the last batch. It never decreases, nor does the end offset within one epoch."""
 
     snapshot_offset: int = 0
-    """The end of the snapshot, which never goes back."""
+    """The end offset of the snapshot, which never decreases."""
 
 
 def read_acls(directory: Path) -> MetadataAcls:
@@ -99,9 +99,9 @@ def _apply_snapshot(snapshot: Snapshot, replay: AclReplay) -> None:
 
 
 def _apply_log(files: LogFiles, replay: AclReplay) -> tuple[int, int, TornEnd | None]:
-    """Apply what follows the snapshot.
+    """Apply the log behind the snapshot.
 
-    Return the offset behind it, the epoch of its last batch, and how the log is cut off.
+    Return the offset behind its end, the epoch of its last batch, and how the log is cut off.
     """
     first = files.first_offset
     epoch = 0 if files.snapshot is None else files.snapshot.epoch

@@ -46,7 +46,7 @@ log = get_logger()
 T = TypeVar("T")
 
 _SMALL_BODY: Final = 8_192
-"""The longest body that is read before the rights of its caller: it takes no millisecond."""
+"""Up to this size a body is read before its caller's rights: that takes below a millisecond."""
 
 _WRITE_SECONDS: Final = 30.0
 """How long a client may take to read a part of an answer."""
@@ -66,7 +66,7 @@ class Peer(Protocol):
     security_protocol: str
 
     def begins(self, *, has_body: bool) -> None:
-        """Note that the header of a request is here; its body is not read before `body`."""
+        """Note that a request's header is complete; its body is read only within `body`."""
 
     def ends(self) -> None:
         """Note that its answer is about to be written, or has been."""
@@ -78,7 +78,7 @@ class Peer(Protocol):
         """Note that who calls has not been proved, maybe by a wrong password."""
 
     def body(self, principal: str, size: int) -> AbstractAsyncContextManager[None]:
-        """Wait until the principal may send a body of so many bytes; it is read in the block."""
+        """Wait until the principal may send a body of ``size`` bytes; the block reads it."""
 
     def holds(self, principal: str, size: int) -> Callable[[int], None]:
         """Hold an answer of so many bytes; return what gives some of them back."""
@@ -199,8 +199,8 @@ class Application:
 
     async def _cluster_id(self, request: web.Request) -> web.StreamResponse:
         await self._caller(request)
-        # The bare id, though it is declared as JSON: so do Confluent's schema and its clients,
-        # which put the body into a scope as it is.
+        # The bare id, although the type is JSON. Confluent's schema has it so, and its clients put
+        # the body into a scope unchanged.
         return web.Response(text=self._clusters.own_id, content_type=JSON)
 
     async def _active_nodes(self, request: web.Request) -> web.StreamResponse:
@@ -262,10 +262,10 @@ class Application:
         key: ApiKey | None,
         understand: Callable[[Any], T],
     ) -> T:
-        """Return what the body of a request asks for; raises `ApiError`.
+        """Return the parsed body of a request; raises `ApiError`.
 
-        ``key`` None is a call whose rights are checked elsewhere. For any other a long body is not
-        read unless its caller has the right in one of the clusters that it can name.
+        ``key`` is None for a call whose rights are checked elsewhere. For any other call, a long
+        body is read only if the caller has the right in at least one cluster.
         """
         if key is not None and size_of_body(request) > _SMALL_BODY:
             await calls.require_anywhere(self._clusters, caller, key)
@@ -328,10 +328,10 @@ class Application:
             peer.ends()
 
     async def _unproved(self, peer: Peer, refusal: CallerRefused) -> web.Response:
-        """Refuse who is not proved: late, so that nobody can try many passwords quickly."""
+        """Refuse an unauthenticated caller after a delay, which slows down guesses of passwords."""
         peer.refused(refusal.reason, is_guess=refusal.is_guess)
         await asyncio.sleep(self._failure_delay)
-        # Many can be due at the same moment.
+        # The delays of many calls can end at the same moment.
         await next_turn(self._turns, peer.host)
         error = ApiError(HTTPStatus.UNAUTHORIZED, str(refusal), ends=refusal.is_guess)
         answer = refusal_of(error)

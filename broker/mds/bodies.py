@@ -25,7 +25,7 @@ _BODY_SECONDS: Final = 10.0
 _CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 Room = Callable[[int], AbstractAsyncContextManager[None]]
-"""Waits until a body of so many bytes may be read; the body is read in the block."""
+"""Waits until a body of a size may be read; the block reads it."""
 
 
 async def body_of(request: web.Request, room: Room) -> bytes:
@@ -42,7 +42,7 @@ async def body_of(request: web.Request, room: Room) -> bytes:
             async with room(size):
                 if hdrs.EXPECT in request.headers and request.version >= HttpVersion11:
                     await request.writer.write(_CONTINUE)
-                    # aiohttp counts the bytes of the answer alone.
+                    # aiohttp would count these bytes as part of the answer.
                     request.writer.output_size = 0
                 return await request.read()
     except TimeoutError:
@@ -51,16 +51,16 @@ async def body_of(request: web.Request, room: Room) -> bytes:
 
 
 def size_of_body(request: web.BaseRequest) -> int:
-    """Return how many bytes the body of a request has, or can have if it does not say that."""
+    """Return the length of a request's body, or the limit if the request declares no length."""
     if not request.body_exists:
         return 0
     return MOST_OF_BODY if request.content_length is None else request.content_length
 
 
 async def expect_body(request: web.Request) -> None:
-    """Take the header ``Expect: 100-continue``; raise ``HTTPExpectationFailed`` for any other.
+    """Accept ``Expect: 100-continue``; raise ``HTTPExpectationFailed`` for any other value.
 
-    aiohttp's own function asks the client to go on. Here `body_of` does so, after the login.
+    aiohttp's own handler sends 100 Continue at once. Here `body_of` sends it, after the login.
     """
     expected = request.headers.get(hdrs.EXPECT, "")
     if expected.lower() != "100-continue":

@@ -54,7 +54,7 @@ _REQUESTS: Final[Mapping[ApiKey, Any]] = {
     ApiKey.DELETE_ACLS: DeleteAclsRequest([DeleteAclsFilter(1, None, 1, None, None, 1, 1)]),
     ApiKey.DESCRIBE_ACLS: DescribeAclsRequest(1, None, 1, None, None, 1, 1),
 }
-"""A request of each key. Only the rights that it needs are looked at."""
+"""A request of each key, used only to check the rights that it needs."""
 
 _STATUSES: Final = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: HTTPStatus.FORBIDDEN,
@@ -92,11 +92,11 @@ class Caller:
     async def in_turns(self, services: Services, key: ApiKey, function: Callable[[], T]) -> T:
         """Return the result of a function, which takes turns with the requests of all clients.
 
-        ``key`` names the work in the log, if it takes long. Raises what the function raises.
+        ``key`` names the work in the log if it takes long. Exceptions of the function pass through.
         """
 
         def work(_services: Services, _session: Session, _frame: bytes) -> T:
-            # Many calls can come at once: each begins in a turn that is not over yet.
+            # Many calls can arrive at once, so each pauses first if the turn is over.
             pause()
             return function()
 
@@ -141,8 +141,8 @@ async def delete(services: Services, caller: Caller, selection: Selection) -> Ch
 async def require_anywhere(clusters: Clusters, caller: Caller, key: ApiKey) -> None:
     """Raise `ApiError` unless the caller may make calls of a key about at least one cluster.
 
-    It is for a body that is too long to be read first. The record of the refusal is one of the
-    server's own cluster.
+    It guards bodies that are too long to be read before the rights are known. The record of a
+    refusal is one of the server's own cluster.
     """
     context = caller.context(key)
     operation = AclOperation.DESCRIBE if key == ApiKey.DESCRIBE_ACLS else AclOperation.ALTER
@@ -184,13 +184,13 @@ async def _require(services: Services, caller: Caller, key: ApiKey) -> None:
 
 
 def _nothing(_services: Services, _rights: RequestRights, _request: Any) -> None:
-    """Answer nothing: whether the request may pass is all that is wanted."""
+    """Return None: only the check of the rights before it is wanted."""
 
 
 def _created(
     services: Services, rights: RequestRights, request: CreateAclsRequest
 ) -> CreateAclsResponse:
-    """Create ACLs but for hosts that match no client, which MDS refuses and Kafka does not."""
+    """Create ACLs; refuse a host that matches no client, as MDS does and Kafka does not."""
     authorizer: object = services.authorizer
     if isinstance(authorizer, HostChecker):
         for creation in request.creations:

@@ -27,7 +27,7 @@ class Clusters:
 
     @property
     def ready(self) -> list[Services]:
-        """The services of each cluster whose ACLs are there."""
+        """The services of each cluster whose ACLs are loaded."""
         return [services for services in self._services.values() if not services.waits]
 
     def of(self, cluster_id: str) -> Services:

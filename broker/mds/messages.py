@@ -111,7 +111,7 @@ def bindings_json(bindings: Iterable[AclBinding]) -> Iterator[bytes]:
 
 
 def list_json(items: Iterable[str]) -> Iterator[bytes]:
-    """Return the list of items that are JSON each, in chunks of some 64 KiB, with pauses."""
+    """Return the JSON list of JSON items, in chunks of about 64 KiB, with pauses."""
     parts: list[str] = []
     size = 0
     separator = "["

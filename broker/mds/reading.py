@@ -17,13 +17,13 @@ _MOST_BYTES: Final = 32_767
 """The longest text of Kafka's protocol before its flexible versions."""
 
 _BETWEEN_PAUSES: Final = 64
-"""How many objects of a body are read before other work has its turn."""
+"""The number of objects that are read between two pauses."""
 
 Enumerated = TypeVar("Enumerated", bound=IntEnum)
 
 
 def parsed(body: bytes) -> Any:
-    """Return the value of a body, with pauses for other work; raises `ApiError`."""
+    """Return the JSON value of a body; pauses for other work, raises `ApiError`."""
     try:
         return json.loads(body, object_pairs_hook=_object_reader(), parse_constant=_no_number)
     except RecursionError:
@@ -31,7 +31,7 @@ def parsed(body: bytes) -> Any:
     except (json.JSONDecodeError, UnicodeDecodeError, _NotTaken) as error:
         reason = str(error)
     except ValueError:
-        # Python converts no integer of more than some thousand digits, because that takes long.
+        # Python refuses integers of more than 4,300 digits by default, because they take long.
         reason = "a number has too many digits"
     raise bad_request(f"The body is no JSON: {reason}")
 
@@ -125,7 +125,7 @@ def cluster_of(scope: Fields) -> str:
 def kafka_cluster_of(clusters: Fields) -> str:
     """Return the id in the field ``kafka-cluster``, without quotes of JSON around it.
 
-    Some clients have the id from an answer that is JSON, and take the answer's text as the id.
+    Some clients take the text of an answer in JSON, quotes included, as the id.
     """
     found = clusters.text("kafka-cluster")
     if len(found) > 1 and found[0] == found[-1] == '"':
@@ -152,11 +152,11 @@ def _within(place: str, name: str) -> str:
 
 
 class _NotTaken(ValueError):
-    """Something that Python's reader of JSON would take, and that is refused here."""
+    """JSON that Python's reader accepts and this API refuses."""
 
 
 def _object_reader() -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return the function that makes an object of its fields. It pauses every now and then."""
+    """Return a function that makes an object of its fields, and pauses now and then."""
     left = _BETWEEN_PAUSES
 
     def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

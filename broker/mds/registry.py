@@ -101,8 +101,8 @@ class ClusterRegistry:
     async def register(self, caller: Caller, audit: Audit, given: Sequence[Cluster]) -> None:
         """Register clusters, all or none; raises `ApiError`, `NotStored`.
 
-        A name that is registered keeps its cluster, with new addresses: another cluster is a
-        conflict, and so is a second name of a cluster.
+        A registered name keeps its cluster and gets the new addresses. Another cluster under that
+        name is a conflict, and so is a second name of a cluster.
         """
         put = {each["clusterName"]: json.dumps(each) for each in given}
         changes = self._writable()
@@ -136,7 +136,7 @@ class ClusterRegistry:
 
 
 def clusters_of(body: Any) -> list[Cluster]:
-    """Return the clusters that a body gives names, with pauses; raises `ApiError`."""
+    """Return the clusters of a body; may pause, raises `ApiError`."""
     if not isinstance(body, list) or not body:
         raise bad_request("The body must be a list of clusters.")
     if len(body) > MOST_CLUSTERS:

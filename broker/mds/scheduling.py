@@ -1,7 +1,7 @@
 """Turns of the event loop for callers that have not logged in yet (see `broker.turns`).
 
-aiohttp starts with every request that has arrived, and a client can send on many connections at
-once. Callers from one network share their turns, as the connections of one principal do.
+aiohttp starts every request as soon as it arrives, and a client can send on many connections at
+once. So callers from one network share their turns, as the connections of one principal do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aclbroker.turns import pause
 
 
 async def next_turn(turns: Turns, host: str) -> None:
-    """Return at once within the turn of the event loop, else when a caller of ``host`` has one."""
+    """Wait for a turn of the callers of ``host``; return at once if the current turn has time."""
     made = turns.run(network(host), _begin, None, host, b"")
     if isinstance(made, Awaitable):
         await made

@@ -31,7 +31,7 @@ class LogSettings(NamedTuple):
 
 
 def log_settings(configs: Mapping[str, str]) -> LogSettings:
-    """Return what a valid configuration means for the logs of a topic."""
+    """Return the log settings of a topic with a valid configuration."""
     policies = list_values(config_value(configs, "cleanup.policy"))
     rules = Rules(
         max_bytes=config_number(configs, "max.message.bytes"),

@@ -1,8 +1,8 @@
 r"""Regular expressions that choose topics and transactional ids, matched by RE2 in linear time.
 
 Kafka matches whole names with RE2/J. RE2, from which RE2/J was translated, matches the same names.
-It differs in what it accepts: RE2 takes ``\C``, a name of a group twice, and any letter in such a
-name, and it refuses nested counts of more than 1,000 in all and ``\é``.
+The syntax differs: RE2 accepts ``\C``, duplicate names of groups, and any letter in such a name. It
+refuses nested counts of more than 1,000 in all, and ``\é``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HIGHEST_COUNT: Final = 1_000
 _MOST_CLASSES: Final = 8
 _MOST_BYTES: Final = 256 << 10
 _MOST_STEPS: Final = 2_000_000
-"""RE2's instructions for all characters of a name: they take about 5 ms."""
+"""The limit of characters times RE2 instructions for one match, which takes about 5 ms."""
 
 _TOO_LARGE: Final = (
     f"the expression is too large: at most {_MOST_CHARACTERS:,} characters are possible, "
@@ -48,11 +48,11 @@ _AS_KAFKA: Final = (
     ("unexpected )", "regexp/syntax: internal error"),
     ("pattern too large", _TOO_LARGE),
 )
-"""How RE2's messages begin, and what RE2/J says, which Kafka's clients are told."""
+"""The beginnings of RE2's messages, and those of RE2/J, which Kafka sends to its clients."""
 
 
 class NameRegexError(ValueError):
-    """A text is no regular expression, or one that is too large."""
+    """A text is an invalid regular expression, or a too large one."""
 
 
 def _options() -> re2.Options:
@@ -67,10 +67,10 @@ _OPTIONS: Final = _options()
 
 
 class NameRegex:
-    """A compiled regular expression. Raises NameRegexError if it is none, or too large.
+    """A compiled regular expression. Raises NameRegexError if it is invalid or too large.
 
-    RE2 cannot pause while it compiles. The limits keep that below 10 ms, where RE2 alone would take
-    a second for 30 KB. Its program takes 256 KiB at most.
+    RE2 cannot pause while it compiles. The limits keep a compilation below 10 ms; without them RE2
+    would take a second for 30 KB. The program of an expression takes 256 KiB at most.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -84,14 +84,15 @@ class NameRegex:
         except UnicodeEncodeError as error:
             raise NameRegexError("the expression has half of a character") from error
         finally:
-            re2.purge()  # It would keep 128 expressions of any size.
+            re2.purge()  # Its cache would keep 128 expressions of any size.
         pause()
 
     def matches(self, name: str) -> bool:
         """Return whether the expression matches the whole of a name; may pause.
 
-        Raises NameRegexError for a long name for which RE2, which cannot pause, could take long. No
-        topic has such a name, but transactional ids may have 32,767 bytes.
+        Raises NameRegexError for a name that is too long for this expression, because RE2 cannot
+        pause within a match. No topic has such a name, but a transactional id has up to 32,767
+        bytes.
         """
         pause()
         if len(name) * self._regex.programsize > _MOST_STEPS:

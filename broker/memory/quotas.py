@@ -1,6 +1,6 @@
 """The quotas of clients (KIP-546) in a cluster in memory: kept and shown, but not enforced.
 
-Rules and words are those of Kafka 4.3.0 (ClientQuotaControlManager, ClientQuotaCache).
+Rules and messages are those of Kafka 4.3.0 (ClientQuotaControlManager, ClientQuotaCache).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLIENT_ID: Final = "client-id"
 IP: Final = "ip"
 TYPES: Final = (USER, CLIENT_ID, IP)
 MOST_ENTITIES: Final = 10_000
-"""How many entities may have quotas: each takes memory."""
+"""The most entities that may have quotas, because each takes memory."""
 
 _OF_CLIENTS: Final = frozenset(
     ("producer_byte_rate", "consumer_byte_rate", "request_percentage", "controller_mutation_rate")
@@ -31,7 +31,7 @@ Entity = tuple[tuple[str, str | None], ...]
 
 
 class QuotaError(ValueError):
-    """Quotas that cannot be, with Kafka's words for why."""
+    """Invalid quotas, with Kafka's message."""
 
 
 class Component(NamedTuple):
@@ -79,9 +79,9 @@ class Quotas:
     def matching(
         self, components: Sequence[Component], *, strict: bool
     ) -> list[tuple[Entity, Mapping[str, float]]]:
-        """Return each entity of which all components are true, with its quotas.
+        """Return each entity that all components match, with its quotas.
 
-        A ``strict`` filter takes no entity that has further types.
+        A ``strict`` filter matches no entity with further types.
         """
         return [
             (entity, quotas)
@@ -128,7 +128,7 @@ def _is_address(text: str) -> bool:
 def _check_value(key: str, value: float | None) -> None:
     if value is None:
         return
-    # A value that is no number is not above 0 either.
+    # NaN is not above 0 either.
     if not value > 0:
         raise QuotaError(f"Quota {key} must be greater than 0")
     if key in _WHOLE and not (value < 1 << 63 and value.is_integer()):

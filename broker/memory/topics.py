@@ -89,8 +89,9 @@ class Topic:
 class MemoryTopics(Catalog):
     """All topics by name. Their partitions are spread over the nodes, one topic's and all topics'.
 
-    ``room`` is the memory for all records; ``transactions`` is what new partitions have, and
-    ``partitions`` how many there are. ``defaults`` are the broker's for the topics' settings.
+    ``room`` is the memory for all records. New partitions verify transactions with
+    ``transactions``; ``partitions`` is the number of all partitions. ``defaults`` are the broker's
+    defaults for the settings of topics.
     """
 
     knows_at_once = False
@@ -148,7 +149,7 @@ class MemoryTopics(Catalog):
     def create_internal(self, name: str) -> None:
         """Create a coordinator's topic, as Kafka does at the first request for a coordinator.
 
-        Nothing happens if it exists, or if there is no place for its partitions.
+        It does nothing if the topic exists, or if the limit leaves no room for its partitions.
         """
         if (
             name not in self.by_name

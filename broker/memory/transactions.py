@@ -89,7 +89,7 @@ class Transactions:
         return self._by_id.get(transactional_id)
 
     def ids(self) -> Sequence[str]:
-        """Return all transactional ids, as they are now."""
+        """Return a copy of all transactional ids."""
         return list(self._by_id)
 
     def initialize(

@@ -66,8 +66,8 @@ _CHANGING: Final[Mapping[int, Handler]] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: share_offsets.delete_share_group_offsets,
     ApiKey.ALTER_CLIENT_QUOTAS: quotas.alter_client_quotas,
 }
-"""Those that change what there is, maybe in many steps. What waits for others while it does so is
-not among them, and says itself what is to be whole.
+"""The handlers that change the cluster, maybe in many steps. Each change runs to its end even if
+the client disconnects. A handler that waits meanwhile is not among them; it uses `whole` itself.
 """
 
 MEMORY_HANDLERS: Final[Mapping[int, Handler]] = {

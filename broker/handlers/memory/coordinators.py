@@ -58,9 +58,9 @@ def described_each(
 def refusal_of_topics(
     rights: RequestRights, topics: Catalog, assigned: Sequence[Collection[bytes]]
 ) -> GroupError | None:
-    """Return why a group is refused that has topics that the session may not describe, or None.
+    """Return the error of a group with topics that the session may not describe, else None.
 
-    A handler must know before it describes the group, so that its time tells of no hidden topic.
+    A handler checks this before it describes the group, so its time reveals no hidden topic.
     """
     ids = {topic for some in in_turns(assigned) for topic in some}
     names = [name for topic in in_turns(ids) if (name := topics.name_of(topic)) is not None]
@@ -90,7 +90,8 @@ def told_assignment(
 ) -> Any:
     """Return the partitions of topics that the session may describe; None if none have changed.
 
-    They are in the classes of a key of heartbeats. A session may send the id of another's member.
+    They are in the classes of ``messages``, the module of a heartbeat's key. The rights count here
+    because a session may send the id of another client's member.
     """
     if partitions is None:
         return None

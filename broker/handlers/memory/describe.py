@@ -102,7 +102,7 @@ def describe_log_dirs(
 def alter_replica_log_dirs(
     services: Services, rights: RequestRights, request: AlterReplicaLogDirsRequest
 ) -> AlterReplicaLogDirsResponse:
-    """Confirm that partitions are in the one directory; there is no other to move them to."""
+    """Confirm moves to the only directory, where all partitions are; refuse any other."""
     memory, node_id = services.memory, services.node(rights).node_id
 
     def code(path: str, name: str, index: int) -> ErrorCode:

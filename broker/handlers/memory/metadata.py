@@ -102,7 +102,7 @@ def find_coordinator(
 ) -> FindCoordinatorResponse:
     """Name the node that coordinates each group, transactional id or partition of a share group.
 
-    As in Kafka, the topic of that coordinator exists from then on.
+    As in Kafka, the request creates the coordinator's topic.
     """
     nodes = {node.node_id: node for node in services.nodes(rights)}
 

@@ -29,7 +29,7 @@ _NOT_UPDATED: Final = (
 def update_features(
     services: Services, rights: RequestRights, request: updated.UpdateFeaturesRequest
 ) -> updated.UpdateFeaturesResponse:
-    """Confirm the levels that the features have; a request for other levels is refused."""
+    """Confirm the current levels of features; refuse a request for other levels."""
     updates = list(in_turns(request.feature_updates))
     node_id = services.node(rights).node_id
     for update in in_turns(updates):
@@ -77,7 +77,7 @@ def describe_quorum(
     """Answer with the quorum of the metadata topic's only partition."""
     memory = services.memory
     topics = request.topics
-    # Kafka knows this one partition, and only in a request that names no other.
+    # Kafka describes this partition only, and only if the request names no other.
     is_known = (
         len(topics) == 1
         and topics[0].topic_name == METADATA_TOPIC

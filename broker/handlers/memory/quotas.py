@@ -19,7 +19,7 @@ _ANY: Final = 2
 
 
 class _FilterError(Exception):
-    """A filter that Kafka refuses, with its code and its words."""
+    """A filter is refused, with Kafka's error code and message."""
 
     def __init__(self, message: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class _FilterError(Exception):
 def describe_client_quotas(
     services: Services, _rights: RequestRights, request: described.DescribeClientQuotasRequest
 ) -> described.DescribeClientQuotasResponse:
-    """Answer with the quotas of all entities that the filter takes."""
+    """Answer with the quotas of all entities that the filter matches."""
     try:
         components = _components(request)
     except _FilterError as why:
@@ -88,9 +88,9 @@ def _component(each: described.ComponentData) -> Component:
 def alter_client_quotas(
     services: Services, _rights: RequestRights, request: altered.AlterClientQuotasRequest
 ) -> altered.AlterClientQuotasResponse:
-    """Set and remove quotas of each entity; one that is named twice gets an error.
+    """Set and remove quotas of each entity; an entity that is named twice gets an error.
 
-    As in Kafka, the first entry of such an entity counts all the same, unless it has a key twice.
+    As in Kafka, the first entry of such an entity still takes effect, unless it has a key twice.
     """
     entities = [_entity(entry) for entry in in_turns(request.entries)]
     counts = Counter(entities)
@@ -118,7 +118,7 @@ def alter_client_quotas(
 
 
 def _entity(entry: altered.RequestEntryData) -> Entity:
-    # Of a type that is named twice the last name counts, as in Kafka.
+    # If an entry names a type twice, the last name counts, as in Kafka.
     names = {each.entity_type: each.entity_name for each in in_turns(entry.entity)}
-    # More types than there are cannot be sorted for nothing: the entity is refused anyway.
+    # An entity with more types than Kafka has is refused later, so it is not sorted.
     return tuple(names.items() if len(names) > len(TYPES) else sorted(names.items()))

@@ -295,7 +295,7 @@ def _pended(
 def describe_transactions(
     services: Services, rights: RequestRights, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
-    """Describe transactional ids, with those of their topics that may be described."""
+    """Describe transactional ids, with the topics that the session may describe."""
     return DescribeTransactionsResponse(
         transaction_states=[
             _described(services, rights, each) for each in in_turns(request.transactional_ids)
@@ -333,8 +333,8 @@ def list_transactions(
 ) -> ListTransactionsResponse:
     """List the transactional ids of this node that the filters let through.
 
-    The rights come before the filters, unlike in Kafka: the time that a filter takes tells which
-    ids there are.
+    Unlike in Kafka, the rights come before the filters, because the time of a filter would reveal
+    hidden ids.
     """
     try:
         wanted = _wanted(services, rights, request)

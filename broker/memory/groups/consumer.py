@@ -3,8 +3,8 @@
 The rules are those of Kafka's GroupMetadataManager, with two differences: an assignment is made as
 soon as it is needed (Kafka's `group.consumer.assignment.interval.ms` of 0), and a new regular
 expression is resolved before the heartbeat that brings it is answered, not after. Kafka resolves
-an expression once for all members of a group, with the rights of one of them; here each client has
-what its own rights let it see.
+an expression once for all members of a group, with the rights of one of them; here each client gets
+only the topics that its own rights let it describe.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _RESOLVED_AGAIN_AFTER_MS: Final = 10_000
 
 
 class HeartbeatRequest(NamedTuple):
-    """The request of a ConsumerGroupHeartbeat, and its client; None is a field that is left out."""
+    """A ConsumerGroupHeartbeat and its client; None stands for an omitted field."""
 
     group_id: str
     member_id: str
@@ -110,7 +110,7 @@ class ConsumerProtocol:
             _check_member(group, request)
 
     def check_expression(self, group: ConsumerGroup | None, request: HeartbeatRequest) -> None:
-        """Raise GroupError if an expression that is new to the group is none."""
+        """Raise GroupError if an expression that is new to the group is invalid."""
         used = set() if group is None else {each.regex for each in group.patterns()}
         if request.regex and request.regex not in used:
             compiled(request.regex)
@@ -118,10 +118,10 @@ class ConsumerProtocol:
     def resolve(
         self, group: ConsumerGroup | None, request: HeartbeatRequest, visible: Visible
     ) -> Mapping[TopicPattern, MatchedTopics] | None:
-        """Return the topics of the patterns of a request's client, None if they are known.
+        """Return the topics of the client's patterns; None if nothing has to be resolved.
 
-        The rights come first: an expression is matched only against names that the client may know
-        of, so that the time this takes tells of no others. This may pause, and changes nothing.
+        The rights come first: an expression is matched only against topics that the client may
+        describe, so its time reveals no other names. This may pause, and changes nothing.
         """
         patterns = _patterns_of(group, request)
         if not patterns or (group is not None and not self._resolves(group, patterns)):
@@ -248,7 +248,7 @@ class ConsumerProtocol:
     def _note_resolved(
         self, group: ConsumerGroup, resolved: Mapping[TopicPattern, MatchedTopics] | None
     ) -> bool:
-        """Keep the topics of patterns; return whether they are others than before."""
+        """Store the topics of patterns; return whether they have changed."""
         used = group.patterns()
         has_changed = False
         for pattern, new in (resolved or {}).items():
@@ -322,7 +322,7 @@ def gone_meanwhile() -> GroupError:
 
 
 def _patterns_of(group: ConsumerGroup | None, request: HeartbeatRequest) -> set[TopicPattern]:
-    """Return the patterns of a group that are those of a request's client."""
+    """Return the patterns of a group with the viewer of a request, its own pattern included."""
     patterns, former = set[TopicPattern](), NO_PATTERN
     if group is not None:
         patterns = {each for each in group.patterns() if each.viewer == request.viewer}

@@ -49,7 +49,7 @@ class ClassicPart(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a member tells of itself that takes room."""
+    """The data that a member sends about itself, which count for the memory limit."""
 
     names: frozenset[str]
     pattern: TopicPattern
@@ -121,8 +121,8 @@ class ConsumerMember:
 class ConsumerGroup(ModernGroup[ConsumerMember]):
     """A group of the newer protocol.
 
-    ``owners`` tells which member has a partition. ``resolved`` has the topics that the patterns of
-    members stand for. Members share them if their clients have the same rights, and only then.
+    ``owners`` maps partitions to members, and ``resolved`` the patterns of members to topics.
+    Members share the topics of an expression only if their clients have the same rights.
     """
 
     kind: ClassVar = "consumer"
@@ -160,7 +160,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return super().subscribed_names().union(*[each.names for each in self.resolved.values()])
 
     def matched(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of the topics that a member's pattern stands for."""
+        """Return the names of the topics that a member's pattern matches."""
         resolved = self.resolved.get(member.pattern)
         return frozenset() if resolved is None else resolved.names
 
@@ -169,7 +169,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember]):
         return {each.pattern for each in self.members.values() if each.pattern.regex}
 
     def forget_unused(self) -> None:
-        """Forget what patterns stand for that no member has any more."""
+        """Drop the topics of patterns that no member has any more."""
         for pattern in self.resolved.keys() - self.patterns():
             del self.resolved[pattern]
 

@@ -153,9 +153,10 @@ class Conversion:
         return _joined(member, request)
 
     def sync(self, group: ConsumerGroup, request: SyncRequest, visible: Visible) -> SyncAnswer:
-        """Tell a member of the classic protocol what it has of visible topics; raises GroupError.
+        """Return a classic member's partitions of visible topics; raises GroupError.
 
-        Kafka tells it all. A subscription of this protocol names topics without any right on them.
+        Kafka returns all its partitions, although a subscription of this protocol can name topics
+        without any right on them.
         """
         member, classic = self._classic_member(group, request.member_id, request.instance_id)
         if request.generation != member.epoch:

@@ -89,7 +89,7 @@ class Groups:
     def sync(self, request: SyncRequest, say: SaySync, visible: Visible) -> None:
         """Tell a member of the classic protocol its assignment.
 
-        ``visible`` is asked which topics its client may describe, of those that the broker assigns.
+        ``visible`` returns which of the topics that the broker assigns the client may describe.
         """
         if not request.group_id:
             say(SyncAnswer(ErrorCode.INVALID_GROUP_ID))
@@ -146,8 +146,8 @@ class Groups:
     ) -> HeartbeatAnswer:
         """Take the heartbeat of a member of the newer protocol; raises GroupError.
 
-        ``visible`` is asked which topics its client may describe, before an expression is matched
-        against them. This changes nothing, and can take long; the group is changed within
+        ``visible`` returns the topics that the client may describe, before an expression is matched
+        against them. That step changes nothing and can take long. The group is changed within
         ``change``.
         """
         consumer = self._mixed.consumer

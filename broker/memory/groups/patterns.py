@@ -1,4 +1,4 @@
-"""The regular expressions by which members of a group choose topics, matched by their rights."""
+"""Regular expressions by which group members subscribe, resolved with their clients' rights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Visible = Callable[[Collection[str]], Iterable[str]]
 
 
 class Viewer(NamedTuple):
-    """All that the rights of a member's client depend on: sessions that are alike share them."""
+    """The properties of a session that its rights depend on: equal viewers have equal rights."""
 
     principals: tuple[str, ...]
     host: str
@@ -25,7 +25,7 @@ NO_VIEWER: Final = Viewer((), "", "")
 
 
 class TopicPattern(NamedTuple):
-    """A regular expression, and the client that it is matched for, by its rights."""
+    """A regular expression, and the viewer whose rights limit its matches."""
 
     regex: str
     viewer: Viewer
@@ -35,7 +35,7 @@ NO_PATTERN: Final = TopicPattern("", NO_VIEWER)
 
 
 class MatchedTopics(NamedTuple):
-    """The names of the topics that a pattern stands for, and when they were looked up.
+    """The names of the topics that a pattern matches, and the time of the match.
 
     ``version`` is the version of the topics at that time.
     """
@@ -46,9 +46,9 @@ class MatchedTopics(NamedTuple):
 
 
 def pattern_of(former: TopicPattern, regex: str | None, viewer: Viewer) -> TopicPattern:
-    """Return the pattern of a member that sends a heartbeat with an expression, or with None.
+    """Return the pattern of a member after a heartbeat with an expression, or with None.
 
-    A member whose client has other rights than before has another pattern.
+    None keeps the former expression. Another viewer makes another pattern.
     """
     if regex is None:
         regex = former.regex
