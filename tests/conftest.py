@@ -18,7 +18,7 @@ from tests.support.kafka import Kafka, running_kafka
 from tests.support.process import LoggedProcess, spawned
 from tests.support.signals import handle_ignored_signals
 
-# Before anything starts a program.
+# This must come before a test starts a program, because a program inherits ignored signals.
 handle_ignored_signals()
 
 pytest.register_assert_rewrite("tests.clients.story", "tests.memory_cluster.java_programs")

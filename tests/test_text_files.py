@@ -1,4 +1,4 @@
-"""Text files of users in other encodings than UTF-8 are read, or refused with the line."""
+"""Text files of users in encodings other than UTF-8 are read, or refused with the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of ACLs in the forms of other tools mean what these tools mean, or are refused by name."""
+"""ACL files of other tools keep their meaning, or are refused with the tool's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.acl.examples import READ, allow
 
 
 def acl(text: str) -> AclBinding:
-    """An ACL of words: permission, operation, type, pattern, name, principal, host."""
+    """Return an ACL from words: permission, operation, type, pattern, name, principal, host."""
     permission, operation, kind, pattern, name, principal, host = text.split(" ")
     return acl_of(
         {
@@ -229,7 +229,7 @@ def test_an_empty_file_is_no_set_without_acls(name: str) -> None:
 
 
 def test_a_file_of_another_form_is_not_written_over(tmp_path: Path) -> None:
-    """A deny of an old file stays there, and no tool finds a form that it does not know."""
+    """Writing over it could lose a DENY, and the other tool could not read our form."""
     path = tmp_path / "acls.csv"
     path.write_text(KSM)
     place = open_place(f"file:{path}", is_target=True)

@@ -95,7 +95,7 @@ async def test_all_is_denied_until_what_was_missed_is_in_the_index():
 
 
 class Forgetful(Distant):
-    """One that tells by itself that revokes may be missing."""
+    """A store that reports by itself that revokes may be missing."""
 
     is_outdated = False
 
@@ -105,7 +105,7 @@ async def test_all_is_denied_at_once_while_revokes_may_be_missing():
     await store.apply([allow()], [], ORIGIN)
     async with looked_after(store) as (index, _, staleness):
         await until(lambda: may_read(index))
-        # For less than the settings allow.
+        # The store is silent for less time than the settings allow.
         store.silent_s = 0.5
         store.is_outdated = True
         await until(lambda: staleness.is_stale)

@@ -109,7 +109,7 @@ class Pipe(io.BytesIO):
 
 @pytest.mark.parametrize("kind", [io.BytesIO, Pipe])
 def test_the_last_denial_of_standard_input_is_explained(ask, monkeypatch, kind):
-    """A log has one form: a client can write a line of another one into a Kafka's."""
+    """A log has one form, because a client can put a line of another form into a log of Kafka."""
     ours = (json_lines.record(**DENIED), LINE, json_lines.record(), of_kafka(host="10.9.9.9"))
     kafkas = (of_kafka(operation="WRITE"), of_kafka(), of_kafka(host="?"), LINE)
     for lines in (ours, kafkas):
@@ -289,7 +289,7 @@ def test_what_a_client_writes_between_the_pieces_of_a_record_is_passed_over(
     begin, end = of_kafka(resource="Group:LITERAL:a\nb").split("\n")
     lines = [of_kafka(), begin, of_kafka(principal="User:forged"), end]
     log = tmp_path / "kafka.log"
-    # Strimzi's layout has nothing behind a piece that is cut off.
+    # In Strimzi's layout, a cut-off line ends without the logger and the thread.
     text = [begin if each == begin and name == "strimzi.log" else wrap(each) for each in lines]
     if name == "strimzi.log":
         text[1] = text[1].replace("[", "", 1).replace("]", "", 1)

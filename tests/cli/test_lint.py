@@ -186,7 +186,7 @@ def test_an_empty_list_of_names_counts_only_with_an_option(lint, tmp_path, text)
         assert (status, out) == (2, "")
         assert f"{file}: it names no {noun}, so each ACL on {noun} would" in error
         assert "orphaned" in lint(acls, option, str(file), "--accept-empty-list")[1]
-    # Without an ACL on a group, no group is missed.
+    # Without an ACL on groups, an empty list of groups is no error.
     assert lint([allow()], "--consumer-groups", str(file))[0] == 0
 
 

@@ -121,13 +121,13 @@ TERRAFORM = 'resource "kafka_acl" "test" {\n  acl_principal = "User:etl"\n}\n'
 
 @pytest.fixture
 def audited(tmp_path: Path) -> list[str]:
-    """The words of an audit, but for its ACLs."""
+    """The arguments of an audit, without its ACLs."""
     (tmp_path / "kafka.log").write_text(f"{line()}\n")
     return ["audit", "matrix", "--input", f"{tmp_path}/kafka.log", "--output", f"{tmp_path}/report"]
 
 
 def each_command(path: Path, audited: list[str]) -> list[list[str]]:
-    """A command of each kind that reads a file of ACLs."""
+    """Return the arguments of one command of each kind that reads a file of ACLs."""
     acls = ["--acls", str(path)]
     statements = path.parent / "statements.yaml"
     statements.write_text("version: 1\ninvariants: [User:etl may READ topic orders.eu]\n")

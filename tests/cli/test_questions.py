@@ -43,7 +43,7 @@ def policy(tmp_path):
 
 @pytest.fixture
 def store(tmp_path):
-    """The URL of a store that has the ACLs of the policy."""
+    """The URL of a store with the ACLs of the policy."""
     url = f"sqlite:///{tmp_path}/acls.db"
 
     async def fill():
@@ -97,7 +97,7 @@ def test_who_can_on_a_topic_lists_its_writers(ask, policy):
 def test_a_source_without_settings_is_said_not_to_have_super_users(
     ask, policy, tmp_path, store, question
 ):
-    """A file of ACLs, a store that is named by its URL, and that of the default settings."""
+    """The sources are a file of ACLs and a store named by its URL, also with default settings."""
     settings = tmp_path / "empty.properties"
     settings.write_text("# none\n")
     for source in (["--acls", policy], ["--acls", store]):
@@ -126,7 +126,7 @@ def test_super_users_that_one_side_alone_names_are_left_out_of_a_difference(
         )
         assert ask("diff", str(settings), other) == (0, "no difference\n", note)
         assert ask("diff", other, str(settings)) == (0, "no difference\n", note)
-    # The ACLs of a super user are compared as all others.
+    # The ACLs of a super user are compared like any other ACLs.
     assert ask("diff", str(settings), str(less))[1] == lost
     with settings.open("a") as file:
         file.write("allow.everyone.if.no.acl.found=true\n")

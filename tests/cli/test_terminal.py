@@ -1,4 +1,4 @@
-"""Names in what commands print: none commands a terminal, forges a line or tears a table."""
+"""No name in the output of a command controls the terminal, forges a line or breaks a table."""
 
 import ast
 import asyncio
@@ -210,7 +210,7 @@ OWN_WAY = {
     "broker/observability/logs.py",
     "broker/observability/log_writer.py",
 }
-"""The way out itself, bars of progress, and the log, which escapes by itself."""
+"""Modules that may write by themselves: the printing functions, progress bars, and the log."""
 
 
 def test_everything_that_is_printed_goes_through_the_one_way_out():

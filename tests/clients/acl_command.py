@@ -23,10 +23,10 @@ class Printed(NamedTuple):
 
 
 class Commands:
-    """Many commands of Kafka's tools in one JVM, which saves starting one for each.
+    """Runs many commands of Kafka's tools in one JVM, which saves the start of a JVM for each.
 
-    There is no terminal, so `--remove` needs `--force`. ``jars`` are those of Kafka, by default of
-    4.3.0.
+    The commands have no terminal, so `--remove` needs `--force`. ``jars`` are Kafka's jars, by
+    default of version 4.3.0.
     """
 
     def __init__(self, log: Path, jars: Path | None = None) -> None:

@@ -44,7 +44,7 @@ def test_a_broker_shows_all_settings_of_kafka_with_their_types_and_defaults(
 ):
     with Client(kafka.listeners["PLAINTEXT"]) as client:
         theirs = configs(client)
-    # Settings of plug-ins and of single listeners have no type in Kafka.
+    # In Kafka, the settings of plug-ins and of single listeners have no type.
     theirs = {
         name: each
         for name, each in theirs.items()

@@ -1,7 +1,8 @@
 """No handler works with an entry that its session may not see: d12 and d13 of docs/ARCHITECTURE.md.
 
-The time that a handler takes must not tell of such entries. So each key is asked for all that there
-is, in a cluster with topics, groups and transactional ids that are hidden from the session.
+The time that a handler takes must not depend on such entries. So the tests send every key with
+requests for all entries. The cluster has topics, groups and transactional ids that are hidden from
+the session.
 """
 
 from __future__ import annotations
@@ -44,20 +45,21 @@ NAMED = {
     *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.SHARE_FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP),
     *(ApiKey.DELETE_TOPICS, ApiKey.END_TXN),
 }
-"""Keys that tell of nothing but what a request names, and that wait or carry out a change.
+"""Keys without a test here: their answers are about the entries in the request alone.
 
-A topic that is deleted is forgotten by all groups, and a transaction ends in all its partitions.
+They wait, or they change something. A deletion of a topic touches all groups, and the end of a
+transaction touches all its partitions.
 """
 
 
 def rights(_operation: AclOperation, kind: ResourceType, name: str | None) -> bool:
-    """Allow all on topics, groups and transactional ids that are seen, and nothing on a cluster."""
+    """Allow every operation on names that begin with `SEEN`, and none on the cluster."""
     return kind is not ResourceType.CLUSTER and name is not None and name.startswith(SEEN)
 
 
 @pytest.fixture
 async def cluster() -> AsyncIterator[Services]:
-    """A cluster in memory with entries of each kind, half of which are hidden."""
+    """A cluster in memory with entries of each kind, some visible and some hidden."""
     async for parts in running():
         topics, groups = parts.memory.topics, parts.memory.groups
         topics.groups = ("seen", "hidden-declared")
@@ -78,13 +80,13 @@ async def cluster() -> AsyncIterator[Services]:
 
 
 def member_of(group_id: str) -> HeartbeatRequest:
-    """The request of a member that may read all topics."""
+    """Return the heartbeat of a member that subscribes to all topics by a regular expression."""
     more: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "regex": ".*", "owned": {}}
     return HeartbeatRequest(group_id, "m", 0, client_id="c", client_host="/h", **more)
 
 
 def requests_of(key: int, version: int) -> Iterator[Any]:
-    """Requests for everything that a key can tell, and for what is seen."""
+    """Yield requests for all entries that a key can list, and requests for visible entries."""
     arrays = [field.name for field in dataclasses.fields(APIS[key].request)]
     named = filled(key, GROUPS)
     yield named
@@ -126,7 +128,7 @@ def _filtered(key: int, request: Any) -> Iterator[Any]:
 
 
 def traps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return a list that notes each use of a hidden entry: of its fields, or of its name."""
+    """Return a list that records each use of a hidden entry: of its fields, or of its name."""
     touched: list[str] = []
 
     def guard(cls: type, name_field: str) -> None:
@@ -155,7 +157,7 @@ def traps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def watched(handler: Handler, answers: list[Any]) -> Handler:
-    """A handler whose answers are kept as they are before the gate completes them."""
+    """Return a handler that appends its answers to ``answers`` before the gate completes them."""
 
     def answer(services: Services, asked: Any, request: Any) -> Any:
         answers.append(handler(services, asked, request))
@@ -180,14 +182,14 @@ async def test_a_handler_gets_no_entry_that_its_session_may_not_see(
                 try:
                     encode(request, version)
                 except (TypeError, ValueError, AttributeError):
-                    continue  # This version has no such request.
+                    continue  # This version lacks a field of the request.
                 with monkeypatch.context() as patched:
                     touched = traps(patched)
                     await ask(parts, session, ApiKey(key), version, request)
                 assert touched == [], (version, request)
                 for answer in answers:
                     if asyncio.iscoroutine(answer):
-                        continue  # An answer that waits for the store is about ACLs.
+                        continue  # Only answers about ACLs wait for the store.
                     told = answer if isinstance(answer, bytes) else bytes(encode(answer, version))
                     for trace in (HIDDEN.encode(), *hidden_ids):
                         assert trace not in told, (version, answer)

@@ -61,7 +61,7 @@ def test_the_message_says_what_holds_and_names_settings_that_exist(client: Clien
 def test_a_share_group_that_is_not_there_is_not_found_whatever_topics_are_named(
     client: Client, topics: list[str]
 ):
-    # As a Kafka 4.3.0 answers.
+    # A real Kafka 4.3.0 answers the same.
     named = [DeleteShareGroupOffsetsRequestTopic(name) for name in topics]
     key = ApiKey.DELETE_SHARE_GROUP_OFFSETS
     answer = asked(client, key, 0, group_id="absent", topics=named)

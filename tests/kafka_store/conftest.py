@@ -1,4 +1,4 @@
-"""A Kafka in memory, for what needs no real one, and a real one behind a network that is cut."""
+"""A Kafka in memory for most tests, and a real Kafka behind a proxy that can cut the network."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def memory_proxy():
 
 @pytest.fixture(scope="package")
 def kafka_behind(tmp_path_factory):
-    """A Kafka that compacts soon, and a proxy through which its listener PROXIED is reached."""
+    """A Kafka that compacts soon, and a proxy in front of its listener PROXIED."""
     overrides = {"super.users": "User:ANONYMOUS", "log.cleaner.backoff.ms": "100"}
     kafka = Kafka(
         tmp_path_factory.mktemp("kafka-behind"),

@@ -1,4 +1,4 @@
-"""Brokers that were out of contact until Kafka had compacted a revoke away."""
+"""Brokers that lost contact with Kafka until compaction had dropped a revoke."""
 
 import asyncio
 import signal
@@ -30,7 +30,7 @@ TOPIC = "forgotten"
 
 
 def make(address):
-    """Make a topic that is compacted at once, and keeps removals for seconds."""
+    """Create a topic that Kafka compacts at once, and that keeps removals for seconds."""
     config = {
         "cleanup.policy": "compact",
         "delete.retention.ms": str(RETENTION_MS),
@@ -43,7 +43,7 @@ def make(address):
 
 
 def keys_of(address):
-    """Return the keys of all messages that the topic has, also of removals."""
+    """Return the keys of all messages in the topic, including removals."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": "looks"})
     try:
         place = TopicPartition(TOPIC, 0)
@@ -58,7 +58,7 @@ def keys_of(address):
 
 
 async def forget(store, address):
-    """Wait until Kafka has dropped the ACL that was revoked, and the message that says so."""
+    """Wait until Kafka has dropped the revoked ACL, and the message that removed it."""
     number = 0
     async with asyncio.timeout(FORGOTTEN_WITHIN_S):
         while key_of(REVOKED) in await asyncio.to_thread(keys_of, address):
@@ -68,7 +68,7 @@ async def forget(store, address):
 
 
 def broker(directory, address, node_id):
-    """Return a broker that denies all while revokes may be missing, or after a silent minute."""
+    """Return a broker that denies all if revokes may be missing, or after a silent minute."""
     directory.mkdir()
     return Broker(
         directory,
@@ -89,9 +89,9 @@ def is_ready(one):
 
 
 def check_until_ready(brokers, always):
-    """Look at brokers until all are ready: of those that are, nothing revoked is allowed.
+    """Poll brokers until all are ready, and assert that a ready broker allows nothing revoked.
 
-    One that denies everything meanwhile must ``always`` do so until it is ready.
+    The broker ``always`` must deny the revoked rights before it is ready, too.
     """
     deadline = time.monotonic() + FORGOTTEN_WITHIN_S
     ready: set[Broker] = set()

@@ -179,7 +179,7 @@ async def test_a_broker_whose_node_id_another_broker_has_is_told_so(network, mon
     started = writer.Writer._started
 
     async def overtaken(self):
-        """Return the producer, whose transactional id another writer has taken meanwhile."""
+        """Return the producer after another writer has taken its transactional id."""
         producer = await started(self)
         if self is store._writer:
             other = writer.Writer(store._place, self._id)
@@ -196,7 +196,7 @@ async def test_a_broker_whose_node_id_another_broker_has_is_told_so(network, mon
 
 
 async def unknown(_reader):
-    """Return what a user is told who may not describe the topic."""
+    """Return no settings, as for a user that may not describe the topic."""
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ async def test_a_machine_that_slept_reads_the_topic_anew_before_it_is_ready(
             network.drop()
         async with asyncio.timeout(WITHIN_S):
             while not any(each["event"] == "topic for ACLs read again" for each in logs):
-                # It says to nobody that it has all before it has read all anew.
+                # The store reports no position until it has read the whole topic again.
                 with pytest.raises(StoreUnavailable):
                     await store.position()
                 await asyncio.sleep(0.01)

@@ -51,7 +51,7 @@ class Topic:
         return f"kafka://{self.address}/{self.name}"
 
     def configure(self, **config):
-        """Change settings, of which the names have underscores."""
+        """Change settings of the topic. Their names have underscores instead of dots."""
         entries = [
             ConfigEntry(name.replace("_", "."), value, incremental_operation=SET)
             for name, value in config.items()
@@ -69,7 +69,7 @@ class Topic:
         self.configure(cleanup_policy="compact")
 
     def accept(self):
-        """Confirm that it is to be used as it is."""
+        """Confirm that brokers may use the topic as it is."""
         assert command("accept", "--store", self.url, "--yes") == 0
 
     def write(self, key, value):
@@ -178,7 +178,7 @@ async def test_a_transaction_that_nobody_ends_is_ended_by_kafka(topic):
 
 
 def why_refused(store):
-    """Return a function that finds out whether the store refuses for a reason."""
+    """Return a function that tells whether the store is unavailable for a given reason."""
 
     async def refuses_for(reason):
         try:
@@ -192,7 +192,7 @@ def why_refused(store):
 
 @pytest.fixture
 def looks_often(monkeypatch):
-    """A store that looks at its topic each second."""
+    """Let stores check their topic often."""
     monkeypatch.setattr("aclbroker.broker.stores.kafka.health._LOOK_S", 0.5)
 
 
@@ -233,7 +233,7 @@ async def test_a_beginning_that_was_deleted_is_damage_until_an_operator_confirms
     await asyncio.to_thread(topic.delete_records_before, end, {"cleanup.policy": "delete"})
     refuses_for = why_refused(store)
     await until(lambda: refuses_for(f"the messages before offset {end} were deleted"))
-    # What a running broker has read goes on to hold, and it reads what comes.
+    # A running broker keeps the ACLs that it has read, and reads on.
     assert await loaded(store) == sorted([allow(), deny(), allow("User:kept")])
     topic.write(key_of(allow("User:kept")), None)
 
@@ -267,7 +267,7 @@ async def test_a_beginning_that_was_deleted_is_damage_until_an_operator_confirms
     other = topic.store("2")
     await other.open()
     assert await loaded(other) == everything
-    # A later loss is none that was confirmed.
+    # The confirmation of one loss does not cover a later one.
     await asyncio.to_thread(topic.delete_records_before, kept + 1, {"cleanup.policy": "delete"})
     await until(lambda: refuses_for(f"the messages before offset {kept + 1} were deleted"))
     await other.close()

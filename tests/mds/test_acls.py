@@ -267,7 +267,7 @@ def test_acls_of_hosts_that_match_nobody_can_be_found_and_deleted(broker: Broker
         acl = f"ALLOW User:a READ TOPIC:LITERAL:t from {host}"
         assert api.search(host=host) == [acl]
         assert api.delete(host=host) == [acl]
-    # No ACL has a host of this text: a filter compares texts, as Kafka's do.
+    # No ACL has this text as its host: a filter compares texts, as in Kafka.
     assert api.search(host=" ") == []
 
 

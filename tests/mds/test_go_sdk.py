@@ -73,7 +73,7 @@ def test_the_sdk_manages_acls_and_the_registry(start_broker: StartBroker) -> Non
     }
     assert told["token"]["value"] == "Bearer"
     assert told["metadataClusterId"]["value"] == Api(broker).cluster_id
-    # The program puts the id into a scope as it is.
+    # The Go program puts the id into a scope unchanged.
     assert told["search of metadataClusterId"]["value"] == []
     assert told["activenodes"]["value"] == [url]
     assert told["authorize"]["value"] == ["ALLOWED", "DENIED"]

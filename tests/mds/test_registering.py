@@ -148,7 +148,7 @@ async def test_a_change_that_is_stored_and_not_seen_is_told_in_the_audit_log(
 async def test_no_more_clusters_are_looked_at_than_can_be_registered(audit: Any) -> None:
     registry = ClusterRegistry(MemoryStore(), LimitedLog())
     with pytest.raises(ApiError, match="At most"):
-        # The clusters themselves, which are wrong, are not looked at.
+        # These clusters are invalid, but their number is checked first.
         clusters_of([{}] * (MOST_CLUSTERS + 1))
     most = [cluster(f"n{number}", f"k{number}") for number in range(MOST_CLUSTERS)]
     await registry.register(CALLER, audit, most)

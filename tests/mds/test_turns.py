@@ -1,4 +1,4 @@
-"""JSON of the HTTP API in turns: no body and no list is worked on without a pause."""
+"""The HTTP API reads and writes JSON in turns, so that a long body or list does not block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACTION = {
 
 
 def short_turns() -> Turns:
-    """Turns that are over as soon as anything asks whether they are."""
+    """Return turns that are over at the first check."""
     seconds = count()
     return Turns(clock=lambda: float(next(seconds)))
 

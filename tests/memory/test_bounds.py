@@ -46,7 +46,7 @@ def write_of(log: PartitionLog, producer_id: int, *, transactional: bool = False
 
 
 def known(transactions: Transactions) -> list[Transaction]:
-    """All that is known of transactional ids."""
+    """Return the state of every transactional id."""
     found = [transactions.find(each) for each in transactions.ids()]
     return [each for each in found if each is not None]
 

@@ -1,4 +1,4 @@
-r"""Regular expressions that choose names: they mean what RE2/J, which Kafka has, takes them for."""
+r"""Regular expressions that choose names have the same meaning as in RE2/J, which Kafka uses."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ NAMES = (
 
 @pytest.fixture(scope="module")
 def re2j() -> Callable[[Sequence[str]], list[str]]:
-    """Returns what RE2/J makes of expressions, in the form that `Patterns.java` prints."""
+    """A function that returns RE2/J's result for each expression, as `Patterns.java` prints it."""
 
     def ask(patterns: Sequence[str]) -> list[str]:
         lines = [
@@ -136,7 +136,7 @@ def re2j() -> Callable[[Sequence[str]], list[str]]:
 
 
 def ours(pattern: str) -> str:
-    """What `Patterns.java` prints, of our side."""
+    """Return our result for an expression in the form that `Patterns.java` prints."""
     try:
         regex = NameRegex(pattern)
     except NameRegexError as error:
@@ -147,7 +147,7 @@ def ours(pattern: str) -> str:
 def test_expressions_match_and_are_refused_as_by_re2j(
     re2j: Callable[[Sequence[str]], list[str]],
 ):
-    # The messages are those that Kafka's clients are told.
+    # The messages must be equal, too, because Kafka sends them to its clients.
     accepted = [pattern for pattern, _, _ in EXAMPLES if pattern != r"\C"]
     patterns = [*REFUSED, *MORE, *accepted]
     assert [ours(each) for each in patterns] == re2j(patterns)

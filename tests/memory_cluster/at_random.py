@@ -102,11 +102,11 @@ class _Connection:
 
 
 class Play:
-    """Lets clients go on in random order, with faults, until all are over.
+    """Runs steps of clients in random order, with faults, until all clients are done.
 
-    With ``moves_time`` it moves the broker's clock whenever every client that still works waits for
-    an answer: a group waits for a lost member until its session times out. A client that only
-    watches never waits, so the clock must move without it.
+    With ``moves_time``, it moves the broker's clock whenever every working client waits for an
+    answer, because a group waits for a lost member until its session times out. A client that only
+    watches never waits, so it does not count.
     """
 
     def __init__(self, broker: AclBroker, random: Random, *, moves_time: bool = False) -> None:
@@ -120,7 +120,7 @@ class Play:
         return all(each.is_over for each in self._connections)
 
     def add(self, user: str, actor: Actor, *, only_watches: bool = False) -> None:
-        """Add a client, which logs in as a user."""
+        """Add a client that logs in as a user."""
         connection = _Connection(self._broker, user, actor, only_watches=only_watches)
         self._connections.append(connection)
 
@@ -138,7 +138,7 @@ class Play:
                 self._random.choice(able).step(loses=loses)
 
     def _pass_time(self, going_on: list[_Connection]) -> None:
-        """Wait for an answer if all working clients do, and move the clock if none comes."""
+        """Wait for an answer if every working client waits. Move the clock if none comes."""
         working = [each for each in going_on if not each.only_watches] or going_on
         if all(each.waits for each in working):
             is_answered = select.select(working, [], [], _PATIENCE)[0]

@@ -1,6 +1,6 @@
 """Quotas, features, the metadata quorum, log directories and internal topics, on the wire.
 
-A real Kafka 4.3.0 answered the same requests with the codes and words that are asserted here.
+A real Kafka 4.3.0 answered the same requests with the codes and messages that are asserted here.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def client(broker: AclBroker) -> Iterator[Client]:
 
 
 def altered(client: Client, *entries: tuple[Names, Ops], tried: bool = False):
-    """Alter quotas of entities; returns the code and the message of each."""
+    """Alter quotas of entities, and return the code and the message of each entity."""
     request = aq.AlterClientQuotasRequest(
         [
             aq.RequestEntryData(
@@ -217,5 +217,5 @@ def test_a_coordinators_topic_exists_once_the_coordinator_was_asked_for(client: 
         request = found.FindCoordinatorRequest("", key_type, [key])
         assert not client.ask(ApiKey.FIND_COORDINATOR, 6, request).coordinators[0].error_code
         assert topics()[name] == (True, 50)
-    # An invalid key creates nothing, and a second request no second topic.
+    # An invalid key creates no topic, and a second request creates no second one.
     assert len(topics()) == len(before) + 3

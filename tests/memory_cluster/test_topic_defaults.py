@@ -1,4 +1,4 @@
-"""The broker's settings for new topics, as clients of a cluster in memory see them."""
+"""The broker's default settings for new topics, as clients of a cluster in memory see them."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,7 +31,7 @@ def admin() -> Iterator[AdminClient]:
 
 
 def created(admin: AdminClient, topic: NewTopic) -> dict[str, Any]:
-    """Create a topic; returns its configuration."""
+    """Create a topic, and return its configuration."""
     admin.create_topics([topic])[topic.topic].result(WITHIN)
     resource = ConfigResource(ResourceType.TOPIC, topic.topic)
     configs: dict[str, Any] = admin.describe_configs([resource])[resource].result(WITHIN)
@@ -59,7 +59,7 @@ def test_a_topic_without_a_number_of_partitions_gets_the_brokers(admin: AdminCli
 def test_a_topic_that_is_created_automatically_gets_the_brokers_number_of_partitions(
     admin: AdminClient,
 ):
-    # The request that creates a topic does not see it yet, as in Kafka.
+    # As in Kafka, the request that creates a topic does not return it yet.
     found = partitions(admin, "automatic") or partitions(admin, "automatic")
     assert found == [2, 2, 2]
 

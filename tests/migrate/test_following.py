@@ -344,7 +344,7 @@ def test_a_metadata_log_of_another_cluster_or_an_older_one_is_not_followed(tmp_p
             with pytest.raises(PlaceError, match=says):
                 follower.round()
             assert target.acls == kept
-        # What a leader of a new epoch cuts off was never committed.
+        # A leader of a new epoch cuts off only records that were never committed.
         write(100, 2, "a")
         follower = Follower(source, target, may_lose_denies=False)
         target.acls = set(follower.first().acls)
@@ -362,7 +362,7 @@ def test_a_metadata_log_whose_segments_became_a_snapshot_meanwhile_is_read_whole
     with open_place(f"kraft:///{tmp_path}") as source:
         follower = Follower(source, target, may_lose_denies=False)
         target.acls = set(follower.first().acls)
-        # The records of 20 removals are in no file any more.
+        # No file has the records of the 20 removals any more.
         write_snapshot(folder, 120, values[20:])
         (folder / f"{0:020}.log").unlink()
         write_log(folder, (120, [batch(120, [framed(created(200, OTHER))])]))

@@ -1,4 +1,4 @@
-"""Logs of made-up companies with all that damages a text log, and what was really asked in them."""
+"""Random companies with their real requests, and text logs with every kind of damage."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BEGIN = datetime(2026, 3, 2)
 
 
 class Question(NamedTuple):
-    """What a principal asked."""
+    """A request of a principal for an operation on a resource."""
 
     principal: str
     operation: AclOperation
@@ -40,7 +40,7 @@ class Question(NamedTuple):
 
 
 class Company:
-    """The rules of a cluster, what was asked there, and the bytes of its log."""
+    """The rules of a cluster, its real requests, and the bytes of its damaged log."""
 
     def __init__(self, seed: int) -> None:
         self._randomly = random.Random(f"20260302 {seed}")
@@ -57,7 +57,7 @@ class Company:
         self.log = b"".join(self._damaged(list(map(self._line, self.asked))))
 
     def allows(self, question: Question, rules: Ruleset) -> bool:
-        """Tell whether some rules allow what was asked."""
+        """Tell whether the rules allow a request."""
         session = Session((question.principal,), "10.0.0.1", "any")
         return rules.authorizer().authorize(session, *question[1:3], [question.name])[0].allowed
 
@@ -129,7 +129,7 @@ class Company:
                 yield self._forged()
 
     def _broken(self, line: bytes) -> bytes:
-        """A line as a crash, a full disk or a shipper leaves it."""
+        """Return a line as damaged by a crash, a full disk or a shipper."""
         at = self._randomly.randrange(len(line))
         return self._randomly.choice(
             [
@@ -146,7 +146,7 @@ class Company:
         )
 
     def _forged(self) -> bytes:
-        """What a client without rights leaves that asks for a group with line breaks."""
+        """Return the lines that a client without rights causes by a group id with line breaks."""
         denied = self._text(
             Question("User:mallory", AclOperation.READ, _GROUP, "@"), False, "DefaultDeny"
         )
@@ -161,7 +161,7 @@ class Company:
         return ("\n".join([f"{begin}x", *forged, last]) + end + "\n").encode()
 
     def _noise(self) -> bytes:
-        """Lines that stand in such logs and are no decisions."""
+        """Return a line that is no decision, as a Kafka log may have it."""
         head = f"[{self._clock:%Y-%m-%d %H:%M:%S},000]"
         return self._randomly.choice(
             [

@@ -8,7 +8,7 @@ CLOCK = "2026-11-21 07:48:42,328"
 
 
 WRAPPED = "OAuthKafkaPrincipal(User:x, groups: null, session: 382392697, token: abcd**wxyz)"
-"""A principal as Strimzi's OAuth prints it."""
+"""A principal in the form in which Strimzi's OAuth prints it."""
 
 
 def line(
@@ -31,7 +31,7 @@ def line(
 
 
 def allowed_line(brackets: str = "[]", permission: str = "ALLOW", **parts: str) -> str:
-    """A line whose rule names an ACL of its principal."""
+    """Return a line whose rule prints an ACL of the line's principal."""
     principal = parts.get("principal", "User:alice")
     rule = (
         f" based on rule MatchingAcl(acl=StandardAcl{brackets[0]}resourceType=TOPIC, "
@@ -67,7 +67,7 @@ NOT_RECORDS = {
     "java.lang.IllegalStateException: [2026] No space": KafkaReason.OTHER,
     "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:80)": KafkaReason.OTHER,
     '{"level":"INFO","logger":"kafka.Log","message":"Starting"}': KafkaReason.OTHER,
-    # What AclAuthorizer writes at DEBUG beside a decision, whole and broken.
+    # AclAuthorizer writes these lines at DEBUG beside a decision; the last one is cut off.
     f"[{CLOCK}] DEBUG No acl found for resource ResourcePattern(resourceType=TOPIC, name=a, "
     f"patternType=LITERAL), authorized = false{TAIL}": KafkaReason.OLD_DEBUG,
     f"[{CLOCK}] DEBUG principal = User:admin is a super user, allowing operation without "
@@ -77,7 +77,7 @@ NOT_RECORDS = {
     f"for operations: READ from hosts: *{TAIL}": KafkaReason.OLD_DEBUG,
     f"[{CLOCK}] DEBUG No acl found for resource ResourcePattern(resourceType=GROUP, "
     "name=x": KafkaReason.CUT_OFF,
-    # A broker that was killed in mid-line, and what it wrote behind it when it was started again.
+    # A broker was killed in mid-line. After its restart it appended to some of these lines.
     "[2026-11-21 07:4": KafkaReason.HEAD,
     "[2026-11-21 07:48:42,328] DEBU": KafkaReason.HEAD,
     "[2026-11-21 07:48:42,328] DEBUG Princip": KafkaReason.HEAD,

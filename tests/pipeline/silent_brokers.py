@@ -1,4 +1,4 @@
-"""Logs of a company whose brokers do not log allowed events all the time, and what was used."""
+"""Random companies with all their use, and logs in which allowed events are missing at times."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class Use(NamedTuple):
 
 
 class Company(NamedTuple):
-    """Its ACLs, all that they were used for, and when each broker logged what it allowed."""
+    """A company's ACLs, all their uses, and the spans in which each broker logged allowed events.
+
+    ``debug`` has these spans for each broker.
+    """
 
     acls: tuple[AclBinding, ...]
     uses: list[Use]
@@ -43,11 +46,11 @@ class Company(NamedTuple):
 
     @property
     def is_silent(self) -> bool:
-        """Whether a broker did not log what it allowed at some time."""
+        """Whether any broker did not log its allowed events at some time."""
         return any(spans != [(START, self.end)] for spans in self.debug)
 
     def broken_by(self, remaining: Iterable[AclBinding]) -> list[Use]:
-        """Return what was used, logged or not, and is denied by the ACLs that remain."""
+        """Return the uses, logged or not, that the remaining ACLs deny."""
         authorizer = Ruleset(ordered(remaining)).authorizer()
         return [
             use
@@ -59,7 +62,7 @@ class Company(NamedTuple):
 
 
 def company(chance: random.Random) -> Company:
-    """Make a company: some ACLs are used all the time, some once, some never."""
+    """Return a random company. Some of its ACLs are used all the time, some once, some never."""
     names = [f"{team}.{number}" for team in ("pay", "web", "log") for number in range(4)]
     acls = {
         allow(f"User:{chance.choice('abcdef')}", operation, name)
@@ -92,7 +95,10 @@ def _moment(chance: random.Random, first: datetime, last: datetime) -> datetime:
 
 
 def _debug(chance: random.Random, end: datetime) -> list[Span]:
-    """Return when a broker's level is DEBUG: mostly always; or late, not at all, for a while."""
+    """Return the spans in which a broker's level is DEBUG.
+
+    Mostly that is always; else it is late, never, for a while, or with a gap.
+    """
     kind = chance.choice((*["always"] * 6, "late", "never", "while", "gap"))
     one, other = sorted(_moment(chance, START, end) for _ in range(2))
     spans: dict[str, list[Span]] = {
@@ -106,10 +112,10 @@ def _debug(chance: random.Random, end: datetime) -> list[Span]:
 
 
 def write(company: Company, place: Path, chance: random.Random) -> tuple[Path, Path]:
-    """Write the log, a directory a broker, and the policy file; return both places.
+    """Write the log, one directory a broker, and the policy file. Return both places.
 
-    As a Kafka does, each broker allows its own requests all the time, and somebody is denied
-    something every few minutes. Files are rotated at times.
+    As in Kafka, each broker allows its own requests all the time. A client is denied every few
+    minutes. Files are rotated at random times.
     """
     log, acls = place / "log", place / "acls.yaml"
     acls.write_text("".join(policy_text(company.acls, CLUSTER)))

@@ -163,7 +163,7 @@ def test_a_broker_that_was_stopped_allows_nothing_that_was_revoked_meanwhile(
         decides(broker, "alice", "orders", allowed=True)
         broker.running.send_signal(signal.SIGSTOP)
         delete_acls(kafka, [exactly(revoked)])
-        # For longer than nothing may be heard of Kafka.
+        # The broker is stopped for longer than aclbroker.store.max.lag.ms.
         time.sleep(1.5)
         broker.running.send_signal(signal.SIGCONT)
         assert not sees(broker, "alice", "orders")

@@ -1,4 +1,4 @@
-"""A source that has lost its data takes nothing along, until an operator confirms that."""
+"""A source that lost its data removes no central ACL until an operator confirms the loss."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DENIALS = {acl(number) for number in ALL if number % 3 == 0}
 
 
 class Own(MemoryStore):
-    """The cluster's own store, which may become another one, or an older state of itself."""
+    """The cluster's own store. It can turn into another cluster, or into an older state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ async def own() -> Own:
 
 @pytest.fixture
 async def central(own: Own) -> Central:
-    """A centralised store that has got all ACLs of the cluster."""
+    """A centralised store with a copy of all ACLs of the cluster."""
     store = Central()
     async with running(own, store) as broker:
         await all_copied(broker)
@@ -72,7 +72,7 @@ async def stopped(broker: Running) -> str:
 
 
 async def all_copied(broker: Running) -> None:
-    """Wait until what the cluster has now is copied."""
+    """Wait until all current ACLs of the cluster are copied."""
     follower = broker.own.follower
     assert follower is not None
     assert await follower.has_reached(await broker.own.store.position(), WITHIN)
@@ -95,13 +95,13 @@ async def all_but_one(own: Own) -> None:
 
 
 async def replaced(own: Own) -> None:
-    """Another cluster at the same address, with nearly the same ACLs."""
+    """Replace the source by another cluster at the same address, with nearly the same ACLs."""
     own.id = "cluster-b"
     await changed(own, range(100, 101), removed=range(3, 4))
 
 
 async def restored(own: Own) -> None:
-    """An older state of the same cluster, that of before one denial."""
+    """Set the source back to an older state of the same cluster, before one DENY was added."""
     own.zxid = 50
     await changed(own, removed=range(3, 4))
 
@@ -147,7 +147,7 @@ async def test_a_confirmed_loss_is_brought_over_once(
     async with running(own, central, confirmed=token) as broker:
         await going_on(broker)
         assert await acls_of(central) == await acls_of(own) != before
-        # What confirmed one loss confirms no other, nor the same one again.
+        # The token of one loss confirms no other loss, and not the same loss again.
         await own.apply(before - await acls_of(own), [], Origin.now())
         own.zxid = 200
         await all_copied(broker)
@@ -167,7 +167,7 @@ async def test_another_cluster_that_is_confirmed_is_copied_and_takes_nothing_alo
     async with running(own, central, confirmed=token) as broker:
         await going_on_with(broker, acl(100))
     assert await acls_of(central) == {*map(acl, range(101))}
-    # It is known from now on, and the token is used up.
+    # The new cluster is known from now on, and the token is used up.
     async with running(own, central) as broker:
         await changed(own, range(101, 102))
         await going_on_with(broker, acl(101))
@@ -189,7 +189,7 @@ async def test_a_source_that_has_all_of_it_again_is_copied_without_an_operator(
     async with running(own, central) as broker:
         await wiped(own)
         token = await stopped(broker)
-        # A part of them is not all of them, though less than half is missing now.
+        # Some ACLs are back and fewer than half are missing, but the source still lacks some.
         await changed(own, range(60))
         await changed(own, range(100, 101))
         for _ in range(50):
@@ -198,7 +198,7 @@ async def test_a_source_that_has_all_of_it_again_is_copied_without_an_operator(
         assert await acls_of(central) == {*map(acl, ALL)}
         await changed(own, ALL)
         await going_on(broker)
-    # The token of a loss that is over is good for nothing.
+    # The token of a loss that is over confirms no later loss.
     async with running(own, central, confirmed=token) as broker:
         await wiped(own)
         assert await stopped(broker) != token
@@ -218,7 +218,7 @@ async def test_a_loss_that_comes_in_small_parts_is_stopped_before_half_is_gone(
                     await asyncio.sleep(0.001)
         await stopped(broker)
     assert len(await acls_of(central)) >= 50
-    # A restart does not begin to count anew.
+    # The count of lost ACLs survives a restart.
     async with running(own, central) as broker:
         await stopped(broker)
     assert len(await acls_of(central)) >= 50
@@ -228,7 +228,7 @@ async def test_no_denial_goes_while_a_loss_is_seen_in_part(own: Own, central: Ce
     async with running(own, central) as broker:
         follower = broker.own.follower
         assert follower is not None
-        # As in the middle of a long change: a few are gone of the index, and the rest follows.
+        # This is the middle of a long change: a few ACLs have left the index, and more will follow.
         follower._is_bringing = True
         for number in range(4):
             broker.own.index.remove(acl(number))
@@ -263,7 +263,7 @@ async def test_acls_that_can_no_longer_be_read_are_not_lost(own: Own, central: C
     denial = acl(3)
     async with running(own, central) as broker:
         await all_copied(broker)
-        # So does the store in ZooKeeper with a node that is damaged.
+        # The store in ZooKeeper withholds a damaged node in the same way.
         broker.own.index.withhold(denial.pattern)
         broker.own.index.remove(denial)
         await changed(own, range(100, 101))
@@ -290,7 +290,7 @@ async def test_a_confirmed_loss_whose_copy_is_killed_needs_no_second_confirmatio
             async with asyncio.timeout(WITHIN):
                 await central.stopped.wait()
     central.stops_at = None
-    # No denial is gone before all that it may deny.
+    # A DENY is removed only after every ALLOW that it may limit.
     left = await acls_of(central)
     assert left >= DENIALS or left <= {acl(0), *DENIALS}
     async with running(own, central, confirmed=token) as broker:
@@ -355,7 +355,7 @@ def test_a_mark_that_is_not_told_for_a_moment_is_not_forgotten() -> None:
     guard = SourceGuard()
     none = gone_of([])
     guard.judge(SourceIdentity({}, {"metadata offset": (100,)}), 5, 5, none)
-    # So does a quorum that has just got another leader.
+    # A quorum with a new leader does not report its metadata offset, either.
     guard.judge(SourceIdentity(), 5, 5, none)
     with pytest.raises(SourceLoss, match="its metadata offset went back from 100 to 99"):
         guard.judge(SourceIdentity({}, {"metadata offset": (99,)}), 5, 5, none)

@@ -36,7 +36,7 @@ LATE = allow("User:bob", DESCRIBE, "late")
 
 
 class Migration:
-    """A broker that copies a cluster's ACLs to a file, and one that decides by that file alone."""
+    """Two brokers: one copies a cluster's ACLs to a file, and one decides by that file alone."""
 
     def __init__(self, start: StartBroker, directory: Path, **own: str) -> None:
         self.file = directory / "central.db"
@@ -59,14 +59,14 @@ class Migration:
         return set(read_acls(self.file)[0])
 
     def has_copied(self, acls: set[AclBinding]) -> None:
-        """Wait until the centralised ACLs are these, and the broker is ready."""
+        """Wait until the centralised ACLs equal ``acls``, and the copying broker is ready."""
         wait_for(f"{len(acls)} ACLs", lambda: self.acls == acls or None, WITHIN)
         wait_for("ready", lambda: page(self.copier, "/readyz")[0] == 200 or None, WITHIN)
 
     def stops(self, reason: str) -> str:
-        """Wait until the broker is not ready for a loss of ACLs; return the token of the loss.
+        """Wait until the broker is not ready because of a loss of ACLs. Return the loss's token.
 
-        All that was copied stays, and decides.
+        Assert that all copied ACLs stay in force.
         """
 
         def told() -> str | None:
@@ -79,19 +79,19 @@ class Migration:
         return str(token)
 
     def keeps_all(self) -> None:
-        """Assert that nothing that was copied is gone, and that the denial denies."""
+        """Assert that no copied ACL is gone, and that the DENY is in force."""
         assert self.acls == ACLS
         assert not sees(self.central, "alice", "orders")
         assert sees(self.central, "bob", "orders")
 
     def confirm(self, token: str) -> None:
-        """Restart the broker that copies with the token of a loss."""
+        """Restart the copying broker with the token of a loss."""
         self.copier.properties[ACCEPTED_LOSS] = token
         self.copier.restart()
 
 
 def fill(address: str, *acls: AclBinding) -> None:
-    """Have a cluster create ACLs, denials first."""
+    """Create ACLs in a cluster, the DENY first."""
     with session(address) as client:
         create_acls(client, sorted(acls, key=lambda acl: acl is not DENIED))
 
@@ -105,14 +105,17 @@ def zookeeper(tmp_path: Path) -> Iterator[Zookeeper]:
 
 
 class Copy:
-    """The command that follows a source, and the file that it has filled."""
+    """A command that follows a source, and the file that it writes."""
 
     def __init__(self, process: LoggedProcess, url: str) -> None:
         self._process = process
         self._url = url
 
     def stops(self, reason: str) -> None:
-        """Wait until the command tells of a loss; the file keeps all ACLs, and the status is 1."""
+        """Wait until the command reports a loss. Assert that the file keeps all ACLs.
+
+        The command must end with status 1.
+        """
         told = self._process.log_text
         wait_for(reason, lambda: re.search(reason, told()), WITHIN)
         assert contents(self._url) == ACLS
@@ -121,7 +124,7 @@ class Copy:
 
 @contextmanager
 def copying(directory: Path, source: str, *options: str) -> Iterator[Copy]:
-    """Have the command follow a source within the block."""
+    """Run the command that follows a source for the time of the block."""
     target = f"file:{directory}/copy.json"
     with following(directory / "log", source, target, *options) as process:
         assert contents(target) == ACLS
@@ -158,7 +161,7 @@ def test_a_zookeeper_that_is_wiped_takes_no_centralised_acl_along(
         zookeeper.kill()
         shutil.rmtree(zookeeper.directory / "zookeeper")
         zookeeper.start()
-        # It gets the same name, and one ACL, as from those that set a cluster up.
+        # The new ZooKeeper gets the same cluster id, and later one ACL, as from a setup script.
         with client_of(zookeeper) as client:
             client.create("/cluster/id", name, makepath=True)
         moving.stops("may have lost its data")
@@ -191,7 +194,7 @@ def test_a_kafka_that_is_formatted_anew_takes_no_centralised_acl_along(
     with copying(tmp_path, f"kafka+acls://{address}") as copy:
         own_kafka.kill()
         shutil.rmtree(own_kafka.directory / "data")
-        # It gets the same name, and more than half of its ACLs.
+        # The new cluster gets the same id, and all of its ACLs but the DENY.
         own_kafka.format(name)
         own_kafka.start_again()
         fill(address, *(ACLS - {DENIED}))
@@ -204,6 +207,6 @@ def test_a_kafka_that_is_formatted_anew_takes_no_centralised_acl_along(
     own_kafka.start_again()
     fill(address, LATE)
     token = moving.stops(f"its cluster id was {name} and is")
-    # Another cluster that is confirmed is copied, and takes nothing along.
+    # A confirmed other cluster is copied, and removes no ACL.
     moving.confirm(token)
     moving.has_copied(ACLS | {LATE})

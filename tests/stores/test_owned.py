@@ -214,7 +214,7 @@ async def test_what_fails_at_the_owner_fails_where_it_was_asked_for():
 
 
 class Elsewhere(MemoryStore):
-    """Like one in ZooKeeper or a topic: it may be silent, miss removals, and be unreadable."""
+    """A store that is silent, misses removals and has unreadable ACLs, as a remote one may."""
 
     silent_s = 1000.0
     is_outdated = True

@@ -1,4 +1,4 @@
-"""Default signal handlers for the programs that tests start, also where the tests ignore signals.
+"""Default signal handlers for the programs that tests start, even if the tests ignore signals.
 
 A shell gives its background jobs an ignored SIGINT, and nohup an ignored SIGHUP. A program inherits
 ignored signals, so it would ignore those that a test sends. It does not inherit handlers: exec
@@ -11,11 +11,11 @@ import signal
 from typing import Any, Final
 
 _SENT_BY_TESTS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
-"""SIGPIPE is not among them: Python ignores it, and `subprocess` restores its default."""
+"""SIGPIPE is missing here, because Python ignores it, and `subprocess` restores its default."""
 
 
 def handle_ignored_signals() -> None:
-    """Let this process go on ignoring what it ignores, by a handler that does nothing."""
+    """Replace each ignored signal by a handler that does nothing, so that programs get defaults."""
     for number in _SENT_BY_TESTS:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, _do_nothing)

@@ -1,4 +1,4 @@
-"""What the programs that tests start do with signals that the tests' own process ignores."""
+"""Programs that tests start react to signals that the tests' own process ignores."""
 
 from __future__ import annotations
 

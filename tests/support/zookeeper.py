@@ -146,10 +146,10 @@ def running_zookeeper_kafka(directory: Path, connect: str) -> Iterator[Zookeeper
 def acl_command(
     directory: Path, connect: str, *arguments: str, jaas: Path | None = None, answer: str = ""
 ) -> str:
-    """What `kafka-acls.sh` prints with these arguments, when it goes to ZooKeeper itself.
+    """Return the output of `kafka-acls.sh` with ``arguments``, when it uses ZooKeeper directly.
 
-    ``jaas`` is a file with the section ``Client`` to log in to ZooKeeper with. What it says on
-    standard error comes last. ``answer`` is what its standard input says.
+    The text of standard error comes last. ``jaas`` is a file with the section ``Client``, for a
+    login to ZooKeeper. ``answer`` is the line on the tool's standard input.
     """
     login = () if jaas is None else (f"-Djava.security.auth.login.config={jaas}",)
     command = [

@@ -73,7 +73,7 @@ def test_what_is_denied_is_told_with_the_acl_that_allows_it(application, tmp_pat
 
 
 def test_a_denial_is_shown_while_the_command_runs(application, tmp_path):
-    # The command ends only when it has read what the broker's side wrote.
+    # The application ends only after this test has written to the pipe "seen".
     os.mkfifo(tmp_path / "seen")
     words = "sh", "-c", '"$@"; read line < seen; echo "$line"', "sh", *application
     command = [str(COMMAND), "run", "--user", "shop", "--topic", "orders", "--", *words]

@@ -1,4 +1,4 @@
-"""`aclbroker acls --authorizer-properties` does in ZooKeeper what kafka-acls.sh of 3.9.1 does."""
+"""`aclbroker acls --authorizer-properties` acts on ZooKeeper as kafka-acls.sh of 3.9.1 does."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ ZK --zk-tls-config-file FILE --list
 --authorizer-properties zookeeper.connect=NOBODY \
     --authorizer-properties zookeeper.connection.timeout.ms=500 --list
 """
-"""ZK is the option with the place, NOBODY an address at which nobody listens."""
+"""Command lines. ZK stands for the option with the address, NOBODY for a closed port."""
 
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
-    """The tool of Kafka 3.9.1, in one JVM."""
+    """The ACL tool of Kafka 3.9.1, in one JVM."""
     commands = Commands(tmp_path_factory.mktemp("acl-commands") / "stderr", zookeeper_jars())
     yield commands
     commands.close()
@@ -98,7 +98,7 @@ def ours(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def nodes(zk: KazooClient) -> dict[str, Any]:
-    """The ACLs of each node below Kafka's directories, and whether changes were told."""
+    """Return the ACLs of each node in Kafka's directories, and the notifications of changes."""
     found: dict[str, Any] = {}
     for root in ("/kafka-acl", "/kafka-acl-extended/prefixed"):
         for kind in zk.get_children(root) if zk.exists(root) else ():
@@ -120,7 +120,7 @@ def children(zk: KazooClient, path: str) -> list[str]:
 
 
 def comparable(status: int, out: str, err: str) -> Any:
-    """What was printed, without the order of hash maps, and without a stack trace of Java's."""
+    """Return the output without the order of hash maps, and without Java's stack traces."""
     before, error, rest = out.partition("Error while ")
     errors = [kind for kind, _ in ERROR.findall(f"{error}{rest}")]
     form = sorted(re.sub(r"\([^\n]*\)", "()", before).split("\n"))
@@ -155,7 +155,7 @@ def test_each_line_prints_and_does_what_the_tool_of_3_9_1_does(
             both.append((*printed, nodes(zk)))
         statuses.append(both[0][0])
         differ += [(line, *each) for each in zip(*both, strict=True) if each[0] != each[1]]
-    # Kafka's tool has failed to add something, and ends with 0.
+    # Kafka's tool failed to add an ACL, but ended with status 0.
     [refused] = [line for line in LINES.splitlines() if "a/b" in line]
     assert differ == [(refused, 0, 1)]
     assert statuses.count(0) > 20

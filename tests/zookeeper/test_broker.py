@@ -113,7 +113,7 @@ def test_a_broker_that_was_stopped_is_ready_and_allows_again_once_it_has_read_an
             place.write([], [revoked])
             for each in zk.get_children("/kafka-acl-changes"):
                 zk.delete(f"/kafka-acl-changes/{each}")
-            # For longer than its session lasts.
+            # The broker is stopped for longer than its ZooKeeper session lasts.
             time.sleep(2)
             broker.running.send_signal(signal.SIGCONT)
             assert not sees(broker, "alice", "orders")

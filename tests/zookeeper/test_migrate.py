@@ -136,7 +136,7 @@ def test_who_follows_and_slept_misses_nothing_that_is_told_no_more(
                 zk.delete(f"/kafka-acl-changes/{each}")
             process.running.send_signal(signal.SIGCONT)
             wait_until_equal(target, [OURS, DENIED, others[1]])
-            # A directory that is made anew counts from the beginning, past the former number.
+            # A recreated directory numbers its nodes from 0 again, and then passes the old number.
             process.running.send_signal(signal.SIGSTOP)
             place.write([], [others[1]])
             zk.delete("/kafka-acl-changes", recursive=True)

@@ -1,4 +1,4 @@
-"""Which hours of a log have allowed events, and which are silent."""
+"""The coverage of a log: the hours with allowed events, and the silent hours."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -13,7 +13,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 def logged(
     events: Iterable[tuple[float, bool]], broker: str | None = "b"
 ) -> Iterator[tuple[str, LoggedHour]]:
-    """Hours of events, each at some hours after the start, and allowed or not."""
+    """Yield an hour for each event, given by its hours after `START` and whether it was allowed."""
     for hours, allowed in events:
         at = START + timedelta(hours=hours)
         yield "c", LoggedHour(broker, at.replace(minute=0, second=0), allowed, 1, at, at)

@@ -1,4 +1,4 @@
-"""`aclbroker audit` on logs that have allowed events at some times, or of some brokers, alone."""
+"""`aclbroker audit` on logs with allowed events only at some times, or only of some brokers."""
 
 import csv
 import random
@@ -108,7 +108,7 @@ def test_of_tables_that_were_gathered_the_hours_are_known_too(
     audited(spark, "ingest", log, acls, tables, *CLUSTER)
     with pytest.raises(InputError, match=r"only 1 of 29 hours .* \(40 seconds\)"):
         audited(spark, "unused", tables, acls, tmp_path / "out", *CLUSTER)
-    # Those of an older version have days alone.
+    # The tables of an older version have no hours.
     for file in sorted((tables / "hours").rglob("*"), reverse=True):
         file.rmdir() if file.is_dir() else file.unlink()
     (tables / "hours").rmdir()
@@ -226,7 +226,7 @@ def test_a_log_with_allowed_events_at_all_times_tells_from_when_to_when(
 
 
 def judged(spark: "SparkSession", place: Path, seed: int, *further: str) -> tuple[bool, int]:
-    """Return whether removals were proposed for a random company, and how many uses they break."""
+    """Return whether removals were proposed for a random company, and how many uses would break."""
     chance = random.Random(seed)
     company = silent_brokers.company(chance)
     place.mkdir(parents=True)
@@ -246,5 +246,5 @@ def test_no_removal_breaks_what_brokers_allowed_and_did_not_log(
 ) -> None:
     found = [judged(spark, tmp_path / str(seed), seed) for seed in range(12)]
     assert [broken for _, broken in found] == [0] * len(found)
-    # Some brokers log all of it, and then there is an answer.
+    # Companies whose brokers log all use get an answer, and the others get none.
     assert {is_answered for is_answered, _ in found} == {True, False}

@@ -1,4 +1,4 @@
-"""What is proposed from damaged and forged logs is right for what was really asked."""
+"""A proposal from a damaged or forged log denies no request that was really allowed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def proposed(spark: SparkSession, job: str, company: Company, place: Path) -> Ru
 
 
 def broken_by(company: Company, rules: Ruleset) -> list[object]:
-    """Return what was really asked and allowed, and would be denied."""
+    """Return the real requests that were allowed, and that the given rules would deny."""
     return [
         each
         for each in set(company.asked)

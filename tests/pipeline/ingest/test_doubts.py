@@ -1,4 +1,4 @@
-"""What lines in quarantine may have been, and which ACLs they may have needed."""
+"""The decisions that quarantined lines may have been, and the ACLs that they may have used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.pipeline.json_lines import record
 from tests.pipeline.kafka_lines import CLOCK, NOT_RECORDS, allowed_line, line
 
 ALLOWED = line(verdict="is Allowed operation", operation="READ", rule=" based on rule X")
-"""A record of User:alice on the topic orders.eu that cannot be read to its end."""
+"""A record of User:alice on the topic orders.eu with an unknown rule."""
 
 
 def acl(

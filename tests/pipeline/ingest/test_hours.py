@@ -1,4 +1,4 @@
-"""Which broker a line is of: its file stands for it where the line does not say."""
+"""The broker of a line. The file stands for the broker if the line does not name it."""
 
 from datetime import UTC, datetime
 
@@ -53,6 +53,6 @@ def test_a_line_that_names_its_broker_is_of_that_one() -> None:
     assert values(found["broker"]) == ["b1", LOG, "b1"]
     hour = at[0].replace(minute=0).timestamp() / 3600
     assert found["hour"].to_pylist() == [hour, hour + 1, hour + 1]
-    # As the rows are told in one table, no file is a broker.
+    # The files of a table do not stand for brokers, so there is no broker by default.
     found = hours_rows(Parsed(records, None, timestamps(at), []), None)
     assert values(found["broker"]) == ["b1", None, "b1"]

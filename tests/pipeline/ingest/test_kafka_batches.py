@@ -127,7 +127,7 @@ NOISE = b"a line of nothing"
 COMPLETED = line(
     resource="Group:LITERAL:y", request=" for request = FindCoordinator with resourceRefCount = 1"
 ).encode()
-"""A record that may have the rest of `CUT` behind a text of a client's choice."""
+"""A record that may be a client's text with the rest of `CUT` behind it."""
 KINDS = [
     CUT,
     END,
@@ -171,7 +171,7 @@ def test_two_records_that_are_broken_one_after_the_other() -> None:
 def test_a_record_whose_end_was_made_to_look_like_one_spoils_the_lines_up_to_it() -> None:
     lines = [GOOD, CUT, *[GOOD] * 10, COMPLETED, *[GOOD] * 1_000]
     assert between(lines) == between(lines, 2, 5, 100) == 11
-    # Any of several may have the end.
+    # Each of several records may have the rest.
     assert between([CUT, COMPLETED, GOOD, COMPLETED, GOOD]) == 3
 
 
@@ -191,11 +191,11 @@ def test_a_client_with_rights_that_breaks_a_line_spoils_lines_up_to_the_first_th
 ):
     fetched = allowed_line(operation="READ", request=FETCH, resource="Topic:LITERAL:orders.a")
     cut = fetched.partition(".a for")[0].encode()
-    # The rule of another names another principal.
+    # The rule in these records names another principal.
     others = fetched.replace("User:alice", "User:bob").encode()
     assert between([cut, GOOD, others, others]) == 0
     assert between([cut, GOOD, fetched.encode(), fetched.encode()]) == 2
-    # The rule names the whole name, which has no line break.
+    # A rule with a LITERAL ACL repeats the whole name, and this name has no line break.
     literal = fetched.replace("PREFIXED", "LITERAL").encode()
     assert between([cut, GOOD, literal, literal]) == 0
 
@@ -291,7 +291,7 @@ def test_the_second_of_two_equal_hours_is_told_by_the_order_of_lines(cuts: tuple
     found = read(lines, *cuts, zone=ZoneInfo("Europe/Berlin"))
     times = sorted(f"{time:%H:%M:%S}" for time, _ in found.events)
     assert times == ["00:10:00", "00:49:59", "00:50:00", "01:05:00", "01:55:00", "02:00:00"]
-    # Two files, each of which begins in that hour.
+    # Each of two files begins in that hour.
     log = KafkaLog("eu", ZoneInfo("Europe/Berlin"))
     for name in ("a.log", "b.log"):
         (event,) = collected(log.parse(binary(lines[1:2]), Piece(name, 0))).events

@@ -284,7 +284,7 @@ WRAPPED = {
         {"log": in_json(text, "2026-11-21T07:48:42.328Z") + "\n", "stream": "stdout"}
     ),
 }
-"""How a line looks behind a collector of logs."""
+"""Functions that wrap a line as a log collector does, by the name of the collector."""
 
 
 def told_by(*lines: str) -> Layout | None:
@@ -315,7 +315,7 @@ def test_a_name_cannot_break_a_line_within_a_collectors_unseen(collector: str) -
 
 @pytest.mark.parametrize("collector", WRAPPED)
 def test_a_group_that_is_named_like_a_wrapped_record_is_no_record(collector: str) -> None:
-    """The name stands within a line of Kafka's own layout, or in a line of its own."""
+    """The name is inside a line of Kafka's own layout, or on a line of its own."""
     forged = WRAPPED[collector](line(principal="User:forged"))
     named = line(resource=f"Group:LITERAL:{forged}")
     broken = [BROKEN[0], forged, BROKEN[2]]

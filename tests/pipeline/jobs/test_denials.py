@@ -288,7 +288,7 @@ def test_a_denial_from_where_a_principal_never_came_is_told(spark, tmp_path):
     rows = [
         *(used(day=day) for day in range(3)),
         *(denied(day=2, host=f"10.6.6.{n}") for n in (7, 6)),
-        # It was there from the beginning; and this one has new hosts all the time.
+        # The host of bob was there from the first day, and pod has new hosts all the time.
         denied(principal="User:bob", host="10.0.0.7"),
         used(principal="User:bob"),
         *(used(principal="User:pod", host=f"10.9.0.{n}", day=n % 3) for n in range(12)),

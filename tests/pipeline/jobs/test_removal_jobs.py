@@ -235,7 +235,7 @@ def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
 def test_a_keep_list_keeps_the_acls_of_principals_and_on_resources(spark, tmp_path):
     recovery = allow("User:dr-mirror", READ, "all.", pattern_type=PREFIXED)
     of_pattern = allow("User:zoe", READ, "dr.", pattern_type=PREFIXED)
-    # It protects something again, as an ALLOW stays that nobody used.
+    # This DENY limits an unused ALLOW that the keep-list keeps.
     denial = deny("User:dr-mirror", READ, "all.secret")
     quarterly = allow("User:quarter", READ, "sales")
     rules = Ruleset(ordered([ALICE_READS, recovery, of_pattern, denial, quarterly]))
