@@ -1,7 +1,7 @@
 """Lists of the topics or groups of a cluster, one a line, as Kafka's tools print them.
 
-A list decides which ACLs look useless. So a text that is no list is refused, whatever it is: an
-error message, a table, or what another option of the tool printed.
+A list decides which ACLs look useless. So every other text is refused, such as an error message, a
+table, or the output of another option of the tool.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aclbroker.broker.catalog import is_topic_name
 from aclbroker.broker.text_files import TextFileError, text_of
 
 _GOING: Final = " - marked for deletion"
-"""What Kafka's tool prints behind a topic that is still there."""
+"""The mark that Kafka's tool prints behind a topic that still exists and is being deleted."""
 
 _NO_GROUP: Final = re.compile(
     r"(?:Error|Warning|Caused by|Note|Usage)\b.*:|Exception in |\s+at |GROUP\s+\S|Consumer group '"
@@ -41,7 +41,7 @@ def read_topics(path: str) -> frozenset[str]:
 def read_groups(path: str) -> frozenset[str]:
     """Return the names of groups in a file. Raises NameListError, and OSError.
 
-    A blank at the end of a line may be of the name, so the name without it counts, too.
+    A blank at the end of a line may belong to the name, so the name counts with and without it.
     """
     return _names(
         path,

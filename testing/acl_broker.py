@@ -240,9 +240,9 @@ class AclBroker:
         return self._notes.denials()
 
     def on_denial(self, called: Callable[[Denial], None]) -> None:
-        """Have a function called with each denial that differs from those before.
+        """Set a function that is called with each denial that differs from those before.
 
-        It is called in the broker's thread, which must not wait for it.
+        The call is in the broker's thread, so the function must return at once.
         """
         self._notes.on_denial = called
 
@@ -310,7 +310,7 @@ class AclBroker:
 
 
 def _refuse_reserved(made: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Refuse settings by which clients could not log in as they are told. Raises ValueError."""
+    """Refuse settings that would break the logins of `client_config`. Raises ValueError."""
     for name, value in given.items():
         bare = name.removeprefix(f"listener.name.{LISTENER.lower()}.")
         if bare not in _RESERVED or made.get(name) == value:

@@ -78,8 +78,8 @@ class Denial(NamedTuple):
     def fix(self) -> str:
         """The change in words, with the operations that would do as well; "" for none.
 
-        Most clients ask for DESCRIBE before they read or write, and go no further. The words begin
-        with the operation that the client is about to need, which gives DESCRIBE as well.
+        Most clients ask for DESCRIBE before they read or write, and stop if it is denied. The words
+        begin with the operation that the client needs next, which gives DESCRIBE as well.
         """
         if self.change is None:
             is_of_any = self.question[2:] == _ANY_TOPIC and self.rule == RuleKind.DEFAULT_DENY.value

@@ -2,7 +2,7 @@
 
 ``--acl-record FILE`` allows everything and writes the smallest policy that allows what the tests
 did. ``--acl-policy FILE`` enforces a policy, and tells what was missing and what was never used.
-``--acl-strict`` lets a test fail that was denied something, though it passed.
+``--acl-strict`` fails a test that passed although its broker denied something.
 Nothing is imported before a test asks for a broker.
 """
 
@@ -132,7 +132,7 @@ def _denials(item: pytest.Item) -> list[str]:
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Note that some tests do not run: the others say little about what is used."""
+    """Note that some tests do not run, so it is unknown which ACLs they use."""
     if items:
         items[0].config.stash[_SESSION].deselected(len(items))
 

@@ -79,7 +79,7 @@ class Session:
         self._why_partial = self._why_partial or why
 
     def deselected(self, count: int) -> None:
-        """Note that so many tests do not run, because the options leave them out."""
+        """Note that the options leave out ``count`` tests."""
         self._deselected += count
 
     def expect(self, worker: str) -> None:
@@ -123,7 +123,7 @@ class Session:
         self._workers.discard(worker)
 
     def finish(self, *, passed: bool) -> bool:
-        """Write the recorded policy, if there is to be one; returns False if the run must fail.
+        """Write the policy if the run records one; return False if the run must fail.
 
         ``passed`` is whether no test failed. A run that did not end by itself, or that used
         nothing, leaves the file as it was. A run that says nothing about the policy must fail: it
@@ -138,7 +138,7 @@ class Session:
         why = self._why_not_recorded(passed=passed)
         if why:
             self._recorded = f"not recorded: {why}, and {self._record} is as it was"
-            # A run without brokers has other tests than those of ACLs.
+            # A run without brokers tests no ACLs, so it need not fail.
             return not self._had_broker
         from aclbroker.broker.policy import Policy, write_policy
         from aclbroker.testing.policies import smallest_policy
@@ -155,7 +155,7 @@ class Session:
         return True
 
     def _why_not_recorded(self, *, passed: bool) -> str:
-        """Return why the run tells too little to be recorded, "" if it tells enough."""
+        """Return why the policy cannot be recorded, "" if it can."""
         if self._why_partial:
             return self._why_partial
         if not self._had_broker:

@@ -81,7 +81,7 @@ class Follower:
         return self.position >= position
 
     async def settled(self) -> None:
-        """Wait until the index has no part of a change without the rest of it."""
+        """Wait until the index holds no partly applied change."""
         while self._is_bringing and self._task is not None:
             await self._moved.wait()
 
@@ -112,7 +112,7 @@ class Follower:
     async def _take(self, news: AsyncIterator[StoreChange | StoreReset]) -> None:
         async for each in news:
             self._fails = False
-            # Where that fails, the index has a part of the change until it is brought again.
+            # If this fails, the index holds a part of the change until the change is applied again.
             self._is_bringing = True
             await self._bring(each)
             self._is_bringing = False

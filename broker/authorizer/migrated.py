@@ -48,7 +48,7 @@ class MigratedAcls:
         self._begun: set[str] = set()
         self._begun_names: set[str] = set()
         self.clusters: set[str] = set()
-        """The ids of all clusters of which ACLs were copied."""
+        """The ids of all clusters whose ACLs were copied."""
 
         self._process = uuid4().hex
         self._records_made = 0
@@ -75,12 +75,12 @@ class MigratedAcls:
 
     @property
     def count(self) -> int:
-        """How many ACLs were copied, or may have been, and are not known to be gone."""
+        """The number of ACLs that were copied, or may have been, without a record of removal."""
         unsure = sum(not self._is_copied(digest) for digest in self._begun)
         return unsure + sum(map(len, self._buckets.values()))
 
     def lost(self, own: Collection[AclBinding]) -> list[str]:
-        """Return the digests of the ACLs that it `may_have` and the cluster has no more.
+        """Return the digests of the ACLs that it `may_have` and that the cluster has lost.
 
         ``own`` are all ACLs of the cluster.
         """

@@ -1,12 +1,13 @@
 """Copies a cluster's own ACLs to the centralised ones, and goes on with what is changed there.
 
 This is the broker of Confluent's migration that has
-``confluent.authorizer.migrate.acls.from.cluster=true``. What the cluster has and had not before is
-created centrally, what it has no more is deleted there. What was deleted centrally stays deleted,
-and what was created centrally stays, over restarts as well (`migrated`).
+``confluent.authorizer.migrate.acls.from.cluster=true``. It creates new ACLs of the cluster
+centrally, and deletes ACLs centrally that the cluster no longer has. ACLs that were deleted
+centrally stay deleted, and ACLs that were created centrally stay, over restarts as well
+(`migrated`).
 
-Before anything is copied the cluster is judged (`source_guard`). If its store may have lost its
-data, nothing is copied until it has them again, or an operator confirms the loss.
+Before each copy `source_guard` judges the cluster. If its store may have lost its data, the
+migration copies nothing until the data are back, or until an operator confirms the loss.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _SAVED_AFTER: Final = 20_000
 _SHOWN: Final = 10
 _RETRY_S: Final = 1.0
 _LOOKS_AGAIN_S: Final = 5.0
-"""After how long a source that has lost ACLs is looked at again, if it does not change."""
+"""The pause before a source that has lost ACLs is judged again without a change."""
 
 _UNCOPIED: Final = "ACL migration ended with changes that are not copied"
 _PATIENCE_S: Final = 8.0
@@ -57,10 +58,10 @@ def _tell_nobody(_created: Collection[AclBinding], _deleted: Collection[AclBindi
 
 
 class AclMigration:
-    """Copies from `start` until `close`; ``tell`` may be set to be told.
+    """Copies ACLs from `start` until `close`, and calls ``tell`` with each copy.
 
-    ``own`` and ``central`` are loaded and followed; ``watched`` is the index of ``own``, and
-    ``guard`` judges what it loses.
+    ``own`` and ``central`` are loaded and followed. ``watched`` is the index of ``own``, and
+    ``guard`` judges the ACLs that it loses.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class AclMigration:
     ) -> None:
         self.tell: Tell = _tell_nobody
         self.problem = ""
-        """Why nothing is copied until an operator does something about it; "" if there is none."""
+        """Why copying waits for an operator; "" while it does not."""
 
         self._guard = guard or SourceGuard()
         self._own = own
@@ -81,9 +82,9 @@ class AclMigration:
         self._turns = Turns()
         # In the order in which they should be copied; the index says whether each is there.
         self._waiting: dict[AclBinding, None] = {}
-        # Which of these have changed since the others were judged.
+        # Those of them that have changed since the last judgement.
         self._unjudged: set[AclBinding] = set()
-        # Which are being copied, and have not changed since that began.
+        # Those that are being copied and have not changed since.
         self._at_work: set[AclBinding] = set()
         self._refused: set[AclBinding] = set()
         self._more = asyncio.Event()
@@ -148,7 +149,7 @@ class AclMigration:
                 continue
             if self._closing and not self._waiting:
                 return
-            # What could not be copied is looked at again in a while.
+            # ACLs that could not be copied are judged again after a pause.
             await self._wait_for_more(_LOOKS_AGAIN_S if self._waiting else None)
 
     async def _begin(self) -> MigratedAcls:
@@ -162,7 +163,7 @@ class AclMigration:
         await self._own_settled()
         there = await self._run(lambda: _denials_first(self._own.index))
         lost = await self._run(lambda: migrated.lost(there))
-        # A digest does not tell whether it is that of a denial.
+        # A digest does not show whether its ACL is a DENY.
         await self._judge_source(migrated, len(there), Gone(lost, may_deny=True))
         gone = await self._run(lambda: _that_may_be_copied(self._central.index, migrated))
         await self._run(lambda: migrated.settle(there, gone))
@@ -177,7 +178,7 @@ class AclMigration:
         return migrated
 
     async def _copy_all(self, migrated: MigratedAcls) -> None:
-        """Copy what waits, and write down that it is copied. Raises `StoreError`, `SourceLoss`."""
+        """Copy all waiting ACLs, and record the copies. Raises `StoreError`, `SourceLoss`."""
         while await self._judge(migrated):
             while await self._copy(migrated):
                 pass
@@ -193,14 +194,14 @@ class AclMigration:
             self._tell_done()
 
     async def _judge(self, migrated: MigratedAcls) -> bool:
-        """Judge what waits; return whether some of it may be copied. Raises `SourceLoss`."""
+        """Judge the waiting ACLs; return whether some may be copied. Raises `SourceLoss`."""
         if not self._waiting:
             return False
         await self._own_settled()
         acls = list(self._waiting)
         self._unjudged = set()
         gone = await self._run(lambda: gone_of(self._gone(acls, migrated)))
-        # Asked for after the changes came: if it is the same source still, they are its own.
+        # The identity is read after the changes: if it is unchanged, the source made them itself.
         await self._judge_source(migrated, len(self._own.index), gone)
         return len(self._unjudged) < len(self._waiting)
 
@@ -209,9 +210,9 @@ class AclMigration:
         await self._run(lambda: self._guard.judge(identity, left, migrated.count, gone))
 
     def _gone(self, acls: Collection[AclBinding], migrated: MigratedAcls) -> list[AclBinding]:
-        """Return those ACLs that the cluster has lost.
+        """Return the ACLs that the cluster has lost.
 
-        Where ACLs cannot be read, it is not known that one of them is lost: it is not copied.
+        If ACLs of a pattern cannot be read, the ACL may still exist, so its removal is not copied.
         """
         own, withheld, found = self._own.index, self._own.index.withheld, []
         for acl in in_turns(acls):
@@ -228,7 +229,7 @@ class AclMigration:
             await self._own.follower.settled()
 
     async def _wait_for_more(self, within: float | None) -> None:
-        """Wait for the next change, but for so many seconds at most."""
+        """Wait for the next change, at most ``within`` seconds; None is unlimited."""
         try:
             async with asyncio.timeout(within):
                 await self._more.wait()
@@ -236,7 +237,7 @@ class AclMigration:
             pass
 
     async def _stop(self, loss: SourceLoss) -> None:
-        """Tell why nothing is copied now, and what an operator can do about it."""
+        """Log why copying has stopped and what an operator can do, and save the state."""
         problem = (
             "the ACL migration has stopped, and the centralised ACLs stay as they are: the source "
             f"{self._own.name} may have lost its data: {loss}. Bring its data back; or, if this is "
@@ -245,7 +246,7 @@ class AclMigration:
         if problem != self.problem:
             log.error("ACL migration has stopped", reason=problem)
         self.problem, self._fails = problem, True
-        # After a restart the same ACLs must be known, so that the token is the same.
+        # The token is made of the lost ACLs, so they must be known after a restart.
         try:
             if self._migrated is not None:
                 await self._migrated.save()
@@ -259,11 +260,11 @@ class AclMigration:
             self._waiting.setdefault(acl)
 
     async def _copy(self, migrated: MigratedAcls) -> bool:
-        """Copy some of what was judged; return whether there was any.
+        """Copy some of the judged ACLs; return whether there were any.
 
-        Raises `StoreError`; then it still waits.
+        Raises `StoreError`; the ACLs then stay waiting.
         """
-        # Nothing else is waited for where there is nothing to do.
+        # The only pause of the loop if there is nothing to copy.
         await asyncio.sleep(0)
         judged = (acl for acl in self._waiting if acl not in self._unjudged)
         some = list(islice(judged, _AT_ONCE))

@@ -1,7 +1,7 @@
-"""What the broker that migrates knows of its source over restarts: a record in the central store.
+"""Keeps what a migration knows of its source over restarts, as a record in the central store.
 
-The record has the name of the cluster. A cluster without a record, beside that of another one, is
-not the cluster whose ACLs were copied.
+The record's name is the id of the cluster. If only other clusters have records, the source is not
+the cluster whose ACLs were copied.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _NEW: Final = SourceIdentity().text(stops=0, is_stopped=False)
 
 
 class RememberedSource:
-    """Keeps in a store what a `SourceGuard` knows of the cluster with an id."""
+    """Saves the state of a `SourceGuard` for one cluster in a store, and loads it."""
 
     def __init__(self, store: AclStore, cluster_id: str, guard: SourceGuard) -> None:
         self._store = store
         self._cluster_id = cluster_id
         self._guard = guard
         self._written: dict[str, str] = {}
-        # The clusters that were copied before, while this one is not known.
+        # The records of clusters that were copied before, if this cluster has none.
         self._others: dict[str, dict[str, Any]] = {}
 
     async def load(self, copied: Collection[str]) -> None:
-        """Let the guard know what is kept; ``copied`` are the clusters with ACLs that were copied.
+        """Load the state of the guard; ``copied`` are the ids of clusters whose ACLs were copied.
 
         Raises `StoreError`.
         """
@@ -49,7 +49,7 @@ class RememberedSource:
                 guard.stops = sum(each["stops"] for each in self._others.values())
 
     async def save(self) -> None:
-        """Write what the guard knows now. Raises `StoreError`."""
+        """Save the state of the guard. Raises `StoreError`."""
         guard = self._guard
         put: dict[str, str] = {}
         for name, values in self._others.items():

@@ -1,14 +1,14 @@
-"""Tells a source of ACLs that has lost its data from one whose ACLs were deleted.
+"""Tells a source of ACLs that has lost its data from one whose ACLs were deleted on purpose.
 
-A migration removes from its target what its source has no more. It stops before that, and changes
-nothing, where the source
+A migration removes ACLs from its target that its source no longer has. It stops before the removal,
+and changes nothing, if the source
 
-1. is another one, or an older state of the same one (`SourceIdentity`);
-2. has no ACLs at all, and had some;
+1. is another source, or an older state of the same source (`SourceIdentity`);
+2. has no ACLs, and had some;
 3. has lost more than a share of its ACLs within a minute.
 
-Once stopped, it goes on when the source has its ACLs again, or when an operator confirms this loss
-by its token. The token is made of the ACLs that are gone, so that it is good for this loss alone.
+A stopped migration goes on when the source has its ACLs again, or when an operator confirms the
+loss by its token. The token is made of the lost ACLs, so it confirms this loss alone.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from aclbroker.broker.stores.identity import SourceIdentity
 from aclbroker.turns import in_turns
 
 WITHIN_S: Final = 60.0
-"""Losses within so many seconds count as one."""
+"""The seconds within which losses are added up."""
 
 FEW: Final = 2
-"""So many ACLs may go whatever their share is, unless none is left."""
+"""The number of ACLs that may be lost whatever their share, unless none is left."""
 
 _DAY_S: Final = 86_400
 _TOKEN_BYTES: Final = 5
 
 
 class SourceLoss(Exception):
-    """A source has lost ACLs, and it is not known that this is meant.
+    """A source has lost ACLs, and no operator has confirmed the loss.
 
-    The text says what happened; ``token`` confirms the loss.
+    The text describes the loss; ``token`` confirms it.
     """
 
     def __init__(self, reason: str, token: str) -> None:
@@ -47,25 +47,25 @@ class SourceLoss(Exception):
 
 
 class Gone(NamedTuple):
-    """ACLs that a source had and has no more: their digests, and whether one of them may deny."""
+    """The ACLs that a source has lost: their digests, and whether one of them may be a DENY."""
 
     digests: Collection[str]
     may_deny: bool
 
 
 def gone_of(acls: Collection[AclBinding]) -> Gone:
-    """Return what stands for ACLs that a source has no more."""
+    """Return the `Gone` of the ACLs that a source has lost."""
     digests = [digest_of(acl) for acl in in_turns(acls)]
     return Gone(digests, any(acl.permission is not AclPermission.ALLOW for acl in in_turns(acls)))
 
 
 class SourceGuard:
-    """Judges a source before its changes are brought to a target.
+    """Judges a source before its changes are applied to a target.
 
-    ``known`` is its identity when it was judged last, None for a source that is new. ``stops`` is
-    how many stops are over, and ``is_stopped`` whether there is one now. If these three are
-    ``kept`` over restarts, a token is good for one stop, and the token for another cluster is made
-    of the id of the former one. Else a token is good for a day.
+    ``known`` is the identity at the last judgement, None for a new source. ``stops`` counts the
+    stops that have ended, and ``is_stopped`` says whether one lasts. If the caller keeps these
+    three over restarts (``kept``), a token confirms one stop, and the token for another cluster is
+    made of the former cluster's id. Otherwise a token is valid for a day.
     """
 
     def __init__(
@@ -84,20 +84,20 @@ class SourceGuard:
         self._confirmed = confirmed
         self._clock = clock
         self._recent: deque[tuple[float, int]] = deque()
-        # What a confirmed loss may take along until it is over; None if none was confirmed.
+        # The digests of a confirmed loss that are still to be removed; None without such a loss.
         self._accepted: set[str] | None = None
         self._is_used = False
 
     @property
     def is_unused(self) -> bool:
-        """Whether there is a confirmation of a loss that was not needed until now."""
+        """Whether the configured token has confirmed no loss yet."""
         return bool(self._confirmed) and not self._is_used
 
     def judge(self, now: SourceIdentity, left: int, had: int, gone: Gone) -> None:
-        """Take the identity of a source, or raise `SourceLoss`.
+        """Accept the state of a source, or raise `SourceLoss`.
 
-        ``left`` is how many ACLs it has, ``had`` how many it had when it was judged last, and
-        ``gone`` are those among them that it has no more.
+        ``left`` is the number of its ACLs, ``had`` their number at the last judgement, and ``gone``
+        are the ACLs that it has lost since.
         """
         reason = self._reason(now, left, had, gone)
         if reason:
@@ -113,9 +113,9 @@ class SourceGuard:
         self.is_stopped = False
 
     def took(self, acls: Collection[AclBinding]) -> None:
-        """Note that ACLs, which were judged, were removed from the target.
+        """Note that judged ACLs were removed from the target.
 
-        A confirmed loss takes each ACL once.
+        A confirmed loss covers each ACL once.
         """
         accepted = self._accepted or set()
         digests = {digest_of(acl) for acl in acls}
@@ -127,14 +127,14 @@ class SourceGuard:
             self.settle()
 
     def settle(self) -> None:
-        """Note that the target has all changes of the source: a confirmed loss is over."""
+        """Note that the target has all changes of the source, which ends a confirmed loss."""
         if self._accepted is not None:
             self._accepted = None
             self.stops += 1
             self._recent.clear()
 
     def _reason(self, now: SourceIdentity, left: int, had: int, gone: Gone) -> str:
-        """Return what is wrong with a source; "" if nothing is."""
+        """Return why a source may have lost its data; "" if it has not."""
         if self.known is not None and (why := self.known.difference(now)):
             return f"it is another source, or an older state of it: {why}"
         accepted = self._accepted or ()
@@ -158,7 +158,7 @@ class SourceGuard:
         return sum(count for _, count in self._recent)
 
     def _tokens(self, now: SourceIdentity, digests: Collection[str]) -> list[str]:
-        """Return what confirms the loss of ACLs, or of the cluster: the latest form comes first."""
+        """Return the valid tokens for a loss of ACLs, or a change of cluster, the newest first."""
         known = self.known
         if not self._kept:
             today = int(time.time()) // _DAY_S
@@ -169,7 +169,7 @@ class SourceGuard:
 
 
 def _token(digests: Collection[str], number: int) -> str:
-    # A sum is the same in any order: to sort many takes long, all at once.
+    # A sum does not depend on the order. Sorting many digests would block the event loop.
     total = sum(int.from_bytes(digest.encode(), "big") for digest in in_turns(digests))
     text = f"{number} {len(digests)} {total:x}"
     return blake2b(text.encode(), digest_size=_TOKEN_BYTES).hexdigest()

@@ -30,8 +30,8 @@ class Sources:
     """The stores that decide together, by the names of their providers.
 
     Requests list and change the ACLs of the one that is ``managed``. ``records`` is which one has
-    those, too. If it ``migrates``, the managed ACLs are copied to those of CONFLUENT, as far as the
-    ``guard`` allows it. `load` opens the stores and `close` closes them.
+    those, too. If it ``migrates``, the managed ACLs are copied to those of CONFLUENT, unless the
+    ``guard`` refuses. `load` opens the stores and `close` closes them.
     """
 
     def __init__(

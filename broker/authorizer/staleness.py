@@ -59,8 +59,8 @@ class Staleness:
         self._follower = follower
         self._heard_at = monotonic()
         self.is_stale = False
-        """Whether nothing has been heard of it for longer than the settings allow, or revokes may
-        be missing, and since then the index was not up to date again."""
+        """Whether the index may be stale: the store was silent for longer than the settings allow,
+        or revokes may be missing, and the index has not caught up since."""
 
         self._wanted: int | None = None
         self._task: asyncio.Task[None] | None = None
@@ -91,7 +91,7 @@ class Staleness:
         while True:
             began = _elapsed_s()
             await asyncio.sleep(_LOOKS_S)
-            # A process that was stopped has heard nothing meanwhile, and no store may know that.
+            # A process that was stopped heard nothing meanwhile, and a store may not notice that.
             stopped_s = _elapsed_s() - began - _LOOKS_S
             silent_s = max(self._store.silent_s, stopped_s)
             self._heard_at = monotonic() - silent_s
@@ -103,7 +103,7 @@ class Staleness:
                 self._end()
 
     def _is_outdated(self) -> bool:
-        """Whether revokes may be missing, however long the settings would have it wait."""
+        """Return whether revokes may be missing, whatever lag the settings allow."""
         return isinstance(self._store, ForgetfulStore) and self._store.is_outdated
 
     async def _is_up_to_date(self) -> bool:
@@ -137,5 +137,5 @@ class Staleness:
 
 
 def _elapsed_s() -> float:
-    """Return the seconds since the machine started, those included for which it slept."""
+    """Return the seconds since the machine booted, including time in suspend."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -70,8 +70,8 @@ class AclWriter:
     If a ``follower`` is given others change the store, too, and the follower alone changes the
     index. ``limit`` is how many ACLs there may be, None for any number, and ``limit_name`` the
     setting that says so; ``position`` is that of what was loaded. Long changes take ``turns``.
-    Those that fail are logged in ``lines``. Where ACLs of other stores decide as well
-    ``remove_copies`` removes there what is to be removed here. With ``cidr`` a host with a slash
+    Those that fail are logged in ``lines``. If ACLs of other stores decide as well,
+    ``remove_copies`` removes the same ACLs from these stores. With ``cidr`` a host with a slash
     must be a subnet (KIP-1276). It must be made in a running loop.
     """
 

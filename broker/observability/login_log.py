@@ -8,10 +8,10 @@ from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics
 
 AUTHENTICATIONS: Final = "aclbroker_authentications"
-"""The figure that counts authentications by listener, mechanism and outcome."""
+"""The metric that counts authentications by listener, mechanism and outcome."""
 
 FAILED_LOGIN: Final = "authentication failed"
-"""The event of the line about a failed authentication, whose `reason` says why it failed."""
+"""The log event of a failed authentication; its `reason` says why it failed."""
 
 
 class LoginLog:

@@ -176,9 +176,9 @@ def get_logger() -> Any:
 
 
 def log_of_its_own(stream: TextIO, level: str = "info", form: str = "json") -> LogOutput:
-    """Have the events of the current context, as of a thread, go to a stream as lines of a form.
+    """Send the events of the current context, such as a thread, to a stream in a form; return that.
 
-    Nothing else of the process changes: this is for a broker, or a store, within another program.
+    Other contexts keep their log: this is for a broker, or a store, within another program.
     """
     output = LogOutput(stream, _render_json if form == "json" else _render_console)
     wrapper = structlog.make_filtering_bound_logger(_LEVELS[level])

@@ -106,7 +106,7 @@ class _Reading:
             self._transport.resume_reading()
 
     def hold(self, is_held: bool) -> None:
-        """Read no more, whatever aiohttp says; or leave it to aiohttp again."""
+        """Stop reading, whatever aiohttp asks for; or leave reading to aiohttp again."""
         if is_held is self._is_held:
             return
         self._is_held = is_held
@@ -169,12 +169,12 @@ class HttpConnection(asyncio.Protocol):
         self._wait_for_header()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on bytes, when the connection has its turn; read no more than is wanted."""
+        """Pass bytes to aiohttp in a turn of the connection; pause reading if no more is wanted."""
         self._received += len(data)
         if self._feeding is None and not self._turns.is_over():
             self.above.data_received(data)
         else:
-            # TLS can deliver more though reading is paused.
+            # TLS can deliver more bytes although reading is paused.
             self._waiting_bytes += data
             if self._feeding is None:
                 self._feeding = self._loop.create_task(self._feed_later())
@@ -234,7 +234,7 @@ class HttpConnection(asyncio.Protocol):
     # -- what the application calls
 
     def begins(self, *, has_body: bool) -> None:
-        """Note that the header of a request is here; its body is not read before `body`."""
+        """Note that a request's header is complete; its body is read only within `body`."""
         self._is_at_work = True
         self._reads_body = not has_body
         self._stop_timer()
@@ -246,8 +246,8 @@ class HttpConnection(asyncio.Protocol):
         self._holdings.request_ends()
         if self._transport is None:
             return
-        # aiohttp drops the rest of a body that was not read. If it did not, its client might see
-        # the connection reset and no answer.
+        # aiohttp reads and drops the rest of an unread body. Otherwise the client might see a reset
+        # connection instead of the answer.
         self._most = HEADER_BYTES if self._reads_body else HEADER_BYTES + MOST_OF_BODY
         self._received = 0
         self._read_on()
@@ -271,7 +271,7 @@ class HttpConnection(asyncio.Protocol):
 
     @asynccontextmanager
     async def body(self, principal: str, size: int) -> AsyncIterator[None]:
-        """Wait until the principal may send a body of so many bytes; it is read in the block.
+        """Wait until the principal may send a body of ``size`` bytes; the block reads it.
 
         Raises ConnectionResetError if the connection is lost.
         """
@@ -306,7 +306,7 @@ class HttpConnection(asyncio.Protocol):
     # -- the work
 
     async def _feed_later(self) -> None:
-        """Pass on the bytes that wait, when it is the turn of this client's address."""
+        """Pass on the waiting bytes in a turn of this client's network."""
         await next_turn(self._turns, self.host)
         self._feeding = None
         data, self._waiting_bytes = self._waiting_bytes, b""
@@ -315,9 +315,9 @@ class HttpConnection(asyncio.Protocol):
         self._give_up_later()
 
     def _give_up_later(self) -> None:
-        """Close if the client has ended the stream within a body: aiohttp would wait for more."""
+        """Close if the client has ended its stream within a body, for whose rest aiohttp waits."""
         if self._has_ended and self._awaits_body and self._feeding is None:
-            # By then the body has been taken that is complete.
+            # A complete body has been taken by then.
             self._loop.call_soon(self._give_up)
 
     def _give_up(self) -> None:
@@ -325,7 +325,7 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
 
     def _read_on(self) -> None:
-        """Read what is wanted: a header up to a size, a body of a caller that may send it."""
+        """Pause or resume reading: a header is read up to a limit, a body once it is admitted."""
         if self._reading is not None:
             is_wanted = self._reads_body if self._is_at_work else self._received <= self._most
             self._reading.hold(self._feeding is not None or not is_wanted)

@@ -22,8 +22,8 @@ _KIND: Final = "readiness"
 _BEHIND: Final = "the ACLs that decide are not up to date with their store yet"
 
 Reached = Callable[[AclStore, int], Awaitable[bool]]
-"""Waits until the ACLs that decide have all changes of a store up to a position, for some seconds;
-returns whether they have."""
+"""Waits some seconds until the ACLs that decide have a store's changes up to a position; returns
+whether they have."""
 
 
 async def _always(_store: AclStore, _position: int) -> bool:
@@ -31,10 +31,10 @@ async def _always(_store: AclStore, _position: int) -> bool:
 
 
 class StoreProbe:
-    """Finds out whether the store can be written, by a change that leaves it as it is.
+    """Checks whether the store can be written, by a change without effect.
 
-    The record that is removed is never there. A store on disk commits that as it does any change.
-    The ACLs that decide must have ``reached`` that change, so that they are up to date.
+    It removes a record that never exists; a store on disk commits that like any change. The ACLs
+    that decide must also have ``reached`` the change, so they are up to date.
     """
 
     def __init__(self, store: AclStore, reached: Reached) -> None:
@@ -54,7 +54,7 @@ class StoreProbe:
             await asyncio.wait([self._attempt], timeout=_ANSWER_SECONDS)
             if not self._attempt.done():
                 return f"the store has not answered for {_ANSWER_SECONDS:g} seconds or more"
-        # An attempt of a moment ago does not tell of a process that was stopped since.
+        # The last attempt says nothing of a process that was stopped since.
         silent_s = self._store.silent_s if isinstance(self._store, DistantStore) else 0.0
         if not self._problem and silent_s > PROBE_SECONDS:
             return f"nothing has been heard of the store for {silent_s:.0f} seconds"
@@ -107,11 +107,10 @@ class Readiness:
     ) -> None:
         """Note that the ACLs are loaded and the listeners open.
 
-        ``audit`` tells what keeps records of decisions from being written. ``remark`` tells what
-        the operator should know, though the broker is ready. ``stores`` returns those that are
-        open, ``clusters`` why further clusters are not served, by their ids, and ``migration`` why
-        the cluster's own ACLs are not copied to the centralised ones any more. ``reached`` waits
-        for what others have changed in a store.
+        ``audit`` returns why records of decisions are not written, and ``remark`` a note for the
+        operator of a ready broker. ``stores`` returns the open stores, and ``clusters`` why further
+        clusters are not served, by their ids. ``migration`` returns why the cluster's own ACLs are
+        no longer copied to the centralised ones. ``reached`` waits for changes of other brokers.
         """
         self._waits_for = ""
         self._stores = stores

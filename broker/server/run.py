@@ -125,7 +125,7 @@ async def _serve_with(
 
 
 async def _reached(loaded: Loaded, store: AclStore, position: int) -> bool:
-    """Wait until the ACLs that decide have all changes of a store up to a position."""
+    """Wait; return whether the ACLs that decide have a store's changes up to a position."""
     own = [loaded.authorizer] if isinstance(loaded.authorizer, StandardAuthorizer) else []
     for authorizer in (*own, *(each.authorizer for each in loaded.clusters.loaded)):
         follower = follower_of(authorizer, store)

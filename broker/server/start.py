@@ -36,7 +36,7 @@ def write_ready_file(path: Path | None, told: Mapping[str, Any]) -> None:
     with naming("--ready-file", str(path), "cannot be written"):
         made = path.with_name(f".{path.name}.{os.getpid()}")
         made.unlink(missing_ok=True)
-        # "x" follows no link that somebody else has made there meanwhile.
+        # Mode "x" fails on a symbolic link that another user has made there meanwhile.
         with made.open("x", encoding="utf-8") as file:
             file.write(f"{json_line(told)}\n")
         made.replace(path)

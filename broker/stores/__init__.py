@@ -70,13 +70,12 @@ def open_store(
     one, ``memory:`` keeps nothing over a restart. Several brokers share
     ``zookeeper://host:port,host:port/chroot`` and the topic ``kafka://host:port,host:port/topic``.
     ``kafka+acls://host:port,host:port`` is a Kafka with its ACLs, and without any records.
-    ``properties`` say how to reach these, and how many changes of the past a file keeps. Who writes
-    to a topic is told from others by the number of its node, and by its ``role`` where others have
-    the same number, as brokers of another cluster may. Where nothing is there a shared place is
-    made when it is opened, unless ``makes`` is false: then ``open`` raises `StoreMissing`. A topic
-    that has lost messages is opened only with ``accepts_loss``.
-    ``cluster_id`` is that of the further cluster whose store it is. Raises `StoreError` for any
-    other URL, and where an extra is missing.
+    ``properties`` say how to reach these, and how many changes of the past a file keeps. A writer
+    to a topic is identified by the number of its node, and by its ``role`` if brokers of another
+    cluster may have the same number. ``open`` makes a shared store that does not exist, unless
+    ``makes`` is false: then it raises `StoreMissing`. A topic that has lost messages is opened only
+    with ``accepts_loss``. ``cluster_id`` is the id of the further cluster whose store it is. Raises
+    `StoreError` for any other URL, and if an extra is missing.
     """
     if (owner := _made_by.get()) is not None:
         return owner(cluster_id, url)

@@ -48,7 +48,7 @@ _PATIENCE_S: Final = 15.0
 
 _SOON_S: Final = 0.02
 _LATE_S: Final = 1.0
-"""How late a look may be in a process that is busy."""
+"""How late a look may begin because the process is busy."""
 
 _SHARE: Final = 4
 """How much longer than a look took the pause after it is at least."""
@@ -91,7 +91,7 @@ class ClusterStore:
         self._thread: ThreadPoolExecutor | None = None
         self._lock = asyncio.Lock()
         self._heard = 0.0
-        # When the next look has begun at the latest, unless the process was stopped.
+        # The latest time at which the next look begins, unless the process was stopped.
         self._due = 0.0
         self._fails = False
         self._task: asyncio.Task[None] | None = None
@@ -124,7 +124,7 @@ class ClusterStore:
         return found
 
     async def identity(self) -> SourceIdentity:
-        """Ask for the id of the cluster, and for the marks of its metadata."""
+        """Return the current id of the cluster and the marks of its metadata."""
         return await self._in_thread(lambda: self._ask(identity_of_session))
 
     @property
@@ -280,7 +280,7 @@ class ClusterStore:
 
 
 def identity_of_session(session: Session) -> SourceIdentity:
-    """Return the identity of the cluster that a session is with. Raises `ClientError`."""
+    """Return the identity of the cluster to which a session is connected. Raises `ClientError`."""
     found = cluster_id(session)
     return SourceIdentity({CLUSTER_ID: found} if found else {}, metadata_marks(session))
 

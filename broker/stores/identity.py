@@ -1,7 +1,7 @@
-"""The identity of a source of ACLs: by it another source, or an older state, is told apart.
+"""The identity of a source of ACLs, which reveals another source, or an older state of the same.
 
-A store that lost its data answers as any other does. Its cluster id, or a number that only grows,
-shows what happened.
+A store that lost its data answers like any other. Its cluster id, or a number that never decreases,
+shows the loss.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLUSTER_ID: Final = "cluster id"
 """The name of the id of the cluster whose ACLs a source has."""
 
 NONE: Final = "none"
-"""The value of a name that a source has lost."""
+"""The value of a name that a source no longer has."""
 
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -48,7 +48,7 @@ class SourceIdentity(NamedTuple):
         return ""
 
     def updated(self, now: SourceIdentity) -> SourceIdentity:
-        """Return a later identity, with what it does not tell as it was."""
+        """Return a later identity, completed by the names and marks that it lacks."""
         return SourceIdentity({**self.names, **now.names}, {**self.marks, **now.marks})
 
     @property
@@ -62,17 +62,17 @@ class SourceIdentity(NamedTuple):
 
 
 def identity_of_text(values: Mapping[str, Any]) -> SourceIdentity:
-    """Return the identity in the values of such a text."""
+    """Return the identity from the parsed values of `SourceIdentity.text`."""
     marks = {name: tuple(mark) for name, mark in values["marks"].items()}
     return SourceIdentity(values["names"], marks)
 
 
 @runtime_checkable
 class IdentifiedStore(Protocol):
-    """A store that tells more of itself than its cluster id and its position."""
+    """A store whose identity is more than its cluster id and its position."""
 
     async def identity(self) -> SourceIdentity:
-        """Ask for the identity of the store now; it is never made. Raises `StoreError`."""
+        """Return the current identity; never makes a missing cluster id. Raises `StoreError`."""
 
 
 async def identity_of(store: AclStore) -> SourceIdentity:

@@ -73,8 +73,8 @@ _guard: Final = threading.Lock()
 class StoreLocks:
     """The locks of one store file, by its path. Methods raise `BlockingIOError` if it is in use.
 
-    ``FILE.lock`` is never opened through a symbolic link: in a directory such as /tmp anybody can
-    make one that points to a file of this user.
+    ``FILE.lock`` is never opened through a symbolic link: in a directory such as /tmp every user
+    can make one that points to a file of this user.
     """
 
     def __init__(self, path: Path) -> None:
@@ -240,7 +240,7 @@ def keep_out(path: Path) -> Iterator[bool]:
 
 
 def _opened(name: str, flags: int) -> int:
-    """Open a file of a store, no link to one; raises `StoreError` for a link."""
+    """Open a file of a store; raises `StoreError` for a symbolic link."""
     try:
         return os.open(name, flags | os.O_NOFOLLOW, 0o600)
     except OSError as error:
@@ -250,7 +250,7 @@ def _opened(name: str, flags: int) -> int:
 
 
 def linked(name: str) -> str:
-    """Return why a file beside a store that is a symbolic link is not opened."""
+    """Return the message that refuses a symbolic link beside a store."""
     return f"{name} is a symbolic link: the broker would write into another file. Remove the link"
 
 

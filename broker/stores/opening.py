@@ -53,7 +53,7 @@ def use(path: Path, locks: StoreLocks) -> Opened:
 
 def _use_now(path: Path, locks: StoreLocks) -> Opened:
     """Do what `use` does if nobody has the file alone, or else raise `BlockingIOError`."""
-    # SQLite follows links. In a directory such as /tmp anybody can make one of these names.
+    # SQLite follows links, and in a directory such as /tmp every user can make these names.
     for ending in _BESIDE:
         if os.path.islink(f"{path}{ending}"):
             raise StoreError(linked(f"{path}{ending}"))

@@ -20,7 +20,7 @@ class StoreError(Exception):
     """
 
     client_text: ClassVar[str] = ""
-    """What the client of a change may be told of the reason; "" where only the log has it."""
+    """The reason in words for the client of a change; "" if only the log may have it."""
 
 
 class StoreUnavailable(StoreError):
@@ -32,7 +32,7 @@ class StoreConflict(StoreError):
 
 
 class StoreFull(StoreError):
-    """There is no room for a change where the store is."""
+    """The disk of the store has no room for a change."""
 
     client_text = (
         "The disk of the ACL store is full, so nothing was changed. Free space on it, and try "
@@ -229,11 +229,11 @@ class DistantStore(Protocol):
 
 @runtime_checkable
 class ForgetfulStore(Protocol):
-    """What a store has besides that drops what was removed after a time, also for its readers."""
+    """A store that drops removals after a time, so that a late reader misses them."""
 
     @property
     def is_outdated(self) -> bool:
-        """Whether removals may have gone that were not read; all is being read anew then."""
+        """Whether removals may have been dropped unread; the store is then being read anew."""
 
 
 @runtime_checkable

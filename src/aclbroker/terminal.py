@@ -1,8 +1,8 @@
-r"""The way out to terminals and tables, for all commands: names may hold any character.
+r"""Writes text to terminals and tables, for all commands: names may hold any character.
 
-A terminal takes some characters for commands, hides others, and turns the direction of text at
+A terminal takes some characters for commands, hides others, and changes the direction of text at
 some. Each such character is written as an escape: ``\n``, ``\r``, ``\t``, ``\xNN``, ``\uNNNN`` or
-``\UNNNNNNNN``, those of docs/audit.md. A line that is put is one line, whatever is in it.
+``\UNNNNNNNN``, those of docs/audit.md. A line stays one line, whatever characters it has.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final, TextIO
 
-# `str.isprintable` takes these for letters, marks and symbols; no font shows any of them.
+# `str.isprintable` accepts these letters, marks and symbols, but no font shows any of them.
 _INVISIBLE: Final = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0100-\U000e01ef]"
@@ -22,13 +22,13 @@ _SHORT: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SHORT_MEANT: Final = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\"}
 
 ESCAPE: Final = re.compile(r"\\(?:([nrt\\])|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8}))")
-"""What `shown` writes instead of a character."""
+"""The escapes that `shown` writes."""
 
 ESCAPED: Final = " (escaped)"
-"""The end of a line of `aclbroker acls` whose names are `shown`; kafka-acls.sh prints no such."""
+"""The end of a line of `aclbroker acls` whose names are `shown`; kafka-acls.sh never has it."""
 
 _FORMULA: Final = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""With these, spreadsheets take a text for a formula, and would run what a client wrote."""
+"""A spreadsheet takes a text that begins so for a formula, and would run a client's text."""
 
 
 def is_plain(text: str) -> bool:
@@ -37,7 +37,7 @@ def is_plain(text: str) -> bool:
 
 
 def is_encodable(text: str) -> bool:
-    """Tell whether standard output can have a text as it is; `put` writes escapes if it cannot."""
+    """Tell whether standard output can encode a text; `put` writes escapes if it cannot."""
     encoding = _encoding(sys.stdout)
     return text.isascii() or text.encode(encoding, "ignore").decode(encoding) == text
 
@@ -55,7 +55,7 @@ def shown(text: str) -> str:
 
 
 def meant(text: str) -> str:
-    """Return the text for which `shown` has given this one; raises ValueError if it gives none."""
+    """Return the text whose `shown` form this is; raises ValueError for an invalid escape."""
     if "\\" in ESCAPE.sub("", text):
         raise ValueError("a backslash in it begins no escape such as \\n, \\x1b or \\\\")
     return ESCAPE.sub(_meant, text)
@@ -76,12 +76,12 @@ def put(*lines: str, end: str = "\n") -> None:
 
 
 def put_text(text: str) -> None:
-    """Write a text of several lines to standard output, the last of which has ended."""
+    """Write a text of several lines to standard output; its last line break is optional."""
     put(*text.removesuffix("\n").split("\n"))
 
 
 def complain(*lines: str) -> None:
-    """Write lines to standard error, if anybody reads it."""
+    """Write lines to standard error, unless its reader is gone."""
     with suppress(BrokenPipeError):
         _write(sys.stderr, lines, "\n")
 
@@ -109,7 +109,7 @@ def _quoted(cell: str) -> str:
 
 def _write(stream: TextIO, lines: Iterable[str], end: str) -> None:
     for line in lines:
-        # The tabs are of the form, as in what kafka-acls.sh prints.
+        # Blanks before a line belong to the layout, as in the output of kafka-acls.sh.
         indented = len(line) - len(line.lstrip(" \t"))
         text = f"{line[:indented]}{printable(line[indented:])}{end}"
         if not text.isascii():

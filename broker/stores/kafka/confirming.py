@@ -1,4 +1,4 @@
-"""Confirms that a topic is to be used as it is, though messages of its beginning were deleted."""
+"""Confirms the use of a topic although messages at its beginning were deleted."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from aclbroker.broker.stores.kafka.writer import Writer
 from aclbroker.broker.stores.store import Origin
 
 _WHO: Final = "Command:accept"
-"""Who confirms here: no user of the broker, nor the broker itself."""
+"""The author of a confirmation: this command, not a user of the broker."""
 
 
 class Beginning(NamedTuple):
-    """Where a topic begins, what it has left, and why no broker uses it; "" if they do."""
+    """A topic's first offset, its number of ACLs, and why brokers refuse it; "" if they do not."""
 
     offset: int
     acls: int
@@ -29,7 +29,7 @@ class Beginning(NamedTuple):
 
 
 async def confirm_beginning(place: Place, *, is_sure: bool) -> Beginning:
-    """Return how a topic begins, after confirming that if it ``is_sure`` and there is a problem.
+    """Return the beginning of a topic; confirm it if it has a problem and the user ``is_sure``.
 
     Raises `StoreError`, `StoreMissing` without a topic.
     """
@@ -47,7 +47,7 @@ async def confirm_beginning(place: Place, *, is_sure: bool) -> Beginning:
 
 
 async def _write(place: Place, topic_id: str, begin: int, *, with_format: bool) -> None:
-    # As a restore, which no broker of the fleet is.
+    # The transactional id is that of a restore, so no broker of the fleet is fenced off.
     writer = Writer(place, f"aclbroker-{place.topic}-restore")
     record, transaction = confirmation(topic_id, begin), secrets.token_hex(8)
     try:

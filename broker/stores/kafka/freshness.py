@@ -13,28 +13,28 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 UNKNOWN_S: Final = 10.0
-"""How long a reader may be behind where it is not known how long removals are kept."""
+"""How long a reader may be behind if the retention of removals is unknown."""
 
 _SHARE: Final = 0.75
-"""The part of the retention that counts: the rest is for clocks that differ from Kafka's."""
+"""The usable part of the retention: the rest allows for clocks that differ from Kafka's."""
 
 _LEAST_S: Final = 5.0
 """A reader knows the end of its topic about once a second. A shorter limit would have it read the
 topic again and again, so a topic that keeps removals for less is not safe to follow."""
 
 _MOST_S: Final = 600.0
-"""Kafka closes idle connections after so long. To read all anew is cheap, and is right whatever
-the retention was meanwhile."""
+"""Kafka closes idle connections after this time. Reading the topic anew is cheap, and right
+whatever the retention was meanwhile."""
 
 
 class Moment(NamedTuple):
     """A moment by two clocks."""
 
     boot_s: float
-    """Seconds since the machine was started, with those in which it was suspended."""
+    """Seconds since the machine booted, including time in suspend."""
 
     wall_ms: int
-    """Milliseconds since the epoch, by a clock that is set now and then."""
+    """Milliseconds since the epoch, by a clock that can be set."""
 
     @classmethod
     def now(cls) -> Moment:
@@ -44,7 +44,7 @@ class Moment(NamedTuple):
 
 @cache
 def boot_id() -> str:
-    """Return the id of this start of the machine, "" where it is not known."""
+    """Return the kernel's id of this boot, "" if it is unknown."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
@@ -52,9 +52,9 @@ def boot_id() -> str:
 
 
 def allowed_s(kept_ms: int | None) -> float:
-    """Return for how many seconds a reader may be behind a topic that keeps removals for so long.
+    """Return for how many seconds a reader may be behind a topic with this retention of removals.
 
-    None is for a topic whose settings are not known.
+    None is the retention of a topic whose settings are unknown.
     """
     if kept_ms is None:
         return UNKNOWN_S
@@ -62,7 +62,7 @@ def allowed_s(kept_ms: int | None) -> float:
 
 
 def snapshot_ms(kept_ms: int) -> float:
-    """Return how old a snapshot may be, in milliseconds."""
+    """Return the greatest age of a usable snapshot, in milliseconds."""
     return kept_ms * _SHARE
 
 
@@ -86,34 +86,34 @@ class Freshness:
         self.note(moment, connection)
 
     def take_setting(self, kept_ms: int | None) -> None:
-        """Take how long the topic keeps removals now; until the next `note` the shorter counts."""
+        """Take the current retention of removals; until the next `note` the shorter one counts."""
         self._set_ms = kept_ms
         self._kept_ms = min(self._kept_ms, kept_ms, key=allowed_s)
 
     def note(self, moment: Moment, connection: object) -> None:
-        """Note that all that was committed before a moment is known, over a connection."""
+        """Note that all messages committed before a moment are known, read over a connection."""
         self._known, self._connection, self._kept_ms = moment, connection, self._set_ms
 
     def age_s(self, connection: object) -> float:
-        """Return for how many seconds it is not known what was committed; the longer clock counts.
+        """Return the seconds since all committed messages were known, by the clock that shows more.
 
-        The wall clock may be set while all goes on. So it does not count as long as the connection
-        is the same: no machine that was paused for long has it still.
+        The wall clock can be set at any time. So it does not count while the connection is the
+        same: Kafka closes the connection of a machine that is paused for long.
         """
         boot_s, wall_s = since(self._known)
         is_same = connection is not None and connection is self._connection
         return boot_s if is_same else max(boot_s, wall_s)
 
     def is_over(self, connection: object) -> bool:
-        """Whether removals may be missing."""
+        """Return whether removals may be missing."""
         return self.age_s(connection) > allowed_s(self._kept_ms)
 
 
 def load_limit_s(kept_ms: int | None) -> float:
     """Return within how many seconds a topic must be read from its beginning.
 
-    Later removals may be missing. It is infinite where the retention is not known, or so short that
-    nothing helps.
+    If it takes longer, removals may be missing. The limit is infinite if the retention is unknown,
+    or too short for any read.
     """
     share_s = math.inf if kept_ms is None else kept_ms / 1000 * _SHARE
     return share_s if share_s > _LEAST_S else math.inf

@@ -1,9 +1,9 @@
 """Checks that a topic keeps all messages, that it has lost none, and that none was missed.
 
-Compaction never removes the beginning of a topic. So one that begins behind offset 0 has lost
-messages: its cleanup.policy was another for a time, or somebody has used DeleteRecords. It is
-damaged until an operator confirms that it is to be used as it is. A record in the topic keeps the
-confirmation, so that it holds for all brokers.
+Compaction never removes the beginning of a topic. So a topic whose first offset is above 0 has lost
+messages: its cleanup.policy was not compact for a time, or a client has used DeleteRecords. It
+counts as damaged until an operator confirms its use. A record in the topic keeps the confirmation,
+so it holds for all brokers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from aclbroker.broker.stores.store import StoreError, StoreUnavailable
 log = get_logger()
 
 KIND: Final = "topic"
-"""The kind of the record by which an operator has confirmed where the topic begins."""
+"""The kind of the record with an operator's confirmation of the topic's first offset."""
 
 _NAME: Final = "begin"
 _LOOK_S: Final = 5.0
@@ -60,7 +60,7 @@ def begin_problem(place: Place, topic_id: str, begin: int, records: Records) -> 
 
 
 class TopicHealth:
-    """Whether a topic is still the one that was opened, has all messages, and was read in time.
+    """Checks that a topic is still the opened one, has all messages, and was read in time.
 
     With ``accepts_loss`` the settings and the first offset are not checked.
     """
@@ -75,7 +75,7 @@ class TopicHealth:
         """The topic that was opened."""
 
         self.problem = ""
-        """Why changes are refused though messages are read on; "" where nothing is wrong."""
+        """Why changes are refused while reading goes on; "" if nothing is wrong."""
 
     @property
     def kept_ms(self) -> int | None:
@@ -83,7 +83,7 @@ class TopicHealth:
         return self._freshness.kept_ms
 
     def begin(self, moment: Moment, kept_ms: int | None, connection: object) -> None:
-        """Note that all was read that was committed at a moment, from the beginning on."""
+        """Note that all messages committed before a moment were read, from the beginning on."""
         self._freshness.begin(moment, kept_ms, connection)
         self._next, self._looked_s = 0.0, Moment.now().boot_s
         if self._is_damaged:
@@ -91,22 +91,22 @@ class TopicHealth:
             self._tell("")
 
     def age_s(self, reader: Reader) -> float:
-        """Return for how many seconds it is not known what was committed."""
+        """Return the seconds since all committed messages were known."""
         return self._freshness.age_s(reader.connection)
 
     def is_outdated(self, reader: Reader) -> bool:
-        """Whether removals may have gone that were not read."""
+        """Return whether Kafka may have dropped removals that were not read."""
         return self._freshness.is_over(reader.connection)
 
     def is_behind(self, reader: Reader) -> bool:
-        """Whether the end of the topic was not reached for long, though it may be within reach.
+        """Return whether the reader was not at the end of the topic for long, within reach or not.
 
-        Its settings may be others by now.
+        The settings of the topic may have changed since.
         """
         return self.is_outdated(reader) or Moment.now().boot_s - self._looked_s > _BEHIND_S
 
     def require_fresh(self, reader: Reader) -> None:
-        """Raise `StoreUnavailable` if removals may have gone that were not read."""
+        """Raise `StoreUnavailable` if Kafka may have dropped removals that were not read."""
         if self.is_outdated(reader):
             raise StoreUnavailable(self.why_outdated(reader))
 
@@ -140,9 +140,9 @@ class TopicHealth:
     async def look(
         self, reader: Reader, contents: Contents, read_up_to: Callable[[int], Awaitable[None]]
     ) -> None:
-        """Look at the topic, and note that all of it is known when it was ``read_up_to`` its end.
+        """Check the topic, and note that all of it is known once it was ``read_up_to`` its end.
 
-        Raises `StoreUnavailable`, and `StoreError` if the topic is not the same, or is to be read
+        Raises `StoreUnavailable`, and `StoreError` if the topic is another one, or must be read
         anew.
         """
         moment, connection = Moment.now(), reader.connection
@@ -157,9 +157,9 @@ class TopicHealth:
         self._looked_s = moment.boot_s
 
     async def _look_at_settings(self, reader: Reader, records: Records) -> None:
-        """Look at the settings and the beginning, unless that was done a moment ago."""
+        """Check the settings and the first offset, at most once in `_LOOK_S`."""
         now = asyncio.get_running_loop().time()
-        # Settings that were read before the connection was lost may not hold any more.
+        # Settings that were read before a loss of contact may have changed.
         if now < self._next and self.age_s(reader) < _LOOK_S:
             return
         settings, begin = await reader.settings(), await reader.first()

@@ -1,4 +1,4 @@
-"""Reads a topic from its beginning, or from where a snapshot ends."""
+"""Reads a topic from its beginning, or from the end of a snapshot."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = get_logger()
 
 
 class Loaded(NamedTuple):
-    """What a topic says, the reader that goes on from there, and from when on that is so."""
+    """The contents of a topic, the reader that continues, and the moment they were current."""
 
     reader: Reader
     contents: Contents
@@ -34,12 +34,12 @@ async def load_topic(
     snapshot: Contents | None = None,
     known: int = 0,
 ) -> Loaded:
-    """Return what the topic of a place says, which must go on behind a ``known`` offset.
+    """Return the contents of the topic of a place, which must not end before a ``known`` offset.
 
     Raises `StoreError`, also for a topic that has lost messages.
     """
     reader = Reader(place)
-    # Before all that is asked for below.
+    # Before all requests below: the contents are no older than this moment.
     begun = Moment.now()
     await reader.open()
     try:
@@ -65,7 +65,7 @@ async def load_topic(
         await reader.close()
         raise
     if snapshot is not None and not snapshots.is_recent():
-        # While the rest was read removals may have gone.
+        # Kafka may have dropped removals while the rest was read.
         await reader.close()
         return await load_topic(place, health, snapshots, known=known)
     return Loaded(reader, contents, Moment.now() if limit_s == math.inf else begun, kept_ms)

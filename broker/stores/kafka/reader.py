@@ -134,7 +134,7 @@ class Reader:
             raise self._unreachable(error) from error
 
     async def settings(self) -> Mapping[str, str | None] | None:
-        """Return the topic's settings as they are now, None if they may not be asked for.
+        """Return the topic's current settings, None without the right to read them.
 
         Raises `StoreUnavailable`.
         """
@@ -154,7 +154,7 @@ class Reader:
 
     @property
     def connection(self) -> object:
-        """What stands for the connection to the topic's leader; None if there is none now."""
+        """The current connection to the topic's leader, to compare; None without one."""
         if self._consumer is None:
             return None
         client = self._consumer._client
@@ -166,8 +166,8 @@ class Reader:
         return found
 
     def _node(self, client: Any) -> int | None:
-        # All nodes know ids and settings. A leader is known no more if it was asked for at the
-        # moment when there was no topic, until the next fetch.
+        # All nodes know ids and settings. After a metadata request while the topic was missing,
+        # aiokafka knows no leader until the next fetch.
         leader = self._leader(client)
         found: int | None = client.get_random_node() if leader in (None, -1) else leader
         return found

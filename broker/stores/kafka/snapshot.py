@@ -52,13 +52,13 @@ class About(NamedTuple):
     """Behind the last message that said something."""
 
     time_ms: int
-    """When it was so, in milliseconds since the epoch."""
+    """The moment of the contents, in milliseconds since the epoch."""
 
     boot: str
-    """The start of the machine in which it was written; "" where that is not known."""
+    """The id of the boot in which it was written; "" if unknown."""
 
     boot_s: float
-    """When it was so, in seconds since that start."""
+    """The moment of the contents, in seconds since that boot."""
 
     has_format: bool
     acls: int

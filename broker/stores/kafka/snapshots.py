@@ -52,8 +52,8 @@ class Snapshots:
     async def found(self, topic: Topic) -> Contents | None:
         """Return what the snapshot of a topic has, None if there is none that can be used.
 
-        The topic is the one that snapshots are written of from now on. Raises `StoreError` if the
-        snapshot is of a topic that was deleted and made anew since.
+        From now on snapshots of this topic are written. Raises `StoreError` if the topic was
+        deleted and made anew since the snapshot.
         """
         self._topic = topic
         path = self._path
@@ -120,9 +120,10 @@ class Snapshots:
         return True
 
     def is_in(self, begin: int, end: int) -> bool:
-        """Whether the topic goes on where the snapshot that was found ends.
+        """Return whether the end of the found snapshot is among the topic's offsets.
 
-        The topic has the offsets from ``begin`` to ``end``. Raises `StoreError` if it ends before.
+        These go from ``begin`` to ``end``. Raises `StoreError` if the topic ends before the
+        snapshot.
         """
         about = self._about
         if about is not None and about.offset > end:
@@ -164,14 +165,15 @@ class Snapshots:
         return is_old or (offset > about.offset and since > _MOST_S)
 
     def keep(self, kept_ms: int | None) -> None:
-        """Note for how long the topic keeps removals now."""
+        """Take the current retention of removals of the topic."""
         if self._topic is not None:
             self._topic = self._topic._replace(removals_kept_ms=kept_ms)
 
     def write(self, contents: Contents, moment: Moment) -> None:
-        """Begin to write what was the whole topic at a time; it must not be changed meanwhile.
+        """Begin to write the contents of the whole topic at a moment.
 
-        So it is copied first, in one go, which takes a few milliseconds for 100,000 ACLs.
+        They are copied first, in one go, because they change later. That takes a few milliseconds
+        for 100,000 ACLs.
         """
         path, topic = self._path, self._topic
         if path is None or topic is None:

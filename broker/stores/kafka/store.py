@@ -53,10 +53,10 @@ _ID_BYTES: Final = 8
 class KafkaStore:
     """Keeps bindings and records in the topic of a `Place`.
 
-    ``transactional_id`` must differ between the brokers that share it. All that the topic says is
-    kept in memory, too, and read anew from its beginning after what cannot be read on. The
-    directory ``snapshots`` has what a start need not read again. With ``accepts_loss`` a topic from
-    whose beginning messages were deleted is opened all the same.
+    ``transactional_id`` must differ between the brokers that share it. The contents of the topic
+    are kept in memory, too, and are read anew from its beginning after an error. The directory
+    ``snapshots`` has files that shorten a start. With ``accepts_loss`` a topic is opened although
+    messages at its beginning were deleted.
     """
 
     is_shared = True
@@ -297,8 +297,8 @@ class KafkaStore:
         read_before, self._reader = self._reader, found.reader
         position = found.contents.position
         if position <= known:
-            # Those who follow are told all if anything is different, also if compaction has left
-            # nothing of what came after the known position but marks.
+            # Followers get the whole contents if anything differs. The position alone does not
+            # show that, because compaction may have left only markers behind the known position.
             is_same = await found.contents.is_same_as(self._contents)
             position = known if is_same else max(known + 1, found.contents.offset)
         old, self._contents = self._contents, found.contents
@@ -310,7 +310,7 @@ class KafkaStore:
         await emptied(old.bindings)
 
     async def _read(self) -> None:
-        """Take what is committed, for ever; read all anew after what cannot be read on."""
+        """Take committed transactions for ever; read the topic anew after an error."""
         while True:
             pause_s = _RETRY_S if self._problem else 0.0
             try:
@@ -363,7 +363,7 @@ class KafkaStore:
             self._recent.restart(whole.position)
 
     async def _watch(self) -> None:
-        """Look at the topic, and tell when the cluster does not answer, and when it does again."""
+        """Check the topic, and log when the cluster stops answering, and when it answers again."""
         is_silent = False
         while True:
             await asyncio.sleep(_WATCH_S)
@@ -407,7 +407,7 @@ class KafkaStore:
         except StoreUnavailable:
             return
         async with self._changing:
-            # Another time, if of a transaction only a part was read.
+            # A later call writes it if only a part of a transaction was read.
             reader = self._reader
             if reader is not None and reader.is_between and not self._health.is_outdated(reader):
                 self._contents.offset, self._contents.position = (

@@ -34,7 +34,7 @@ async def survey_topic(place: Place) -> Survey:
     values = {key: kept.value for key, kept in records.items()}
     if problem := begin_problem(place, topic.topic_id, reader.begin, values):
         problems.append(problem)
-    # What an operator has confirmed of this topic is nothing to be copied to another one.
+    # A confirmation holds for this topic alone, so no copy has it.
     records = {key: kept for key, kept in records.items() if key[0] != KIND}
     return Survey(str(place), topic.id, position, acls, records, problems)
 

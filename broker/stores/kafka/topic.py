@@ -39,7 +39,7 @@ _MADE_WITHIN_S: Final = 30.0
 _TIMEOUT_MS: Final = 10_000
 _CLUSTER_ID_BYTES: Final = 16
 _SHORT_MS: Final = 60_000
-"""Removals that are kept for less than this are missed by a broker that is restarted."""
+"""With a shorter retention, a broker misses removals while it restarts."""
 
 
 class Topic(NamedTuple):
@@ -101,7 +101,7 @@ def policy_problem(place: Place, settings: Mapping[str, str | None]) -> str:
 
 
 def warn_of_unknown_settings(place: Place) -> None:
-    """Log that the settings of a topic may not be asked for, and what that means."""
+    """Log that this broker may not read the settings of a topic, and the consequences."""
     log.warning(
         "topic for ACLs not checked: no right to describe it",
         topic=place.topic,

@@ -1,6 +1,6 @@
 """Asks for the id and the settings of a topic over a connection of aiokafka's.
 
-Its own requests know no ids, and its consumer asks for no settings.
+aiokafka's own requests have no topic ids, and its consumer cannot ask for settings.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def topic_id(client: Any, node: int | None, topic: str) -> str:
 
 
 async def topic_settings(client: Any, node: int | None, topic: str) -> dict[str, str | None] | None:
-    """Return the `SETTINGS` of a topic, None if they may not be asked for.
+    """Return the `SETTINGS` of a topic, None without the right to read them, or from an old Kafka.
 
     Raises aiokafka's errors.
     """
@@ -119,7 +119,7 @@ class _Question(RequestStruct):  # type: ignore[misc] # nor here
 
 class _TopicAnswer(_Answer):
     API_KEY = ApiKey.METADATA.value
-    API_VERSION = 10  # the first that tells ids
+    API_VERSION = 10  # the first with topic ids
     MESSAGE = MetadataResponse
 
 

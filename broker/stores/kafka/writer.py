@@ -47,17 +47,17 @@ _LARGEST: Final = 1 << 20
 _BATCH_BYTES: Final = 1 << 16
 
 _REFUSED: Final = (AuthenticationFailedError, MessageSizeTooLargeError, RecordTooLargeError)
-"""What will be the same when it is tried again."""
+"""Errors that a retry would meet again."""
 
 _FORBIDDEN: Final = (
     ClusterAuthorizationFailedError,
     TopicAuthorizationFailedError,
     TransactionalIdAuthorizationFailed,
 )
-"""What a user gets who may not write."""
+"""The errors for a user without the right to write."""
 
 _ANEW: Final = (ProducerFenced, InvalidProducerEpoch, InvalidProducerIdMapping, UnknownProducerId)
-"""What a producer fails with whose id was given to another, and a new one does not."""
+"""The errors of a producer whose id was given to another producer; a new producer works."""
 
 _TO_ABORT: Final = (TransactionState.IN_TRANSACTION, TransactionState.ABORTABLE_ERROR)
 """The states of a producer with a transaction that Kafka can be told to undo."""

@@ -40,7 +40,7 @@ _ERRORS: Final = {
     "read-only": StoreReadOnly,
     "store": StoreError,
 }
-"""The words for errors, and the last for all others."""
+"""The errors by their word in a message; the last one stands for all others."""
 
 _FAILED: Final = "another process of this broker failed to answer; its log says why"
 _GONE: Final = "the process of this broker that owns the store is gone"

@@ -180,7 +180,7 @@ class DistantOwnedStore(OwnedStore):
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the owner may have missed removals, and is reading all anew."""
+        """Whether the owner may have missed removals, and is reading the store anew."""
         return self._is_outdated
 
     def unread(self, position: int) -> int | None:

@@ -73,7 +73,7 @@ class ChangeNodes:
         self._connection = connection
         self._changed = changed
         self._next: dict[str, int] = {}
-        # By the zxid that made a directory: another one of the same name counts anew.
+        # The zxid that made each directory: a new directory of the same name counts anew.
         self._made: dict[str, int] = {}
         self._names: dict[str, list[str]] = {}
         self._warned: set[str] = set()

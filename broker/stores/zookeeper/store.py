@@ -85,7 +85,7 @@ class ZookeeperStore:
         return found
 
     async def identity(self) -> SourceIdentity:
-        """Read the id of the cluster, which node has the ACLs, and the last zxid."""
+        """Return the id of the cluster, when the node of the ACLs was made, and the last zxid."""
         return await read_identity(self._mirror.connection)
 
     @property
@@ -151,9 +151,9 @@ class ZookeeperStore:
     async def apply_records(
         self, kind: str, put: Mapping[str, str], removed: Collection[str], origin: Origin
     ) -> int:
-        """Put and remove records: in one transaction, if 512 KiB are enough for it.
+        """Put and remove records, in one transaction if 512 KiB are enough for it.
 
-        Where that changes nothing, all that others have changed is in memory when it returns.
+        A call that changes nothing returns once all changes of other brokers are in memory.
         """
         mirror = self._mirror
         last = self._last

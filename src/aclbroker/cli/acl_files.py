@@ -1,4 +1,4 @@
-"""Files of ACLs in each form that is read, files of commands among them."""
+"""Reads files of ACLs in every supported form, also files of kafka-acls.sh commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aclbroker.terminal import complain
 
 
 def _read_commands(text: str, source: str) -> Policy:
-    """Return the ACLs that commands make, and say how many stand in comments alone."""
+    """Return the ACLs that commands create; print how many stand in comments alone."""
     script = parse_script(text, source)
     if script.left_out:
         complain(

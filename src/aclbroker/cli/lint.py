@@ -125,7 +125,7 @@ def _names(file: str, read: Callable[[str], frozenset[str]]) -> frozenset[str]:
 
 
 def _check_empty(live: Live, acls: Iterable[AclBinding], options: argparse.Namespace) -> None:
-    """Raise SourceError for an empty list by which all ACLs of its type would be orphans."""
+    """Raise SourceError for an empty list, which would make all ACLs of its type orphans."""
     from aclbroker.broker.acl.bindings import ResourceType
 
     types = {acl.resource_type for acl in acls}

@@ -52,10 +52,10 @@ class Use:
 
 
 class LostUse(NamedTuple):
-    """The use of what is lost: of each difference by its number, and what is besides.
+    """The use of lost rights, by the number of the difference, and the use of no difference.
 
-    ``besides`` has what is of no difference: of sessions that only several principals together
-    allow something, about any topic, and of broker users. ``days`` were looked at; on
+    ``besides`` has the latter: of sessions that only several principals together allow something,
+    about any topic, and of broker users. ``days`` is the number of days that were read; on
     ``silent_days`` the log has events, but no allowed one.
     """
 
@@ -262,7 +262,7 @@ def summary(compared: Compared, use: LostUse) -> str:
 
 
 def notes(use: LostUse) -> list[str]:
-    """Return what makes "not used" doubtful, for standard error."""
+    """Return the reasons to doubt "not used", as lines for standard error."""
     if not use.silent_days:
         return []
     days = "1 day" if len(use.silent_days) == 1 else f"{len(use.silent_days):,} days"

@@ -161,7 +161,7 @@ def _where(options: argparse.Namespace, rules: Rules, here: Rules) -> Elsewhere:
 
 
 def _rules(options: argparse.Namespace) -> Rules:
-    """Read the ACLs and settings of the options; say if the super users are not known."""
+    """Return the rules of the options; print a note if the super users are unknown."""
     source = source_of(options)
     rules = source.rules()
     if not source.knows_super_users:
@@ -175,7 +175,7 @@ _NAME_THEM: Final = "Name them with --super-user or --broker-properties FILE."
 
 
 def _tell_of_groups(*sets: Rules) -> None:
-    """Say so if there are ACLs for groups, and nobody has told who is in them."""
+    """Print a note if there are ACLs for groups whose members are unknown."""
     from aclbroker.broker.acl.groups import GROUP
 
     if any(
@@ -207,7 +207,7 @@ def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _sides(options: argparse.Namespace) -> tuple[Rules, Rules]:
-    """Read both sets of rules; leave out super users that only one of them can name, and say so."""
+    """Return both sets of rules; leave out super users that one side cannot name, with a note."""
     from aclbroker.broker.urls import without_login
 
     sources = source_of(options, options.old), source_of(options, options.new)

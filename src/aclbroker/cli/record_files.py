@@ -1,6 +1,6 @@
-"""The last denial in an audit log, in each form that `aclbroker audit` reads, and that of consoles.
+"""Finds the last denial in an audit log, in each form of `aclbroker audit`, and that of consoles.
 
-It needs none of the packages of `aclbroker audit`.
+This module needs none of the packages of `aclbroker audit`.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from aclbroker.pipeline.ingest.layouts import LAYOUTS, Layout
 
 _BLOCK: Final = 1 << 20
 _HEAD: Final = 1_000
-"""How many lines are looked at to tell how a log is written."""
+"""The number of lines that show the layout of a log."""
 
 _DENIALS: Final = (
     *(b'"allowed":false', b'"allowed": false', b'\\"allowed\\":false'),
     *(b" allowed=false ", b" is Denied "),
 )
-"""What every record of a denial has somewhere."""
+"""Every record of a denial has one of these."""
 
 _ELSEWHERE: Final = {".zst": "zstd -dc", ".lz4": "lz4 -dc", ".xz": "xz -dc", ".zip": "unzip -p"}
-"""What other programs decompress."""
+"""The commands that decompress the formats that this module cannot read."""
 
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 _SHOWN: Final = 100
@@ -44,10 +44,10 @@ _DOUBTFUL: Final = "a record before it is cut off, so that a client may have wri
 
 
 def of_file(place: str, pattern: str | None = None) -> Recorded:
-    """Return the last denial in a log that did not only filter an answer, ``-`` is stdin.
+    """Return the last denial in a log that did more than filter an answer; ``-`` is stdin.
 
-    ``pattern`` is the conversion pattern of a Kafka's log. Raises SourceError if there is none, or
-    for a file that cannot be read, and PatternError.
+    ``pattern`` is the conversion pattern of a Kafka's log. Raises SourceError without such a
+    denial, or for a file that cannot be read, and PatternError.
     """
     try:
         with ExitStack() as stack:
@@ -72,7 +72,7 @@ def of_file(place: str, pattern: str | None = None) -> Recorded:
 
 @dataclass(slots=True)
 class _Unread:
-    """How many lines look like denials and are not read, and the last of them, with the reason."""
+    """The number of unreadable lines that look like denials, and the last one with its reason."""
 
     lines: int = 0
     last: bytes = b""
@@ -84,7 +84,7 @@ class _Unread:
 
 @dataclass(slots=True)
 class _Found:
-    """The last denial so far, and the lines that look like one and are not read."""
+    """The last denial so far, and the unreadable lines that look like one."""
 
     last: Recorded | None = None
     unread: _Unread = field(default_factory=_Unread)
@@ -110,18 +110,18 @@ class _Found:
 
 
 class _Form(Protocol):
-    """How the lines of a log are read, one after the other."""
+    """A reader of the lines of a log, one after the other."""
 
     def read(self, line: bytes) -> Recorded | str | None:
         """Return the decision of a line that may be a denial, or why it cannot be read.
 
-        None for a line that cannot be one.
+        Return None for a line that cannot be one.
         """
         ...
 
 
 class _Ours:
-    """JSON Lines of our own, or lines for a console: each has its meaning by itself."""
+    """Reads our own JSON Lines, or lines for a console, each by itself."""
 
     def read(self, line: bytes) -> Recorded | str | None:
         """Return the decision of a line that may be a denial, or why it cannot be read."""
@@ -133,17 +133,17 @@ class _Ours:
 
 
 class _Kafkas:
-    """A Kafka's log. A client can break its lines by a line break in a name.
+    """Reads a Kafka's log, whose lines a client can break by a line break in a name.
 
-    The lines behind a record that is cut off may be that client's, until a line comes that ends as
-    a record, and is none.
+    The lines behind a cut-off record may be that client's, up to a line that ends as a record but
+    is none.
     """
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._clock = "" if layout.zone(_LOCAL) is _LOCAL else " UTC"
         self._doubtful = 0
-        """How many bytes may still be a client's."""
+        """The number of next bytes that may be a client's."""
 
     def read(self, line: bytes) -> Recorded | str | None:
         """Return the decision of a line that may be a denial, or why it cannot be read."""
@@ -164,7 +164,7 @@ class _Kafkas:
 
 
 _LOCAL: Final = timezone(timedelta(0), "the broker's")
-"""Stands for the broker's zone, which lines do not name."""
+"""A stand-in for the broker's zone, which lines do not name."""
 
 
 def _layout_of(lines: Iterable[bytes], pattern: str | None) -> Layout | None:
@@ -176,12 +176,12 @@ def _layout_of(lines: Iterable[bytes], pattern: str | None) -> Layout | None:
 
 
 def _form(layout: Layout | None) -> _Form:
-    """Return what reads the lines of a layout, from a place in a log on."""
+    """Return a new reader for the lines of a layout."""
     return _Ours() if layout is None else _Kafkas(layout)
 
 
 def _search(lines: Iterable[bytes], form: _Form, found: _Found) -> None:
-    """Look for denials in lines, the last of which counts."""
+    """Note the last denial of lines, and the unreadable lines, in ``found``."""
     for line in lines:
         text = line.rstrip(b"\r\n")
         said = form.read(text)
@@ -192,12 +192,12 @@ def _search(lines: Iterable[bytes], form: _Form, found: _Found) -> None:
 
 
 def _looks_denied(line: bytes) -> bool:
-    """Tell quickly whether a line may record a denial; False is always right."""
+    """Cheap check for a denial before the exact one: True may be wrong, False never is."""
     return any(each in line for each in _DENIALS)
 
 
 def _forward(lines: Iterable[bytes], pattern: str | None) -> _Found:
-    """Look through lines that cannot be read from their end."""
+    """Search the lines of a stream that cannot be read from its end."""
     rest = iter(lines)
     head = list(islice(rest, _HEAD))
     _check_encoding(b"".join(head[:1]))
@@ -207,7 +207,7 @@ def _forward(lines: Iterable[bytes], pattern: str | None) -> _Found:
 
 
 def _last_of(file: BinaryIO, pattern: str | None) -> _Found:
-    """Look through a file block by block from its end, until a block has a denial."""
+    """Search a file block by block from its end, until a block has a denial."""
     file.seek(0)
     head = list(islice(file, _HEAD))
     _check_encoding(b"".join(head[:1]))
@@ -217,7 +217,7 @@ def _last_of(file: BinaryIO, pattern: str | None) -> _Found:
         if not is_known:
             layout, is_known = _layout_of(chain(head, block), pattern), True
         form = _form(layout)
-        # The lines before the block tell whether it begins in a record that is broken.
+        # The lines before the block show whether it begins within a broken record.
         _search(before, form, _Found())
         _search(block, form, found)
         if found.last is not None:
@@ -234,7 +234,7 @@ def _blocks(file: BinaryIO) -> Iterator[tuple[list[bytes], list[bytes]]]:
         while begin in (start, end) and start:
             start = max(0, end - size)
             data = _read(file, start, end)
-            # A line that begins before belongs to the next block.
+            # A line that begins before the block belongs to the next one.
             begin = start + (data.find(b"\n") + 1 if start else 0)
             size *= 2
         lead = max(0, begin - LONGEST_RECORD)

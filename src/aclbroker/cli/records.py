@@ -24,7 +24,7 @@ from aclbroker.pipeline.ingest.record import Record
 _BLANKS: Final = "\ufeff \t\r\n"
 _PRINCIPAL: Final = f"{kafka_line.PRINCIPAL} ".encode()
 _AROUND: Final = re.compile(rb" \(kafka\.authorizer\.logger\)(?: \[[^\[\]()]{0,256}\])?\r?\Z")
-"""What stands behind a message: the logger, and in Strimzi's layout the thread."""
+"""The text behind a message: the logger, and in Strimzi's layout the thread."""
 
 _ANY_TIME: Final = b"[2000-01-01 00:00:00,000] INFO"
 _TIME: Final = re.compile(
@@ -39,9 +39,9 @@ _CUT: Final = re.compile(r"\.\.\.\(\d+ characters\)$")
 class Recorded(NamedTuple):
     """A record of a decision.
 
-    ``others`` are the further principals of the session; None where the form does not tell.
-    ``listener`` is "" where it does not. ``said`` is what was decided, when and by what.
-    ``notes`` are what makes an explanation doubtful. ``is_quiet``: it only filtered an answer.
+    ``others`` are the further principals of the session; None if the form lacks them.
+    ``listener`` is "" if the form lacks it. ``said`` is the decision in words, with its time and
+    rule. ``notes`` are reasons to doubt an explanation. ``is_quiet``: it only filtered an answer.
     """
 
     request: Request
@@ -64,7 +64,7 @@ class Recorded(NamedTuple):
 
 
 def of_line(line: str) -> Recorded:
-    """Return what a line records, behind any prefix, or the message alone.
+    """Return the decision that a line with any prefix, or a message alone, records.
 
     Raises SourceError if it is no record of a decision.
     """
@@ -75,7 +75,7 @@ def of_line(line: str) -> Recorded:
 
 
 def recorded(line: bytes) -> Recorded | str:
-    """Return what a line records, or why it is no record."""
+    """Return the decision that a line records, or why it is no record."""
     console = of_console(line)
     if console is not None:
         return of_json(console)
@@ -101,9 +101,9 @@ def _within(line: bytes) -> bytes | None:
 
 
 def _of_message(line: bytes) -> Recorded | str:
-    """Return what the message of Kafka's authorizer in a line records, whatever is around it.
+    """Return the decision in a line with a message of Kafka's authorizer, whatever surrounds it.
 
-    A name may hold the words of a record. Then the line has these words twice, and is refused.
+    A name may hold the words of a record, so a line that has these words twice is refused.
     """
     before, word, rest = (b" " + line).partition(_PRINCIPAL)
     if not word:
@@ -119,7 +119,7 @@ def _of_message(line: bytes) -> Recorded | str:
 def of_kafka(
     found: tuple[datetime, Record] | kafka_line.KafkaReason | None, time: str
 ) -> Recorded | str:
-    """Return what `kafka_line.parse` found in a line, with the time as the line has it."""
+    """Return the decision that `kafka_line.parse` found, with the time as the line has it."""
     if found is None:
         return "Kafka asked whether any topic is allowed, and looked at the ACLs after that"
     if found is kafka_line.KafkaReason.WORDS:
@@ -141,7 +141,7 @@ def of_console(line: bytes) -> bytes | None:
 
 
 def of_json(line: bytes) -> Recorded | str:
-    """Return what a line of our own log in JSON records, or why it is no record."""
+    """Return the decision that a JSON line of our own log records, or why it is no record."""
     found = json_line.parse(line)
     if found is None:
         is_change = json.loads(line)["event"] == json_line.CHANGE

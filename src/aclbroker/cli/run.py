@@ -134,9 +134,9 @@ class RunCommand:
 
 @contextmanager
 def _shown_denials(broker: AclBroker) -> Iterator[None]:
-    """Show the first denials as they happen: a consumer that is denied may try again for ever.
+    """Show the first denials as they happen, because a denied consumer may retry for ever.
 
-    A thread writes them, because the broker must not wait for a terminal that nobody reads.
+    A thread writes them, so a terminal that is not read never blocks the broker.
     """
     from queue import SimpleQueue
     from threading import Thread

@@ -90,7 +90,7 @@ def restore(
 
 
 def accept(url: str, properties: Mapping[str, str], *, is_sure: bool) -> int:
-    """Confirm that a topic is used although its beginning was deleted; return the exit status.
+    """Confirm the use of a topic although its beginning was deleted; return the exit status.
 
     Raises `StoreError`.
     """
@@ -114,7 +114,7 @@ def accept(url: str, properties: Mapping[str, str], *, is_sure: bool) -> int:
 
 
 async def _surveyed(url: str, properties: Mapping[str, str]) -> Survey:
-    # Standard output is for the answer.
+    # Logs go to standard error: standard output has the answer.
     log_of_its_own(sys.stderr, "warning", "console")
     try:
         async with asyncio.timeout(_ANSWERS_WITHIN_S):
@@ -168,7 +168,7 @@ class _Restore:
 
     async def _opened(self, *, makes: bool) -> AclStore | None:
         """Return the open store, None if there is none and it is not to be made."""
-        # A restore is what mends a topic that has lost messages.
+        # A restore repairs a topic that has lost messages.
         store = open_store(self.url, self.properties, makes=makes, accepts_loss=True)
         try:
             async with asyncio.timeout(_ANSWERS_WITHIN_S):

@@ -1,8 +1,7 @@
-"""The arguments of `aclbroker store`, and what is printed of a file.
+"""The arguments of `aclbroker store`, and its actions on files.
 
-What is done with stores that brokers share is in `shared_store`.
-
-Their imports take place only when a command runs, so that the server starts fast.
+The actions on stores that brokers share are in `shared_store`. Imports take place only when a
+command runs, so that the server starts fast.
 """
 
 from __future__ import annotations

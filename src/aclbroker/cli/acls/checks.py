@@ -29,7 +29,7 @@ WARNING: Final = (
     "be removed in a future release. Please use --bootstrap-server instead to set ACLs through the "
     "admin client."
 )
-"""What Kafka's tool says on standard error of ACLs in ZooKeeper."""
+"""The warning of Kafka's tool for ACLs in ZooKeeper, on standard error."""
 
 _DIRECT: Final = ("authorizer", "authorizer-properties")
 _NOT_OF_STORE: Final = (
@@ -69,7 +69,7 @@ def _check_store(options: Options) -> None:
 
 
 def is_direct(options: Options) -> bool:
-    """Tell whether the ACLs in ZooKeeper are meant, without a broker."""
+    """Return whether the options name the ACLs in ZooKeeper, without a broker."""
     return "authorizer-properties" in options and not _has_address(options)
 
 

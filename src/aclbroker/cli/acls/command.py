@@ -76,7 +76,7 @@ def _run(action: str, options: Options) -> int:
 
 
 def _run_directly(action: str, options: Options) -> int:
-    """Do something with the ACLs in ZooKeeper; return the exit status. Raises ValueError."""
+    """Run an action on the ACLs in ZooKeeper; return the exit status. Raises ValueError."""
     from aclbroker.cli.acls.zookeeper import ZookeeperTarget
 
     do = _ACTIONS[action](options)
@@ -111,7 +111,7 @@ def _session(options: Options) -> Session:
 
 
 def _check_readable(file: str) -> None:
-    """Raise `_Unreadable` for a file that cannot be read; Kafka's tool says its path alone."""
+    """Raise `_Unreadable` for a file that cannot be read; Kafka's tool prints only its path."""
     try:
         with open(file, "rb"):
             return
@@ -197,13 +197,13 @@ _ACTIONS: Final[Mapping[str, Callable[[Options], Callable[[Target], None]]]] = {
     "remove": _Remove,
     "list": _List,
 }
-"""What takes from options what is to be done, and then does it."""
+"""The classes that read an action from options, and then run it at a target."""
 
 
 def _print_acls(acls: Iterable[AclBinding], behind: str = "") -> None:
-    """Print ACLs, which are sorted, those of one pattern together.
+    """Print sorted ACLs, those of one pattern together.
 
-    ``behind`` is what stands behind the last of them, and then also around the others.
+    ``behind`` is printed behind the line of each pattern, and before and behind its ACLs.
     """
     from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
@@ -220,7 +220,7 @@ def _put_entries(before: str, lines: Iterable[str], behind: str) -> None:
 
 
 def usage() -> list[str]:
-    """Return what --help prints, which comes after every message about wrong options."""
+    """Return the lines of --help, which also follow every message about wrong options."""
     lines = ["usage: aclbroker acls --bootstrap-server HOST:PORT (--list | --add | --remove) ..."]
     for each in OPTIONS:
         value = f" {each.value}" if each.value else ""

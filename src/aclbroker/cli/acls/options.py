@@ -81,9 +81,9 @@ OPTIONS: Final = (
     OptionSpec("help", "", "print this"),
     OptionSpec("version", "", "print the version of aclbroker"),
 )
-"""All options, in the order in which help tells them; each may be repeated.
+"""All options, in the order of the help; each may be repeated.
 
-Kafka's tool has no ``store`` and no ``at``, and since 4.0 none of those for ZooKeeper.
+Kafka's tool lacks ``store`` and ``at``, and since 4.0 also the options for ZooKeeper.
 """
 
 _BY_NAME: Final = {each.name: each for each in OPTIONS}

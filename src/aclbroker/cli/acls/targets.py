@@ -1,4 +1,4 @@
-"""Where ACLs are listed, added and removed: a cluster, by its requests, or something like it."""
+"""The targets of the command's actions: a cluster, or another holder of ACLs."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 
 
 class ListTarget(Protocol):
-    """What has ACLs that can be listed."""
+    """A holder of ACLs that can be listed."""
 
     behind_entries: str
-    """What Kafka's tool of that kind prints behind the last entry of a resource."""
+    """The text that Kafka's tool of that kind prints behind the last entry of a resource."""
 
     def find(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
         """Return the ACLs that a filter selects."""
 
 
 class Target(ListTarget, Protocol):
-    """What has ACLs that can be changed, too."""
+    """A holder of ACLs that can also be changed."""
 
     def known(self, acl_filter: AclFilter) -> Collection[AclBinding]:
-        """Return the ACLs that are not added again, and are told as those that exist."""
+        """Return existing ACLs, which the command reports and does not add again."""
 
     def add(self, acls: Sequence[AclBinding]) -> None:
         """Add ACLs."""

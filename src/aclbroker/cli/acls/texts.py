@@ -1,8 +1,8 @@
 """How kafka-acls.sh prints patterns and ACLs: as Java's ``toString`` has them.
 
-A name may hold any character, a line break among them. Kafka's tool prints each as it is. Here a
-line with a character that no terminal should get has escapes, and `ESCAPED` at its end, where
-Kafka's tool has nothing: so the reader of such listings knows which lines have escapes.
+A name may hold any character, also a line break, and Kafka's tool prints each unchanged. Here a
+line with a character that is unsafe for terminals has escapes, and ends in `ESCAPED`. Kafka's tool
+never prints that end, so the reader of listings knows which lines have escapes.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ def entry_text(principal: str, host: str, operation: IntEnum, permission: IntEnu
 
 
 def line_of(form: str, *names: str) -> str:
-    """Return a line made of a form such as ``ACLs for principal `{}```, with names in it."""
+    """Return a line from a template such as ``ACLs for principal `{}```, with names in it."""
     if all(is_plain(name) and is_encodable(name) for name in names):
         return form.format(*names)
-    # The reader takes a line that has the word behind a name twice for one of two meanings.
+    # The reader refuses a line with two ``, host=`` as ambiguous, so a name has an escape there.
     escaped = (shown(name).replace(", host=", "\\x2c host=") for name in names)
     return form.format(*escaped) + ESCAPED
 
 
 def pattern_line(form: str, resource_type: IntEnum, name: str, pattern_type: IntEnum) -> str:
-    """Return a line made of a form with a ``{}`` for a resource pattern."""
+    """Return a line from a template with a ``{}`` for a resource pattern."""
     return line_of(form.format(pattern_text(resource_type, "{}", pattern_type)), name)
 
 
 def binding_line(form: str, acl: AclBinding) -> str:
-    """Return a line made of a form with a ``{}`` for a whole ACL."""
+    """Return a line from a template with a ``{}`` for a whole ACL."""
     pattern = pattern_text(acl.resource_type, "{}", acl.pattern_type)
     entry = entry_text("{}", "{}", acl.operation, acl.permission)
     text = f"(pattern={pattern}, entry={entry})"

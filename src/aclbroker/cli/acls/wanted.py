@@ -43,7 +43,7 @@ _OF_3_9: Final = {
     ResourceType.GROUP: (_READ, _DESCRIBE, _DELETE),
     ResourceType.TRANSACTIONAL_ID: (_DESCRIBE, _WRITE),
 }
-"""What differs in the tool of Kafka 3.9.1, for ACLs in ZooKeeper."""
+"""The rows of `SUPPORTED` that differ in the tool of Kafka 3.9.1, for ACLs in ZooKeeper."""
 
 _OPERATIONS: Final = {each.name.replace("_", ""): each for each in AclOperation}
 _PATTERNS: Final = {each.name: each for each in PatternType if each is not PatternType.UNKNOWN}

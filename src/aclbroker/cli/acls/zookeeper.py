@@ -1,7 +1,7 @@
 """`aclbroker acls --authorizer-properties zookeeper.connect=...`: the ACLs in ZooKeeper's nodes.
 
-No broker is asked: as kafka-acls.sh of Kafka 3.9.1, the last one with these options, it goes to the
-nodes of AclAuthorizer itself. Brokers, Kafka's among them, see the changes at once.
+Like kafka-acls.sh of Kafka 3.9.1, the last version with these options, it reads and writes the
+nodes of AclAuthorizer without a broker. Brokers, also Kafka's, see the changes at once.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class ZookeeperTarget:
         self._place.close()
 
     def find(self, acl_filter: AclFilter) -> Iterable[AclBinding]:
-        """Return the ACLs that a filter selects; where there are no nodes of ACLs, there is none.
+        """Return the ACLs that a filter selects; none if ZooKeeper has no nodes of ACLs.
 
-        A node that cannot be read is an error, as in Kafka: it may deny anything.
+        An unreadable node is an error, as in Kafka, because its ACLs may be DENYs.
         """
         with _told():
             found = self._place.read(may_be_new=True)
@@ -63,11 +63,11 @@ class ZookeeperTarget:
         return filter(acl_filter.matches, found.acls)
 
     def known(self, acl_filter: AclFilter) -> Collection[AclBinding]:
-        """Return nothing: here Kafka's tool does not tell which ACLs exist."""
+        """Return nothing: Kafka's tool does not report existing ACLs in ZooKeeper."""
         return ()
 
     def add(self, acls: Sequence[AclBinding]) -> None:
-        """Add ACLs in one transaction, and tell of each that ZooKeeper cannot have."""
+        """Add ACLs in one transaction, and print why ZooKeeper cannot hold an ACL."""
         with _told():
             reasons = {acl: self._place.refusal(acl) for acl in acls}
             fine = [acl for acl, reason in reasons.items() if reason is None]
@@ -111,7 +111,7 @@ def _properties(options: Options) -> Mapping[str, str]:
     file = options.one("zk-tls-config-file")
     if file is not None:
         given |= _of_file(file)
-    # As Kafka's tool: nodes belong to the user of a login, if there is one.
+    # As in Kafka's tool, new nodes belong to the user of a login, if there is one.
     return {"zookeeper.set.acl": "true" if _LOGIN in given else "false", **given}
 
 

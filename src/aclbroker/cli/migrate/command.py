@@ -96,7 +96,7 @@ class MigrateCommand:
         told(*planned.lines(prune=self.prune, shows_all=self.dry_run))
         removed = planned.changes.remove
         if removed and (acls or not self.accept_empty_source):
-            # An operator who prunes once is shown what that removes. What follows runs unseen.
+            # The operator sees what a single --prune removes. --follow runs unwatched.
             if self.follow or self.max_loss is not None:
                 follower.judge(len(acls), len(there.acls), removed)
             elif not acls:

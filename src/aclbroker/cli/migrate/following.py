@@ -30,10 +30,10 @@ EMPTY: Final = (
 
 
 class Follower:
-    """A source and a target that has what the source had when it was read last.
+    """A source, and a target with the ACLs that the source had when it was read last.
 
-    ``lost`` are the ACLs of the source that the target cannot hold, each with why. The ``guard``
-    keeps what the target has where the source may have lost its data.
+    ``lost`` has the ACLs of the source that the target cannot hold, each with the reason. The
+    ``guard`` stops removals from the target if the source may have lost its data.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Follower:
         self._notes: tuple[str, ...] = ()
 
     def first(self) -> Contents:
-        """Return what the source has now, and take it for what the target is going to have."""
+        """Return the contents of the source, which the target is going to have."""
         self._stamp = self._source.stamp()
         contents = self._source.read()
         self._guard.known = self._source.identity()
@@ -67,8 +67,8 @@ class Follower:
     def judge(self, left: int, had: int, gone: Collection[AclBinding]) -> None:
         """Raise `PlaceError` if the source may have lost its data.
 
-        It has so many ACLs ``left`` of those that it ``had``, and those that are ``gone`` are to be
-        removed from the target.
+        ``left`` is the number of its ACLs, ``had`` their former number, and ``gone`` are the ACLs
+        to be removed from the target.
         """
         try:
             self._guard.judge(self._source.identity(), left, had, gone_of(gone))
@@ -80,7 +80,7 @@ class Follower:
             ) from None
 
     def settle_loss(self) -> None:
-        """Note that the target has what the source has: a confirmed loss is over."""
+        """Note that the target has the ACLs of the source, which ends a confirmed loss."""
         self._guard.settle()
 
     def settle(self) -> bool:

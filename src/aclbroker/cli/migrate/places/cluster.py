@@ -74,7 +74,7 @@ class ClusterPlace(Place):
         return Contents(list(dict.fromkeys(self._ask(describe_acls, *_DESCRIBE))))
 
     def identity(self) -> SourceIdentity:
-        """Return the id of the cluster, and how far its metadata has come."""
+        """Return the id of the cluster, and the epoch and offset of its metadata."""
         return self._ask(identity_of_session, *_DESCRIBE)
 
     def refusal(self, acl: AclBinding) -> str | None:

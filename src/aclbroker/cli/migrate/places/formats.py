@@ -19,10 +19,10 @@ from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
 
 class Format(NamedTuple):
-    """How ACLs are written to a file, and the form in which it is read then.
+    """A format of files that are written, and the form in which they are read.
 
-    ``text`` has ACLs in order. ``refusal`` tells why a file of the format cannot hold an ACL; None
-    if it can.
+    ``text`` returns the text of sorted ACLs. ``refusal`` returns why a file of the format cannot
+    hold an ACL; None if it can.
     """
 
     form: Form
@@ -84,4 +84,4 @@ FORMATS: Final[Mapping[str, Format]] = {
     ".csv": Format(CSV, _csv_text),
     ".txt": Format(LISTING, _listing_text, _not_in_listing),
 }
-"""By the end of a file's name."""
+"""The formats by the end of a file's name."""

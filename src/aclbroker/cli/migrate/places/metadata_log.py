@@ -26,7 +26,7 @@ class MetadataLogPlace(Place):
         except KraftError as error:
             raise PlaceError(str(error)) from error
         names = {CLUSTER_ID: found.cluster_id} if found.cluster_id else {}
-        # The end of the log alone may go back with a new epoch, where it was never committed.
+        # A new epoch may cut off an uncommitted end, so the offset counts only with its epoch.
         marks = {
             "metadata epoch and offset": (found.epoch, found.end_offset),
             "metadata snapshot": (found.snapshot_offset,),
@@ -35,7 +35,7 @@ class MetadataLogPlace(Place):
         return Contents(found.acls, found.notes)
 
     def identity(self) -> SourceIdentity:
-        """Return the id of the cluster, and how far the log had come when it was read last."""
+        """Return the id of the cluster, and the epoch and offsets of the log at the last read."""
         return self._identity
 
     def stamp(self) -> Hashable | None:

@@ -57,9 +57,9 @@ class Place(ABC):
         return None
 
     def identity(self) -> SourceIdentity:
-        """Return what tells the place from another one at the same URL, or from an older state.
+        """Return the identity, which differs for another place at the same URL, or an older state.
 
-        By default nothing does.
+        By default it is empty.
         """
         return SourceIdentity()
 

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 _NONE: Final[Mapping[str, str]] = {}
 _WHO: Final = "Command:migrate"
-"""Who changes a store here: no user of the broker, nor the broker itself."""
+"""The author of changes: this command, not a user of the broker."""
 
 
 class StorePlace(Place):
@@ -215,7 +215,7 @@ class _Loop:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        # Standard output is for the answer. The context is that of all tasks in the loop.
+        # Logs go to standard error: standard output has the answer. All tasks have this context.
         self._context = copy_context()
         self._context.run(log_of_its_own, sys.stderr, "warning", "console")
 
