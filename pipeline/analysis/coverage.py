@@ -22,7 +22,7 @@ _LEAST: Final = 3
 """A run of at least this many denials without an allowed event is no chance."""
 
 _LATE: Final = timedelta(minutes=5)
-"""A broker's first hour is silent, too, if its first allowed event comes this late."""
+"""A first hour with `_LEAST` denials is silent, too, if its allowed events begin this late."""
 
 _HOUR: Final = timedelta(hours=1)
 
@@ -31,7 +31,7 @@ class LoggedHour(NamedTuple):
     """The allowed, or the denied, events of a broker that began in the hour from ``start`` on.
 
     ``broker`` is None if the log does not name brokers. With ``is_day``, the row stands for the
-    whole day that begins at ``start``, because the log has no hours.
+    whole day that begins at ``start``, because its table has no hours.
     """
 
     broker: str | None

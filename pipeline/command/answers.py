@@ -112,7 +112,7 @@ def answered(
 def _coverage(tables: LogTables, found: Content) -> dict[str, Coverage]:
     """Return the coverage of each cluster's log.
 
-    Tables of an older version have no hours. Their days stand for whole hours.
+    Tables of an older version have no hours, so each of their days counts as one hour.
     """
     rows = [] if tables.hours is None else tables.hours().to_pylist()
     hours = [each for each in logged_hours(rows) if (each[0], each[1].start.date()) in found.days]

@@ -192,7 +192,7 @@ _OURS, _KAFKAS, _UNKNOWN = "jsonl", "kafka", "unknown"
 
 
 def _form(head: bytes, pattern: str | None) -> str:
-    """Return the form of the lines at the beginning of a file; "" for an unknown form."""
+    """Return the form of the lines at the beginning of a file; "" if no line has a known form."""
     from aclbroker.pipeline.ingest import json_line, kafka_line
     from aclbroker.pipeline.ingest.layout_search import layout_of, own_envelope
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 class Content(NamedTuple):
-    """What a log holds: ``clusters`` has the events of each, ``quarantined`` lines by reason.
+    """The content of a log.
 
+    ``clusters`` has the number of events by cluster, and ``quarantined`` that of lines by reason.
     ``not_decisions`` counts lines that cannot be decisions, by reason. Lines of other loggers are
     an example. ``super_users`` has, by cluster, the events of the principals that the log calls
     super users, as far as `usage.summary` names them. ``days`` has the allowed and the denied

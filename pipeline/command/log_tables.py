@@ -35,14 +35,14 @@ Told = Callable[[BatchProgress], None]
 
 
 class LogTables(NamedTuple):
-    """The tables `pipeline.schemas.usage` and ``quarantine``, of what the options ask for.
+    """The tables `pipeline.schemas.usage` and ``quarantine`` of the inputs.
 
-    With ``is_new``, log files are read for the tables. ``unread`` returns the files of which all
-    lines are in quarantine. ``positioned`` returns the same events as rows of
-    `pipeline.ingest.positioned`; it reads the log a second time. ``summary`` returns the summary
-    (`usage.summary`) of the usage and the quarantine; None if the tables have none. ``hours``
-    returns the rows of `pipeline.schemas.hours`, or of `usage.hours`. ``notes`` name the files of
-    the inputs that are not read.
+    With ``is_new``, log files are read for the tables. ``unread`` returns the files without any
+    event. ``positioned`` returns the same events as rows of `pipeline.ingest.positioned`; it reads
+    the log a second time. ``summary`` returns the summary (`usage.summary`) of the usage and the
+    quarantine; None if the tables have none. ``hours`` returns the rows of
+    `pipeline.schemas.hours`, or of `usage.hours`. ``notes`` name the files of the inputs that are
+    not read.
     """
 
     usage: Usage

@@ -23,8 +23,8 @@ class _File(NamedTuple):
 def copies(paths: Sequence[str]) -> Mapping[str, str]:
     """Return each file that repeats another file, or its beginning, with that other file.
 
-    A file that cannot be read is no copy. Among equal files, an uncompressed one is the original,
-    and then the first by name.
+    A file that cannot be read is no copy. Among equal files, the original is an uncompressed one,
+    and among these the first by name.
     """
     alike: dict[bytes, list[str]] = {}
     for path in paths:

@@ -409,8 +409,8 @@ def rule_of(part: bytes | None) -> RulePart | KafkaReason:
 def is_of(acl: bytes, principal: bytes) -> bool:
     """Tell whether an ACL in a rule may decide about a principal's request.
 
-    False if the ACL names another principal of the same type. An ACL for another type may be one
-    for a group of the session, because the line does not name these groups.
+    False if the ACL names another principal of the same type. An ACL for a principal of another
+    type may hold for a group of the session: the line does not name these groups.
     """
     named = b", principal=%b, host=" % principal
     kind = principal.partition(b":")[0]

@@ -43,9 +43,9 @@ class Piece(NamedTuple):
 
 
 class KafkaLog:
-    """Reads lines of one cluster's log in their order, piece of a file by piece of a file.
+    """Reads the lines of one cluster's log in their order, one piece of a file after the other.
 
-    ``zone``: that of the brokers' clocks. ``layout``: that of the lines.
+    ``zone`` is the zone of the brokers' clocks, and ``layout`` is the layout of the lines.
 
     Usually a line is cut off because a client asked for a name with a line break. Then the next
     lines are that client's text, up to the record's rest: a line that is no record but ends as one.

@@ -160,7 +160,7 @@ def _either(schema: StructType) -> StructType:
 
 
 def _packed() -> StructType:
-    """Columns for packed usage, summaries and hours, and those of quarantined lines."""
+    """Return columns for packed usage, summaries and hours, and for quarantined lines."""
     from aclbroker.pipeline.frames.types import BinaryType, StructField, StructType
 
     quarantine = schemas.quarantine()

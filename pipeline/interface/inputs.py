@@ -64,13 +64,13 @@ def _today() -> date:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The log as the table of usage (`pipeline.schemas.usage`), and the rules to hold it against.
+    """The log as the table of usage (`pipeline.schemas.usage`), and the rules to compare it with.
 
-    ``current``, ``proposed`` and ``other`` map clusters to their rules; a job that needs one that
-    was not given raises InputError. ``earlier`` are the ACLs that a cluster had when the log
-    begins, if that is known. ``names`` are resources that exist, by cluster and type, beside those
-    in the log. ``histories`` are those of the ACLs, and ``positioned`` returns the log as rows of
-    `pipeline.ingest.positioned`, with a mark, for the job that holds the one against the other.
+    ``current``, ``proposed`` and ``other`` map clusters to their rules; a job that needs missing
+    rules raises InputError. ``earlier`` has the ACLs of a cluster at the beginning of the log, if
+    they are known. ``names`` are existing resources that the log lacks, by cluster and type.
+    ``histories`` are the histories of the ACLs. ``positioned`` returns the log as rows of
+    `pipeline.ingest.positioned`, with a mark, for the job that compares it with the histories.
     ``today`` is the day of the run, in UTC. ``coverage`` has the hours with allowed events, by
     cluster; a cluster without an entry is not judged by its coverage. ``quarantine`` has the lines
     that are no events.

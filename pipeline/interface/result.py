@@ -54,9 +54,9 @@ class Chart:
 class JobResult:
     """The outcome of one job.
 
-    ``summary`` is one sentence that answers the job's question. ``warnings`` are what makes the
-    answer doubtful. ``outputs`` are what was written, by name below the output directory, with what
-    each holds. ``alarms`` are the numbers that a CI run may fail on, by their names in
+    ``summary`` is one sentence that answers the job's question. ``warnings`` say why the answer is
+    doubtful. ``outputs`` maps the names of the written files, below the output directory, to their
+    description. ``alarms`` are the numbers that a CI run may fail on, by their names in
     `pipeline.interface.alarms.ALARMS`; 0 means that the job searched and found none. ``left_out``
     are clusters that the answer does not cover, each with the reason; a warning names them, too.
     With ``is_doubted``, at least one of them is left out because of quarantined lines, or because

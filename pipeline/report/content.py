@@ -84,17 +84,17 @@ class LoggedCluster:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """All that one run has to say.
+    """The report of one run.
 
     ``quarantined`` counts the lines that are no events, by reason. ``unanswered`` says by job why
-    there is no result, and ``refused`` has the alarms that such a job has counted even so.
-    ``warnings`` concern all answers. ``inputs`` are the places that were read, with what they are,
-    and ``sources`` those of them that have rules. ``output`` is where the tables lie, ``command``
-    how the run was started. ``stored`` are the tables among the outputs of the results, by name.
-    ``is_unread``: of one of the files no line was an event, as ``warnings`` say.
-    With ``is_doubted``, a job left out clusters because of quarantined lines, or because too few
-    hours have allowed events. ``not_decisions`` counts the lines that cannot be decisions, by
-    reason.
+    there is no result, and ``refused`` has the alarms that such a job counted nevertheless.
+    ``warnings`` concern all answers. ``inputs`` are the places that were read, each with a
+    description, and ``sources`` are the inputs with rules. ``output`` is the place of the tables,
+    and ``command`` is the command line of the run. ``stored`` has the tables among the outputs of
+    the results, by name. With ``is_unread``, a file has lines in quarantine and no event, as
+    ``warnings`` say. With ``is_doubted``, a job left out clusters because of quarantined lines, or
+    because too few hours have allowed events. ``not_decisions`` counts the lines that cannot be
+    decisions, by reason.
     """
 
     results: Sequence[JobResult]

@@ -45,13 +45,13 @@ from aclbroker.pipeline.interface.result import JobResult
 
 @dataclass(frozen=True, slots=True)
 class RecommendOptions:
-    """How the ACLs are to be written.
+    """The options of the job.
 
-    - ``prefixes``: whether PREFIXED ACLs may stand for several names, and open others by that; so
-      they may with a ``maximum_price`` above 0
-    - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: which ones may, see
-      `pipeline.analysis.prefixes.PrefixOptions`
-    - ``hosts``: name the hosts of principals that came from at most ``most_hosts``
+    - ``prefixes``: recommend PREFIXED ACLs in place of several names, which may open other names; a
+      ``maximum_price`` above 0 does so, too
+    - ``minimum_names``, ``minimum_length``, ``maximum_price``, ``any_prefix``: the limits of such
+      prefixes, see `pipeline.analysis.prefixes.PrefixOptions`
+    - ``hosts``: name the hosts of principals that came from at most ``most_hosts`` hosts
     - ``max_drift``: leave out a cluster if more than this percentage of its events was decided
       otherwise than its rules decide
     - ``min_coverage``: leave out a cluster if less than this percentage of its logged hours has

@@ -60,7 +60,7 @@ class RecommendationProof(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What is recommended, by cluster, and what it follows from.
+    """The recommended rules by cluster, with the evidence for them.
 
     ``unmet``: the use for which no ACL can be recommended. ``considered``: the prefixes that could
     have been recommended. ``sessions``: the principals of every session of the log. ``opened``: the

@@ -77,8 +77,8 @@ def rights_of_silent(
 ) -> Iterator[ChangedRights]:
     """Yield the changed rights of principals without events, and of principals without ACLs.
 
-    ``kept`` are the DENYs and ALLOWs that stay, and ``seen`` the principals of the parts. Nothing
-    comes if all of the cluster is one part, or if its rules are unknown.
+    ``kept`` are the DENYs and ALLOWs that stay, and ``seen`` the principals of the parts. The
+    result is empty if all of the cluster is one part, or if its rules are unknown.
     """
     if cluster is None or cluster.is_whole:
         return iter(())

@@ -61,7 +61,7 @@ class UnusedOptions:
 
 
 def run(inputs: Inputs, options: UnusedOptions | None = None) -> JobResult:
-    """Return which ACLs can go, and write the table, the ACLs that remain, and the commands.
+    """Return the ACLs that can go, and write the table, the ACLs that remain, and the commands.
 
     A cluster is left out if its log has no allowed event. The same holds for less coverage, more
     drift, or more quarantined lines than the options allow. Raises InputError if no cluster is

@@ -69,7 +69,7 @@ _LOG_ALLOWED: Final = (
 
 
 class UnusedAcls(NamedTuple):
-    """What each ACL was used for, and what is left without those that can go.
+    """The use of each ACL, and the result of removing the ACLs that can go.
 
     ``log`` and ``uses`` are by cluster. ``left_out`` has the clusters without a proposal, with the
     reason; only ``log`` has these clusters, too. ``filtering_changes`` counts the decisions that

@@ -7,8 +7,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 
 /**
- * Reads lines of texts, as their UTF-8 in hexadecimal behind a dot: an expression, and names. Prints
- * "=" with a 1 for each name that the expression matches and a 0 for others, or "!" and why it is none.
+ * Reads lines of texts: an expression, and names. Each text is a dot and its UTF-8 in hexadecimal.
+ * For each line it prints "=" and a digit for each name: 1 if the expression matches, 0 otherwise.
+ * For an invalid expression it prints "!" and RE2/J's message.
  */
 class Patterns {
     private static String text(String word) {
