@@ -440,6 +440,10 @@ class Slow:
         return core.authorize(session, operation, resource_type, [name])[0].allowed
 
 
+ADDRESSES = [peer for peer in PEERS if peer != "socket"]
+"""The peers that a log can have: a line with another host is in quarantine."""
+
+
 def random_changes(rng: random.Random) -> list[AclChange]:
     there: dict[AclBinding, None] = {}
     found = []
@@ -468,7 +472,7 @@ def drawn(rng: random.Random, slow: Slow, *, has_spans: bool) -> Drawn:
         last = first + rng.choice([0, 2, 9]) if has_spans else first
         principals = rng.choice([*PRINCIPALS, "User:admin"]), *rng.choice([(), ("Group:staff",)])
         asked = (
-            Session(principals, rng.choice(PEERS), "SASL"),
+            Session(principals, rng.choice(ADDRESSES), "SASL"),
             rng.choice(OPERATIONS[1:]),
             rng.choice([TOPIC, ResourceType.GROUP]),
             rng.choice([*NAMES[:5], "zzz", ANY_RESOURCE]),
