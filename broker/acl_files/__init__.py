@@ -41,5 +41,7 @@ def acls_of(
         return Found(form.read(text, source), form)
     except (PolicyError, TextFileError) as error:
         raise PolicyError(str(error)) from None
+    except RecursionError:
+        raise PolicyError(f"{source}: its lists or mappings are nested too deeply") from None
     except ValueError as error:
         raise PolicyError(f"{source}: {error}") from None

@@ -34,7 +34,7 @@ def read_strimzi(text: str, source: str) -> Policy:
         try:
             if not isinstance(name, str):
                 raise ValueError("metadata.name must be a text")
-            clusters.add(_texts(user["metadata"], "labels").get(_CLUSTER))
+            clusters.add(_text(_texts(user["metadata"], "labels"), _CLUSTER, ""))
             acls.update(dict.fromkeys(_acls(user, name)))
         except ValueError as error:
             raise PolicyError(f"{source}: KafkaUser {name}: {error}") from None
@@ -63,9 +63,17 @@ def _texts(found: Any, key: str) -> dict[str, Any]:
     return value
 
 
+def _text(found: dict[str, Any], key: str, default: str) -> str:
+    """Return the text of a key, or the default. Raises ValueError for another value."""
+    value = found.get(key, default)
+    if not isinstance(value, str):
+        raise ValueError(f"{key} must be a text")
+    return value
+
+
 def _acls(user: dict[str, Any], name: str) -> Iterator[AclBinding]:
     spec = _texts(user, "spec")
-    authentication = _texts(spec, "authentication").get("type", "")
+    authentication = _text(_texts(spec, "authentication"), "type", "")
     if authentication not in _PREFIXES:
         raise ValueError(f"the authentication {authentication!r} is not known here")
     authorization = _texts(spec, "authorization")
@@ -89,7 +97,7 @@ def _rule(rule: Any, principal: str) -> Iterator[AclBinding]:
         raise ValueError("a rule must be a mapping")
     resource = _texts(rule, "resource")
     kind = resource.get("type", "")
-    pattern = resource.get("patternType", "literal")
+    pattern = _text(resource, "patternType", "literal")
     if pattern not in _PATTERNS:
         raise ValueError(f"patternType must be literal or prefix; {pattern!r} is not")
     name = CLUSTER_NAME if kind == "cluster" else resource.get("name", "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from time import monotonic
 from typing import Final, Protocol
 
@@ -17,6 +16,7 @@ from aclbroker.broker.acl.index import AclIndex
 from aclbroker.broker.acl.settings import StaleSettings
 from aclbroker.broker.authorizer.follower import Follower, release, withhold
 from aclbroker.broker.observability.logs import get_logger
+from aclbroker.broker.stores.boot_clock import boot_s
 from aclbroker.broker.stores.store import (
     AclStore,
     DistantStore,
@@ -89,10 +89,10 @@ class Staleness:
 
     async def _look(self) -> None:
         while True:
-            began = _elapsed_s()
+            began = boot_s()
             await asyncio.sleep(_LOOKS_S)
             # A process that was stopped heard nothing meanwhile, and a store may not notice that.
-            stopped_s = _elapsed_s() - began - _LOOKS_S
+            stopped_s = boot_s() - began - _LOOKS_S
             silent_s = max(self._store.silent_s, stopped_s)
             self._heard_at = monotonic() - silent_s
             if silent_s > self._settings.after_s or self._is_outdated():
@@ -134,8 +134,3 @@ class Staleness:
             self._follower.also_withheld = ()
             store: AclStore = self._store
             release(self._index, store.unreadable() if isinstance(store, LimitedStore) else ())
-
-
-def _elapsed_s() -> float:
-    """Return the seconds since the machine booted, including time in suspend."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from aclbroker.broker.catalog import METADATA_TOPIC
 from aclbroker.broker.client.errors import RequestRefused
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import ClientSettings
@@ -34,7 +35,7 @@ def metadata_marks(session: Session) -> dict[str, tuple[int, ...]]:
         RequestTopicData,
     )
 
-    topic = RequestTopicData("__cluster_metadata", [RequestPartitionData(0)])
+    topic = RequestTopicData(METADATA_TOPIC, [RequestPartitionData(0)])
     try:
         answer = session.ask(ApiKey.DESCRIBE_QUORUM, DescribeQuorumRequest([topic]))
     except RequestRefused as error:
@@ -43,7 +44,7 @@ def metadata_marks(session: Session) -> dict[str, tuple[int, ...]]:
         raise
     if answer.error_code in _NOT_SHOWN:
         return {}
-    [partition] = [each for topic in answer.topics for each in topic.partitions] or [None]
+    partition = next((each for topic in answer.topics for each in topic.partitions), None)
     code = answer.error_code or (partition.error_code if partition else ErrorCode.NONE)
     if code:
         raise RequestRefused(code, "The quorum of the cluster cannot be described.")

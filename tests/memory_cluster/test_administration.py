@@ -4,10 +4,14 @@ A real Kafka 4.3.0 answered the same requests with the codes and messages that a
 """
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from aclbroker import turns
+from aclbroker.broker.handlers.memory.quotas import alter_client_quotas
+from aclbroker.broker.memory.quotas import Quotas
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import alter_client_quotas as aq
 from aclbroker.protocol.messages import alter_replica_log_dirs as moved
@@ -126,6 +130,22 @@ def test_a_trial_keeps_no_quota_and_an_entity_twice_is_an_error(client: Client):
         INVALID_REQUEST, "Ignoring duplicate entity ClientQuotaEntity(entries={user=d})",
     )  # fmt: skip
     altered(client, ({"user": "d"}, {"producer_byte_rate": None}))
+
+
+def test_a_long_request_for_quotas_pauses_for_other_clients(monkeypatch: pytest.MonkeyPatch):
+    pauses: list[None] = []
+    monkeypatch.setattr(turns, "_pause", lambda: pauses.append(None))
+    part = aq.EntityData("user", "a")
+    many = [aq.EntityData(f"type-{number}", "a") for number in range(5_000)]
+    ops = [aq.OpData("producer_byte_rate", 1.0, False)]
+    entries = [aq.RequestEntryData([part], ops)] * 5_000 + [aq.RequestEntryData(many, ops)]
+    services: Any = SimpleNamespace(memory=SimpleNamespace(quotas=Quotas()))
+    rights: Any = None
+    answer = alter_client_quotas(services, rights, aq.AlterClientQuotasRequest(entries))
+    assert [each.error_code for each in answer.entries] == [INVALID_REQUEST, INVALID_REQUEST]
+    # Both loops over the entries, and those over the many types of the last one.
+    entries_once, types_once = 5_000 // 16, 5_000 // 16
+    assert len(pauses) >= 5_000 + 2 * entries_once + 2 * types_once
 
 
 @pytest.mark.parametrize(

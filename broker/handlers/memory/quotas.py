@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from aclbroker.broker.gate.rights import RequestRights
@@ -93,9 +92,11 @@ def alter_client_quotas(
     As in Kafka, the first entry of such an entity still takes effect, unless it has a key twice.
     """
     entities = [_entity(entry) for entry in in_turns(request.entries)]
-    counts = Counter(entities)
+    counts: dict[Entity, int] = {}
+    for entity in in_turns(entities):
+        counts[entity] = counts.get(entity, 0) + 1
     answers: dict[Entity, altered.ResponseEntryData] = {}
-    for entity, entry in in_turns(list(zip(entities, request.entries, strict=True)), 1):
+    for entity, entry in zip(entities, in_turns(request.entries, 1), strict=True):
         changes = {op.key: None if op.remove else op.value for op in in_turns(entry.ops)}
         message = None
         is_doubled = len(changes) < len(entry.ops)
@@ -112,7 +113,7 @@ def alter_client_quotas(
         answers[entity] = altered.ResponseEntryData(
             ErrorCode.NONE if message is None else ErrorCode.INVALID_REQUEST,
             message,
-            [altered.EntityData(*part) for part in entity],
+            [altered.EntityData(*part) for part in in_turns(entity)],
         )
     return altered.AlterClientQuotasResponse(entries=list(answers.values()))
 

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from aclbroker.broker.stores.boot_clock import boot_s
+
 UNKNOWN_S: Final = 10.0
 """How long a reader may be behind if the retention of removals is unknown."""
 
@@ -39,7 +41,7 @@ class Moment(NamedTuple):
     @classmethod
     def now(cls) -> Moment:
         """Return this moment."""
-        return cls(_boot_s(), time.time_ns() // 1_000_000)
+        return cls(boot_s(), time.time_ns() // 1_000_000)
 
 
 @cache
@@ -123,9 +125,3 @@ def since(moment: Moment) -> tuple[float, float]:
     """Return the seconds since a moment, by each of its clocks."""
     now = Moment.now()
     return now.boot_s - moment.boot_s, (now.wall_ms - moment.wall_ms) / 1000
-
-
-def _boot_s() -> float:
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
