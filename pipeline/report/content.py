@@ -118,8 +118,12 @@ class AuditReport:
     def alarms(self) -> dict[str, Mapping[str, int]]:
         """The alarms of the log itself and of each job, including jobs without a result."""
         of_log = {} if self.window is None else {"quarantined": self.window.quarantined}
-        of_jobs = {each.job: each.alarms for each in self.results}
-        return {"the log": of_log} | of_jobs | dict(self.refused)
+        return {"the log": of_log} | self.job_alarms
+
+    @property
+    def job_alarms(self) -> dict[str, Mapping[str, int]]:
+        """The alarms of each job, including jobs without a result."""
+        return {each.job: each.alarms for each in self.results} | dict(self.refused)
 
     def compact(self, table: Table) -> Table:
         """Return a table without the column of the cluster, if there is but one to name."""

@@ -141,7 +141,7 @@ def risks(report: AuditReport, acls: Sequence[RiskyAcl]) -> list[Risk]:
 
 
 def _alarms(report: AuditReport) -> Iterator[Risk]:
-    for job, alarms in report.alarms.items():
+    for job, alarms in report.job_alarms.items():
         for name, count in alarms.items():
             if name == _SUSPECTS and count and _SUSPECT_TABLE in report.stored:
                 # `_suspects` has one risk for each kind of suspect.

@@ -11,8 +11,8 @@ from tests.pipeline.report.examples import MARKUP, REPORT
 def test_it_has_all_that_the_report_has_in_the_documented_form():
     found = json.loads(summary_json(REPORT))
     assert list(found) == [
-        "version", "written", "command", "window", "clusters", "inputs", "quarantined", "warnings",
-        "results", "unanswered", "refused",
+        "version", "written", "command", "window", "clusters", "inputs", "quarantined",
+        "not_decisions", "warnings", "results", "unanswered", "refused",
     ]  # fmt: skip
     assert (found["version"], found["written"]) == (1, "2026-02-01T09:30:00Z")
     assert found["window"] == {
