@@ -9,7 +9,6 @@ with the first line.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
@@ -21,6 +20,7 @@ from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_apis import may_ask
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from aclbroker.pipeline.ingest.printed_acls import rule_acl
 from aclbroker.pipeline.ingest.record import Record
 
 LONGEST_RECORD: Final = kafka_line.LONGEST_RECORD
@@ -30,11 +30,6 @@ LONGEST_NAME: Final = (1 << 15) - 1
 """The longest name that a client can ask for, in bytes."""
 
 _RESOURCE: Final = kafka_line.RESOURCE.encode()
-_ACL: Final = re.compile(
-    r"acl=StandardAcl[(\[]resourceType=(?P<type>\w+), resourceName=(?P<name>.*), "
-    r"patternType=(?P<pattern>\w+), principal=(?P<principal>.*), host=.*",
-    re.DOTALL,
-)
 
 
 class _Asked(NamedTuple):
@@ -188,14 +183,14 @@ def _fits(asked: _Asked, record: Record, rule: bytes) -> bool:
         return True
     if record.allowed != asked.allowed:
         return False
-    acl = _ACL.search(rule.decode())
+    acl = rule_acl(rule.decode())
     if acl is None:
         return True
-    if acl["type"] != asked.resource_type:
+    if acl.resource_type != asked.resource_type:
         return False
-    if acl["pattern"] == "LITERAL" and acl["name"] != WILDCARD:
+    if acl.pattern == "LITERAL" and acl.name != WILDCARD:
         # The rule repeats the whole name, and this name has no line break.
         return False
     kind = asked.principal.partition(":")[0]
-    is_anothers = acl["principal"].partition(":")[0] == kind
-    return acl["principal"] in (asked.principal, WILDCARD_PRINCIPAL) or not is_anothers
+    is_anothers = acl.principal.partition(":")[0] == kind
+    return acl.principal in (asked.principal, WILDCARD_PRINCIPAL) or not is_anothers

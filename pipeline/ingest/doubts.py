@@ -16,6 +16,7 @@ from aclbroker.broker.acl.authorizer import ANY_RESOURCE
 from aclbroker.pipeline.ingest import kafka_line, not_decisions
 from aclbroker.pipeline.ingest.foreign import OPERATIONS, RESOURCE_TYPES, plain
 from aclbroker.pipeline.ingest.json_line import JsonReason
+from aclbroker.pipeline.ingest.printed_acls import allows_in
 from aclbroker.pipeline.ingest.record import PRINCIPAL_FORM, unwrapped
 from aclbroker.pipeline.spark.workers import uncollected
 from aclbroker.pipeline.usage.doubt import ANYTHING, Doubt
@@ -33,10 +34,6 @@ _PRINCIPAL: Final = "Principal ="
 _VERDICT: Final = re.compile(r" is (Allowed|Denied) [oO]peration =")
 _OPERATION: Final = re.compile(r" ([A-Za-z_]+) from host =")
 _RESOURCE: Final = re.compile(r" on resource = ([A-Za-z]+):(?:LITERAL:)?(.*)", re.DOTALL)
-_ACL: Final = re.compile(
-    r"StandardAcl[(\[]resourceType=(\w+), resourceName=(.*?), patternType=\w+, "
-    r"principal=(.*?), host=[^,]*, operation=\w+, permissionType=ALLOW"
-)
 _REPLACED: Final = "\ufffd"
 _KEY: Final = r'"{}"\s*:\s*"((?:[^"\\]|\\.)*)"'
 
@@ -55,8 +52,8 @@ def _of_text(text: str) -> Iterator[Doubt]:
         if '"allowed":0' not in text:
             yield ANYTHING
         return
-    for kind, name, principal in _ACL.findall(text):
-        yield Doubt(principal, False, None, _type(kind), name, has_longer_name=False)
+    for acl in allows_in(text):
+        yield Doubt(acl.principal, False, None, _type(acl.resource_type), acl.name)
     first, *segments = text.split(_PRINCIPAL)
     if segments:
         for segment in segments:

@@ -8,17 +8,29 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _OLD_BEGINS: Final = rb"(?:No acl found for resource |operation = |principal = )"
-_OLD: Final = re.compile(
-    rb"(?:No acl found for resource .*, authorized = (?:true|false)"
-    rb"|principal = .* is a super user, allowing operation without checking acls\."
-    rb"|operation = .* on resource = .* from host = .* is [A-Za-z]+ based on acl = .*)",
+_OLD_DENIAL: Final = (rb"No acl found for resource ", rb", authorized = (?:true|false)")
+_OLD_SUPER: Final = (
+    rb"principal = ",
+    rb" is a super user, allowing operation without checking acls\.",
+)
+_OLD_ACL: Final = (
+    *(rb"operation = ", rb" on resource = ", rb" from host = "),
+    rb" is [A-Za-z]+ based on acl = ",
+)
+_OLD: Final = [
+    [re.compile(part) for part in parts] for parts in (_OLD_DENIAL, _OLD_SUPER, _OLD_ACL)
+]
+"""The fixed parts, in order, of lines that authorizers before KRaft write at DEBUG."""
+
+_OLD_WHOLE: Final = re.compile(
+    b"|".join([b".*".join(_OLD_DENIAL), b".*".join(_OLD_SUPER), rb"operation = (?P<acl>.*)"]),
     re.DOTALL,
 )
-"""The lines that the authorizers before KRaft write at DEBUG beside each decision."""
+"""Has at most one ``.*`` in each form, because more make the time grow with a power of the text."""
 
 _OLD_HEAD: Final = re.compile(rb"[A-Z]{4,5} (?=" + _OLD_BEGINS + rb")")
 _TIME: Final = rb"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} "
@@ -35,10 +47,14 @@ def _cut_anywhere(text: bytes) -> bytes:
     )
 
 
-_BEGUN_REST: Final = rb" *(?:[A-Z]{1,5} *(?:" + _cut_anywhere(_FIRST_WORD) + rb")?)?"
-_BEGUN_BEHIND_TIME: Final = re.compile(_BEGUN_REST)
-_BEGUN: Final = re.compile(rb"(?:\[|\[?2[0-9TZ:,. +-]*\]?" + _BEGUN_REST + rb")")
-"""Matches beginnings of a record that end before the record's principal."""
+_BEGUN_LEVEL: Final = rb"(?:[A-Z]{1,5} *(?:" + _cut_anywhere(_FIRST_WORD) + rb")?)?"
+_BEGUN_BEHIND_TIME: Final = re.compile(rb" *" + _BEGUN_LEVEL)
+_BEGUN: Final = re.compile(rb"(?:\[|\[?2[0-9TZ:,. +-]*(?:\] *)?" + _BEGUN_LEVEL + rb")")
+"""Matches beginnings of a record that end before the record's principal.
+
+A repetition that may begin with spaces never follows the time without a bracket between them. The
+time may end with spaces, too, so the two could share out spaces in many ways.
+"""
 
 
 def old_debug(rest: bytes, tail: bytes) -> bool | None:
@@ -50,7 +66,11 @@ def old_debug(rest: bytes, tail: bytes) -> bool | None:
     head = _OLD_HEAD.match(rest)
     if head is None:
         return None
-    return rest.endswith(tail) and _OLD.fullmatch(rest[head.end() : -len(tail)]) is not None
+    if not rest.endswith(tail):
+        return False
+    text = rest[head.end() : -len(tail)]
+    whole = _OLD_WHOLE.fullmatch(text)
+    return whole is not None and (whole["acl"] is None or _has_in_order(text, _OLD[-1]))
 
 
 def may_be_piece(text: bytes, words: Sequence[bytes], *, is_timed: bool) -> bool:
@@ -65,12 +85,24 @@ def may_be_piece(text: bytes, words: Sequence[bytes], *, is_timed: bool) -> bool
     if LEFT_OUT in text or _FIRST_WORD in text:
         return True
     if any(word in text for word in words):
-        return not _OLD.search(text)
+        return not any(_has_in_order(text, parts) for parts in _OLD)
     if is_begun(text, is_timed=is_timed):
         return True
     # A broker that is killed in mid-line appends to that line after its restart.
     glued = re.search(_TIME, text)
     return glued is not None and is_begun(text[: glued.start()], is_timed=is_timed)
+
+
+def _has_in_order(text: bytes, parts: Iterable[re.Pattern[bytes]]) -> bool:
+    """Tell whether a text contains all parts in their order. Takes one pass over the text."""
+    at = 0
+    for part in parts:
+        # The first match leaves the most text to the parts behind it.
+        found = part.search(text, at)
+        if found is None:
+            return False
+        at = found.end()
+    return True
 
 
 def is_begun(text: bytes, *, is_timed: bool = False) -> bool:
