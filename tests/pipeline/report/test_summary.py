@@ -20,8 +20,11 @@ def test_it_has_all_that_the_report_has_in_the_documented_form():
         "allowed": 950_122, "denied": 49_878, "quarantined": 14,
     }  # fmt: skip
     assert found["clusters"] == [
-        {"name": MARKUP, "events": 1_000_000, "acls": 1, "proposed": 0, "other": None}
-    ]
+        {
+            "name": MARKUP, "events": 1_000_000, "acls": 1, "proposed": 0, "other": None,
+            "coverage": None,
+        }
+    ]  # fmt: skip
     assert found["quarantined"] == {"cut off": 13, "unknown rule": 1}
     assert found["unanswered"] == {"diff": "needs --other"}
     assert found["refused"] == {}
