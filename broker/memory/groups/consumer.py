@@ -2,9 +2,10 @@
 
 The rules are those of Kafka's GroupMetadataManager, with two differences: an assignment is made as
 soon as it is needed (Kafka's `group.consumer.assignment.interval.ms` of 0), and a new regular
-expression is resolved before the heartbeat that brings it is answered, not after. Kafka resolves
-an expression once for all members of a group, with the rights of one of them; here each client gets
-only the topics that its own rights let it describe.
+expression is resolved before the heartbeat that brings it is answered, not after. A
+further expression of a client in the same group waits for ten seconds, as in Kafka. Kafka
+resolves an expression once for all members of a group, with the rights of one of them; here each
+client gets only the topics that its own rights let it describe.
 """
 
 from __future__ import annotations
