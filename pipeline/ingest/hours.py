@@ -18,23 +18,30 @@ from aclbroker.pipeline.ingest.parsed import Parsed
 from aclbroker.pipeline.usage.grouping import encoded
 from aclbroker.pipeline.usage.hours import HOUR, HOURS_COUNTS, HOURS_KEYS
 
-_DAY: Final = (
-    r"(?:19|20)\d\d[-_./]?(?:0[1-9]|1[0-2])[-_./]?(?:0[1-9]|[12]\d|3[01])"
-    r"(?:[-_.T/]?\d\d(?:[-_.:]?\d\d){0,2}(?:\.\d{1,6})?Z?)?(?:[-_.]\d{1,4})?"
+_DAY: Final = r"(?:19|20)\d\d[-_./]?(?:0[1-9]|1[0-2])[-_./]?(?:0[1-9]|[12]\d|3[01])"
+_TIME: Final = r"\d\d(?:[-_:]?\d\d(?:[-_:]?\d\d(?:\.\d{1,6})?)?)?Z?"
+_PACKED: Final = re.compile(r"\.(?:gz|zst|bz2|deflate|lz4|snappy)$")
+_BEHIND_NAME: Final = re.compile(
+    r"(\.(?:log|jsonl|json|txt|out))"
+    rf"(?:\.\d{{1,5}}|[-_.]{_DAY}(?:[-_.T]?{_TIME})?(?:[-_.]\d{{1,10}})?)$"
 )
-_ROTATED: Final = re.compile(
-    rf"[-_.]?(?<!\d){_DAY}(?!\d)|\.(?:gz|zst|bz2|deflate|lz4|snappy)$|\.\d{{1,5}}(?=$|\.[a-z0-9]+$)"
-)
-"""The parts that rotation adds to a file's path: a day, a number, a suffix of compression."""
+"""The number or time that rotation puts behind the whole name of a log."""
+
+_ANYWHERE: Final = re.compile(rf"[-_.]?(?<!\d){_DAY}(?:T{_TIME})?(?!\d)")
+"""A day in a path. A number in front of a file's extension may be a broker, also behind a day."""
 
 
 @lru_cache(maxsize=10_000)
 def broker_of(source_file: str) -> str:
-    """Return the path of a file without the days and numbers that rotation adds."""
+    """Return the path of a file without the days and numbers that rotation adds.
+
+    A number that may be the broker's remains, so that no broker hides another one.
+    """
     parts = urlsplit(source_file)
     place = "" if parts.scheme in ("", "file") else f"{parts.scheme}://{parts.netloc}"
     path = source_file if not parts.scheme else unquote(parts.path)
-    return place + re.sub("/+", "/", _ROTATED.sub("", path))
+    path = _BEHIND_NAME.sub(r"\1", _PACKED.sub("", path))
+    return place + re.sub("/+", "/", _ANYWHERE.sub("", path))
 
 
 def hours_rows(parsed: Parsed, broker: str | None) -> pa.Table:

@@ -22,7 +22,10 @@ LOG = "/var/log/kafka-1/kafka-authorizer.log"
         f"{LOG}.2026-03-01.gz",
         f"{LOG}.7",
         f"{LOG}.7.gz",
-        "/var/log/kafka-1/kafka-authorizer-2026-03-01-3.log.zst",
+        f"{LOG}-20260301",
+        f"{LOG}.2026-03-01-10.3.gz",
+        "/var/log/kafka-1/kafka-authorizer-2026-03-01.log.zst",
+        "/var/log/kafka-1/kafka-authorizer.20260301T10.log",
         "/var/log/kafka-1/2026/03/01/kafka-authorizer.log",
     ],
 )
@@ -30,9 +33,29 @@ def test_a_rotated_file_is_of_the_broker_that_wrote_it(rotated: str) -> None:
     assert broker_of(rotated) == LOG
 
 
-def test_files_of_two_brokers_are_told_apart() -> None:
-    names = ["/log/broker-1.log", "/log/broker-2.log", "/log/10.0.0.1/a.log", "/log/10.0.0.2/a.log"]
-    assert len(set(map(broker_of, names))) == 4
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("/log/broker-{}.log", "/log/broker.{}.log", "/log/10.0.0.{}.log", "/log/10.0.0.{}/a.log"),
+        *(
+            "/log/10.0.0.{}",
+            "/log/broker.{}.log.gz",
+            "/log/10.0.0.{}.log.3",
+            "/log/a.log.10.0.0.{}",
+        ),
+        *(
+            "/log/a-2026-03-01-{}.log",
+            "/log/a-2026-03-01-10.0.0.{}.log",
+            "/log/2026/03/01/{}/a.log",
+        ),
+        *("/log/a-2026-03-01.{}.log", "/log/a.log-{}", "/log/a.log.2026-03-01-10.0.0.{}"),
+    ],
+)
+def test_files_of_two_brokers_are_told_apart(name: str) -> None:
+    assert broker_of(name.format(11)) != broker_of(name.format(12))
+
+
+def test_the_files_of_an_object_store_have_their_bucket() -> None:
     assert broker_of("s3a://logs/b%201/a.log.2026-03-01.gz") == "s3a://logs/b 1/a.log"
 
 
