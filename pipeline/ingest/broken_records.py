@@ -19,12 +19,9 @@ from numpy.typing import NDArray
 from aclbroker.broker.acl.bindings import WILDCARD, WILDCARD_PRINCIPAL
 from aclbroker.pipeline.ingest import kafka_line
 from aclbroker.pipeline.ingest.kafka_apis import may_ask
-from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD, KafkaReason
 from aclbroker.pipeline.ingest.printed_acls import rule_acl
 from aclbroker.pipeline.ingest.record import Record
-
-LONGEST_RECORD: Final = kafka_line.LONGEST_RECORD
-"""The largest distance in bytes between pieces of one record: Kafka's texts have 32,767 each."""
 
 LONGEST_NAME: Final = (1 << 15) - 1
 """The longest name that a client can ask for, in bytes."""
@@ -46,6 +43,7 @@ class Marks(NamedTuple):
     """Consecutive lines, with the marks of broken records.
 
     ``starts`` has the first byte of each line, and ``size`` is the number of bytes of all lines.
+    Both count what the broker wrote, without the envelopes of a collector (`Layout.size`).
     ``cuts`` are the lines that begin as a record and are cut off. ``ends`` are the lines that are
     no record but end as one. ``records`` are the lines that are records. ``text`` returns a line in
     Kafka's own layout.
@@ -110,7 +108,10 @@ class Marks(NamedTuple):
             # The line ends before the name: the broker was killed, or the principal has the break.
             is_near = own is not None and self.starts[own] <= start + LONGEST_RECORD
             return own + 1 if own is not None and is_near else cut + 1
-        reach = start + text.index(_RESOURCE) + len(_RESOURCE) + LONGEST_NAME
+        # A layout may have more before the name than Kafka's own, so the line's end counts.
+        begun = text.partition(_RESOURCE)[2].removesuffix(kafka_line.NO_END)
+        after = int(self.starts[cut + 1]) if cut + 1 < len(self.starts) else self.size
+        reach = after - 1 - len(begun) + LONGEST_NAME
         at = bisect_right(self.ends, cut)
         if at < len(self.ends) and self.starts[self.ends[at]] <= reach:
             return self.ends[at] + 1

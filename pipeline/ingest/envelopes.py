@@ -112,6 +112,8 @@ class _Inner(Protocol):
 
     def brought(self, line: bytes, given: tzinfo) -> bytes: ...
 
+    def size(self, line: bytes) -> int: ...
+
 
 @dataclass(frozen=True, slots=True)
 class WrappedLayout:
@@ -136,6 +138,15 @@ class WrappedLayout:
         """Return the inner line in Kafka's own layout. A line without envelope is no record."""
         inner = self.envelope.opened(line)
         return b" " + line + NO_END if inner is None else self.inner.brought(inner, given)
+
+    def size(self, line: bytes) -> int:
+        """Return the size of the inner line, because the collector wrote the envelope.
+
+        A line without envelope is not the broker's. It counts as one byte, so that the reach of a
+        broken record goes past it, and any number of such lines still ends that reach.
+        """
+        inner = self.envelope.opened(line)
+        return 1 if inner is None else self.inner.size(inner)
 
 
 def json_object(line: bytes) -> dict[str, Any] | None:

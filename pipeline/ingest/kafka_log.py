@@ -93,7 +93,7 @@ class KafkaLog:
         found = self._read(texts)
         self._held = None
         if self._layout.is_breakable() and (found.rejected or self._unsettled):
-            marks = _marks(lines, texts, found.rejected)
+            marks = _marks(_sizes(self._layout, lines), texts, found.rejected)
             if self._unsettled and not (at_end or marks.settle):
                 self._held = lines
                 return
@@ -188,8 +188,9 @@ class KafkaLog:
 def end_of_records(lines: list[bytes], layout: Layout = OWN) -> int:
     """Return how many of the last lines of a log can be read before more is written to it.
 
-    ``lines``: those in the last 64 KiB. A broken record is not read, nor what is behind it, until
-    its rest has come: what follows it may be forged.
+    ``lines``: the last ones; the broker wrote at least `kafka_line.LONGEST_RECORD` bytes in them.
+    A broken record is not read, nor what is behind it, until its rest has come: what follows it may
+    be forged.
     """
     lines = [layout.brought(line, UTC) for line in lines]
     last_rest = max((n for n, line in enumerate(lines) if _ends_broken(line)), default=-1)
@@ -234,10 +235,16 @@ class _Read(NamedTuple):
         return self._replace(rejected=rejected, is_event=is_event, micros=micros)
 
 
-def _marks(lines: Lines, texts: Lines, rejected: dict[int, KafkaReason]) -> Marks:
-    sizes = lines.ends - lines.starts + 1
+def _sizes(layout: Layout, lines: Lines) -> NDArray[np.int64]:
+    """Return the number of bytes that the broker wrote of each line."""
+    if layout == OWN:
+        return (lines.ends - lines.starts + 1).astype(np.int64)
+    return np.array([layout.size(lines.line(row)) for row in range(len(lines))], np.int64)
+
+
+def _marks(sizes: NDArray[np.int64], texts: Lines, rejected: dict[int, KafkaReason]) -> Marks:
     after = np.cumsum(sizes)
-    is_record = np.ones(len(lines), bool)
+    is_record = np.ones(len(sizes), bool)
     is_record[list(rejected)] = False
     doubtful = sorted(line for line, reason in rejected.items() if reason not in NOT_DECISIONS)
     return Marks(

@@ -58,6 +58,10 @@ class Layout(Protocol):
         """Return a line, without its line feed, in that layout."""
         ...
 
+    def size(self, line: bytes) -> int:
+        """Return the number of bytes that the broker wrote of a line, with its line feed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class TextLayout:
@@ -87,6 +91,10 @@ class TextLayout:
         end = self.pattern.end.match(rest)
         return head + (rest + _NO_END if end is None else end[0] + _TAIL)
 
+    def size(self, line: bytes) -> int:
+        """Return the number of bytes of a line with its line feed."""
+        return len(line) + 1
+
 
 OWN: Final = TextLayout(compiled(KAFKAS_OWN))
 
@@ -112,6 +120,10 @@ class JsonLayout:
         moment = _moment(time, given)
         clock = moment.strftime("%Y-%m-%d %H:%M:%S,%f")[:23] if moment else _NO_SUCH_TIME
         return f"[{clock}] {level} {message}".encode() + _TAIL
+
+    def size(self, line: bytes) -> int:
+        """Return the number of bytes of a line with its line feed."""
+        return len(line) + 1
 
 
 JSON: Final = JsonLayout()

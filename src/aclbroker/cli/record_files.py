@@ -150,7 +150,7 @@ class _Kafkas:
         own = self._layout.brought(line, UTC)
         found = kafka_line.parse(own, "")
         is_doubtful = self._doubtful > 0
-        self._doubtful -= len(line) + 1
+        self._doubtful -= self._layout.size(line)
         if self._layout.is_breakable() and isinstance(found, KafkaReason):
             if found is KafkaReason.CUT_OFF:
                 self._doubtful = LONGEST_RECORD

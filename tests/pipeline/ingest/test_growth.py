@@ -22,12 +22,15 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.pipeline.ingest.growth import SETTLED, Plan, looked_since, plan, rotated_from
+from aclbroker.pipeline.ingest.layout_search import layout_of
 from aclbroker.pipeline.ingest.layouts import OWN
 from aclbroker.pipeline.ingest.ledger import Ledger
 from aclbroker.pipeline.ingest.ledger_file import LocalFile
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.settling import end_by
 from tests.pipeline.kafka_lines import FORGED, line
+
+STAMP = "2026-11-21T07:48:42.328104412Z"
 
 
 class Reader:
@@ -257,6 +260,17 @@ def test_a_broken_record_of_kafka_waits_for_its_rest(reader: Reader, tmp_path: P
     # A text of 64 KiB behind it without the rest: it does not come any more.
     log.write_text(f"{begin}\n" + "x" * 70_000 + "\n")
     assert len(reader.read(reader.plan(is_kafka=True))) == 2
+
+
+def test_a_broken_record_waits_for_its_rest_behind_a_collectors_many_lines(tmp_path: Path) -> None:
+    """The envelopes of 3,000 empty lines have more bytes than the longest record."""
+    log = tmp_path / "kafka-authorizer.log"
+    begin = line(resource="Group:LITERAL:x", request="", rule="", tail="")
+    first, *lines = [f"{STAMP} stdout F {each}\n" for each in [line(), begin, *[""] * 3_000]]
+    layout = layout_of(first.encode())
+    log.write_text(first + "".join(lines))
+    found = plan(Ledger(), [str(log)], end_by(time.time(), lambda _head, _more: layout))
+    assert [read.end for read in found.reads] == [len(first)]
 
 
 def test_rotated_files_of_an_input_that_is_one_file(tmp_path: Path) -> None:

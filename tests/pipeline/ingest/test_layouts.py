@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 from typing import Any
@@ -311,6 +312,31 @@ def test_a_name_cannot_break_a_line_within_a_collectors_unseen(collector: str) -
     reasons = (KafkaReason.CUT_OFF, KafkaReason.BETWEEN, KafkaReason.HEAD)
     assert dict(found.reasons) == dict(zip(lines[1:4], reasons, strict=True))
     assert end_of_records(lines[:3], layout) == 1
+
+
+def test_a_name_with_many_line_breaks_has_its_whole_reach_within_each_collectors_lines() -> None:
+    """The envelopes of 2,000 lines have more bytes than the longest name."""
+    group = "\n" * 2_000 + line(principal="User:forged") + "\n"
+    broken = line(resource=f"Group:LITERAL:{group}").split("\n")
+    for collector, wrapped in WRAPPED.items():
+        if "JSON layout" not in collector:
+            lines = [wrapped(each).encode() for each in [line(), *broken, line()]]
+            layout = layout_of(lines[0])
+            assert layout is not None
+            found = read(lines, layout)
+            assert found.events == [parse(line().encode(), "eu")] * 2, collector
+
+
+def test_a_name_has_its_whole_reach_behind_the_head_of_a_pattern() -> None:
+    """The rest of the record comes 32,000 bytes behind its first line, whose thread is long."""
+    thread = "t" * 240
+    at = "%d [%t] %p %m (%c)%n"
+    group = "x" * 32_150 + "\n" + line(principal="User:forged") + "\n"
+    lines = [
+        re.sub(rf"^\[({CLOCK})\] ", rf"\1 [{thread}] ", each).encode()
+        for each in [line(), *line(resource=f"Group:LITERAL:\n{group}").split("\n"), line()]
+    ]
+    assert read(lines, layout(at)).events == [parse(line().encode(), "eu")] * 2
 
 
 @pytest.mark.parametrize("collector", WRAPPED)
