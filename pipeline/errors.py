@@ -17,7 +17,7 @@ class InputError(Exception):
 
 
 class DoubtedLogError(InputError):
-    """The log has too many quarantined lines for a proposal."""
+    """The log has too many quarantined lines, or too few allowed events, for a proposal."""
 
 
 class LogError(OSError):

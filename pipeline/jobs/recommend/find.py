@@ -95,7 +95,7 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
     too many quarantined lines. Raises InputError if no cluster is left.
     """
     if not inputs.window.allowed:
-        raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
+        raise DoubtedLogError(f"the log has no allowed event: {_LOG_ALLOWED}")
     most_hosts = options.most_hosts if options.hosts else None
     gathered = pieces_of(inputs, options.of_prefixes(), most_hosts)
     found = kept = gathered.pieces.persist()
@@ -108,9 +108,10 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         events = {name: counts[name].events for name in drifts}
         doubted = inputs.quarantine.too_much(events, options.max_quarantined)
         left_out = {**_left_out(inputs, counts, drifts, options), **doubted}
+        is_doubted = bool(doubted or too_little(inputs, left_out, options.min_coverage))
         parts = {name: each for name, each in every_part.items() if name not in left_out}
         if not parts:
-            error = DoubtedLogError if doubted else InputError
+            error = DoubtedLogError if is_doubted else InputError
             raise error("; ".join(left_out_lines(left_out)), {"drift": drift})
         if left_out:
             found = found.where(F.col("cluster").isin(list(parts)))
@@ -134,7 +135,7 @@ def find(inputs: Inputs, options: RecommendOptions) -> Recommendation:
         opened,
         left_out,
         drift,
-        bool(doubted or too_little(inputs, left_out, options.min_coverage)),
+        is_doubted,
         sum(len(gathered.known.doubted.get(cluster, ())) for cluster in parts),
     )
 

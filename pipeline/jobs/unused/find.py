@@ -98,17 +98,18 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
     filtering = options.filtering
     given = rules_of(inputs.current, "unused")
     if not inputs.window.allowed:
-        raise InputError(f"the log has no allowed event: {_LOG_ALLOWED}")
+        raise DoubtedLogError(f"the log has no allowed event: {_LOG_ALLOWED}")
     usage = _usage(inputs, given, filtering=filtering)
     log = _read(usage, given)
     doubted = inputs.quarantine.too_much(
         {cluster: each.events for cluster, each in log.items()}, options.max_quarantined
     )
     left_out = {**_left_out(inputs, log, options, usage, given), **doubted}
+    is_doubted = bool(doubted or too_little(inputs, left_out, options.min_coverage))
     current = {cluster: rules for cluster, rules in given.items() if cluster not in left_out}
     if not current:
         drift = sum(each.drift.events for each in log.values())
-        error = DoubtedLogError if doubted else InputError
+        error = DoubtedLogError if is_doubted else InputError
         raise error("; ".join(left_out_lines(left_out)), {"drift": drift})
     usage = usage.part(current)
     uses = {
@@ -146,7 +147,7 @@ def find(inputs: Inputs, options: UnusedOptions) -> UnusedAcls:
         filtering_changes,
         warnings,
         outputs,
-        bool(doubted or too_little(inputs, left_out, options.min_coverage)),
+        is_doubted,
     )
 
 

@@ -2,6 +2,8 @@
 
 import csv
 import random
+import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +100,20 @@ def test_a_level_that_was_raised_a_minute_ago_lets_no_acl_go(
     ) in result.summary
     assert result.warnings[0].startswith("Cluster c: only 1 of 29 hours in its log have")
     assert result.warnings[0].endswith("looks unused.")
+
+
+@pytest.mark.parametrize("lines", [SINCE_TODAY, SINCE_TODAY[:9]], ids=["some", "none"])
+def test_all_jobs_end_with_status_1_if_each_cluster_has_too_few_allowed_events(
+    tmp_path: Path, acls: Path, lines: list[str]
+) -> None:
+    log = written(tmp_path / "kafka-authorizer.log", lines)
+    command = [
+        *(sys.executable, "-m", "aclbroker", "audit", "all", "--engine", "local", *CLUSTER),
+        *("--input", log, "--acls", acls, "--output", tmp_path / "out", "--max-drift", "100"),
+    ]
+    process = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120)
+    assert process.returncode == 1, process.stderr
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_of_tables_that_were_gathered_the_hours_are_known_too(
