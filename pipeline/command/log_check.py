@@ -201,11 +201,12 @@ def _form(head: bytes, pattern: str | None) -> str:
     if layout is None:
         none = (
             json_line.JsonReason.JSON,
+            json_line.JsonReason.NO_EVENT,
             json_line.JsonReason.EVENT,
             json_line.JsonReason.ENCODING,
         )
+        envelope = own_envelope(head)
         lines = head.lstrip().split(b"\n")
-        envelope = own_envelope(lines[0])
         own = (line if envelope is None else envelope.opened(line) or line for line in lines)
         found = (json_line.parse(line) for line in own)
         return _OURS if any(each not in none for each in found) else ""

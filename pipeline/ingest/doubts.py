@@ -151,9 +151,15 @@ def _of_json(line: str) -> Iterator[Doubt]:
     elif "principal" in found or found.get("event") == "authorization":
         yield from _of_fields(found)
     else:
-        texts = [each for each in _texts(found) if _PRINCIPAL in each]
-        for text in texts:
-            yield from _of_text(text)
+        for text in _texts(found):
+            if any(word in text for word in _OWN_WORDS):
+                yield from _of_json(text)
+            elif _PRINCIPAL in text:
+                yield from _of_text(text)
+
+
+_OWN_WORDS: Final = ('"authorization"', '"operation"', '"left_out"')
+"""Words of our own log, by which an envelope is known to hold a line of it."""
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -161,6 +167,9 @@ def _texts(value: Any) -> Iterator[str]:
         yield value
     elif isinstance(value, dict):
         for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
             yield from _texts(each)
 
 

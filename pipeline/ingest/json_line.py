@@ -56,6 +56,7 @@ class JsonReason(StrEnum):
 
     ENCODING = "bytes or escapes that are not UTF-8"
     JSON = "no JSON object, or something beside it, or a key twice"
+    NO_EVENT = "event: missing, or no name"
     EVENT = "another event than authorization"
     LEFT_OUT = "tells of decisions that the log leaves out"
     TIMESTAMP = "timestamp: missing, or no time in UTC"
@@ -194,6 +195,7 @@ def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> JsonReas
     """Who asked, when and where."""
     checks = {
         JsonReason.LEFT_OUT: found.get("event") != "left_out",
+        JsonReason.NO_EVENT: _is_event_name(found.get("event")),
         JsonReason.EVENT: found.get("event") == "authorization",
         JsonReason.TIMESTAMP: timestamp is not None,
         JsonReason.LEVEL: _is_text(found.get("level")) and found["level"] in LEVELS,
@@ -204,6 +206,19 @@ def _wrong_origin(found: dict[str, Any], timestamp: datetime | None) -> JsonReas
         JsonReason.HOST: _is_text(found.get("host")) and address_of(found["host"]) is not None,
     }
     return next((reason for reason, holds in checks.items() if not holds), None)
+
+
+def _is_event_name(value: Any) -> bool:
+    """Tell whether a value names an event; a collector may put a whole line under that key."""
+    return isinstance(value, str) and re.fullmatch(r"[\w .-]{1,100}", value, re.ASCII) is not None
+
+
+def is_event(found: Any) -> bool:
+    """Tell whether a JSON value is an event of our own log: a decision, a change or another."""
+    if not isinstance(found, dict) or not _is_event_name(found.get("event")):
+        return False
+    is_known = found["event"] in ("authorization", CHANGE)
+    return is_known or ("level" in found and time_of(found.get("timestamp")) is not None)
 
 
 def _has_principals(found: dict[str, Any]) -> bool:

@@ -21,9 +21,6 @@ from aclbroker.pipeline.ingest.layouts import (
 _DEPTH: Final = 3
 """The most envelopes around one line, for example syslog around Docker around kubectl."""
 
-_EVENTS: Final = ("authorization", json_line.CHANGE)
-"""The events by which our own log is recognized."""
-
 _NOT_BEGUN: Final = (kafka_line.KafkaReason.HEAD, kafka_line.KafkaReason.OTHER)
 _WORD: Final = kafka_line.PRINCIPAL.encode()
 _KNOWN: Final = tuple(TextLayout(compiled(each)) for each in LOOKED_FOR)
@@ -38,7 +35,7 @@ def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = Non
     gets Kafka's own layout, or that of the pattern. Raises PatternError.
     """
     known = _KNOWN if pattern is None else (TextLayout(compiled(pattern)),)
-    lines = [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
+    lines = _lines(head)
     if lines and own_envelope(lines[0]) is not None:
         return None
     if not lines or not lines[0].lstrip(b" \t").startswith(b"{"):
@@ -47,18 +44,31 @@ def layout_of(head: bytes, more: Iterable[bytes] = (), pattern: str | None = Non
     first = next(objects, b"")
     if has_logger(first):
         return JSON if pattern is None else known[0]
-    return None if _is_ours(first) else _first(chain([first], objects), known)
+    # A record of Kafka comes before an event of ours, which may be the text of a client.
+    return None if _is_ours(first) else _first(chain([first], objects, more), known)
 
 
-def own_envelope(line: bytes) -> Envelope | None:
-    """Return the envelope around a line of our own log; None for any other line."""
-    if _is_ours(line):
-        return None
-    return next((envelope for envelope, inner in opened(line) if _is_ours(inner)), None)
+def own_envelope(head: bytes) -> Envelope | None:
+    """Return the envelope around the first event of our own log in the beginning of a log.
+
+    None if that event has no envelope, and if there is none.
+    """
+    for line in _lines(head):
+        if _is_ours(line):
+            return None
+        for envelope, inner in opened(line):
+            if _is_ours(inner):
+                return envelope
+    return None
+
+
+def _lines(head: bytes) -> list[bytes]:
+    """Return the lines of the beginning of a log that are not blank, without byte order mark."""
+    return [line for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n") if line.strip()]
 
 
 def _is_ours(line: bytes) -> bool:
-    return (json_object(line) or {}).get("event") in _EVENTS
+    return json_line.is_event(json_object(line))
 
 
 def _first(lines: Iterable[bytes], known: Sequence[TextLayout]) -> Layout | None:

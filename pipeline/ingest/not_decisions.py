@@ -36,6 +36,9 @@ _OLD_HEAD: Final = re.compile(rb"[A-Z]{4,5} (?=" + _OLD_BEGINS + rb")")
 _TIME: Final = rb"\[20[0-9]{2}-[0-9]{2}-[0-9]{2} "
 _FIRST_WORD: Final = b"Principal ="
 
+_OWN_RECORD: Final = re.compile(rb'"event\\{0,9}"\s{0,9}:\s{0,9}\\{0,9}"authorization')
+"""Matches in a record of our own log, also where an envelope escapes its quotation marks."""
+
 LEFT_OUT: Final = b'"event":"left_out"'
 """Our own broker writes this when its log leaves decisions out, also in Kafka's form."""
 
@@ -82,7 +85,7 @@ def may_be_piece(text: bytes, words: Sequence[bytes], *, is_timed: bool) -> bool
     stripped = text.strip()
     if stripped.startswith(b"{") and not is_timed:
         return _is_piece_of_json(stripped)
-    if LEFT_OUT in text or _FIRST_WORD in text:
+    if LEFT_OUT in text or _FIRST_WORD in text or _OWN_RECORD.search(text):
         return True
     if any(word in text for word in words):
         return not any(_has_in_order(text, parts) for parts in _OLD)
@@ -118,4 +121,4 @@ def _is_piece_of_json(text: bytes) -> bool:
     except (ValueError, RecursionError):
         return True
     is_event = isinstance(found, dict) and found.get("event") == "authorization"
-    return is_event or _FIRST_WORD in text
+    return is_event or _FIRST_WORD in text or _OWN_RECORD.search(text) is not None

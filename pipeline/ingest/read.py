@@ -291,7 +291,7 @@ def _parsed(reading: Reading, batches: Batches) -> Iterator[tuple[str, Parsed]]:
                 some = (lines.line(row) for row in range(len(lines)))
                 beginning = _beginning(found, lines, reading)
                 layout = reading.layout_of(beginning, some)
-                envelope = own_envelope(beginning.lstrip().split(b"\n", 1)[0])
+                envelope = own_envelope(beginning) if layout is None else None
                 piece, kafka_log = found, None
                 if layout is not None:
                     new = KafkaLog(reading.cluster, reading.zone, layout)

@@ -347,7 +347,7 @@ def test_a_log_that_cannot_be_read_says_why(ask, tmp_path, name, content, proble
     ("words", "problem"),
     [
         (("--line", "nonsense"), "--line: does not begin as a record of the authorizer"),
-        (("--line", "{}"), "--line: another event than authorization"),
+        (("--line", "{}"), "--line: event: missing, or no name"),
         (("--line", '{"event":"change"}'), "--line: another event than authorization"),
         (("--line", json_lines.record(**DENIED, resource_name=None)), "named no resource"),
         (("--line", CONSOLE.replace("allowed=false ", "")), "--line: allowed: neither true"),

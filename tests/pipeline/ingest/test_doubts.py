@@ -14,6 +14,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
 )
 from aclbroker.pipeline.analysis.doubted import doubted
+from aclbroker.pipeline.ingest import json_line, kafka_line
 from aclbroker.pipeline.ingest.doubts import doubts_of
 from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
@@ -136,6 +137,23 @@ def test_our_own_lines_keep_what_they_may_have_needed() -> None:
     assert kept(denied, JsonReason.RULE) == kept(denied[:-3], JsonReason.JSON) == []
     both = text.replace('"host"', '"principals":["User:odd","User:bob"],"host"', 1)
     assert 7 in kept(both, JsonReason.RULE)
+
+
+def test_our_own_lines_within_an_envelope_keep_what_they_may_have_needed() -> None:
+    text = record(principal="User:alice", operation="READ", resource_name="orders.eu", allowed=True)
+    docker = json.dumps({"log": f"{text}\n", "stream": "stdout"})
+    in_list = json.dumps({"records": [{"message": text}]})
+    cri = f"2026-11-21T07:48:42.328104412Z stdout F {text}"
+    for wrapped in (docker, in_list, json.dumps({"log": cri}), json.dumps({"event": text})):
+        of_ours = json_line.parse(wrapped.encode())
+        assert isinstance(of_ours, JsonReason)
+        assert kept(wrapped, of_ours) == [0, 1, 2], wrapped
+    for wrapped in (cri, docker, json.dumps({"log": cri})):
+        of_kafka = kafka_line.parse(wrapped.encode(), "")
+        assert isinstance(of_kafka, KafkaReason)
+        assert kept(wrapped, of_kafka) == [0, 1, 2], wrapped
+    denied = json.dumps({"log": record(allowed=False)})
+    assert kept(denied, JsonReason.NO_EVENT) == []
 
 
 def test_what_a_log_leaves_out_may_have_been_anything_unless_all_was_denied() -> None:

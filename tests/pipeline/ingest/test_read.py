@@ -17,6 +17,7 @@ toolchain.require_spark()
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.frames import functions as F
+from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.kafka_line import TAIL, KafkaReason
 from aclbroker.pipeline.ingest.read import (
     LogForm,
@@ -258,6 +259,21 @@ def test_a_log_of_a_pod_is_read_in_either_form(
         found, quarantined = read(spark, [path], Reading(None, "named"))
         assert [row["allowed"] for row in found] == [text == record(resource_name="orders")] * 2
         assert [row["source_file"] for row in quarantined] == [Path(path).as_uri()]
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_log_of_a_pod_may_begin_with_another_event_or_a_byte_order_mark(
+    spark: "SparkSession", write_log: WriteLog, mark: str
+) -> None:
+    started = '{"timestamp":"2026-11-21T07:48:42.328000Z","level":"info","event":"started"}'
+    texts = [record(), record()] if mark else [started, record(), record()]
+    in_cri = [f"2026-11-21T07:48:42.328104412Z stdout F {each}" for each in texts]
+    in_docker = [json.dumps({"log": f"{each}\n", "stream": "stdout"}) for each in texts]
+    for wrapped in (in_cri, in_docker):
+        path = write_log([mark + wrapped[0], *wrapped[1:]])
+        found, quarantined = read(spark, [path], Reading(None, "named"))
+        assert len(found) == 2
+        assert [row["reason"] for row in quarantined] == [JsonReason.EVENT.value] * (not mark)
 
 
 @pytest.fixture
