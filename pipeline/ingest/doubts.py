@@ -30,6 +30,9 @@ NOT_DECISIONS: Final = frozenset([*kafka_line.NOT_DECISIONS, JsonReason.EVENT])
 MOST: Final = 100_000
 """The limit of different doubtful decisions. With more, every ALLOW counts as doubted."""
 
+LONGEST: Final = 256
+"""The most characters of a name that are kept, because `MOST` names of clients are in memory."""
+
 _PRINCIPAL: Final = "Principal ="
 _VERDICT: Final = re.compile(r" is (Allowed|Denied) [oO]peration =")
 _OPERATION: Final = re.compile(r" ([A-Za-z_]+) from host =")
@@ -43,8 +46,21 @@ def doubts_of(line: str, reason: str) -> set[Doubt]:
     if reason in NOT_DECISIONS:
         return set()
     if line.lstrip("\ufeff \t").startswith("{") or '"operation"' in line:
-        return set(_of_json(line))
-    return set(_of_text(line))
+        return set(map(_shortened, _of_json(line)))
+    return set(map(_shortened, _of_text(line)))
+
+
+def _shortened(doubt: Doubt) -> Doubt:
+    """Return a doubt with the beginnings of long names. It covers all that the doubt covers."""
+    principal, is_longer = _begin(doubt.principal, doubt.is_longer)
+    name, has_longer_name = _begin(doubt.resource_name, doubt.has_longer_name)
+    return Doubt(principal, is_longer, doubt.operation, doubt.resource_type, name, has_longer_name)
+
+
+def _begin(name: str | None, is_longer: bool) -> tuple[str | None, bool]:
+    if name is None or len(name) <= LONGEST:
+        return name, is_longer
+    return name[:LONGEST], True
 
 
 def _of_text(text: str) -> Iterator[Doubt]:

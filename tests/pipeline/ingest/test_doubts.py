@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 
 import pytest
 
@@ -13,11 +14,14 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.pipeline.analysis import doubted as doubted_module
 from aclbroker.pipeline.analysis.doubted import doubted
 from aclbroker.pipeline.ingest import json_line, kafka_line
 from aclbroker.pipeline.ingest.doubts import doubts_of
 from aclbroker.pipeline.ingest.json_line import JsonReason
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason
+from aclbroker.pipeline.usage.doubt import Doubt
 from tests.pipeline.json_lines import record
 from tests.pipeline.kafka_lines import CLOCK, NOT_RECORDS, allowed_line, line
 
@@ -170,3 +174,73 @@ def test_a_row_of_another_table_keeps_what_it_may_have_needed() -> None:
     assert kept(json.dumps(row)) == [0, 1, 2]
     assert kept(json.dumps(row | {"allowed": "DENIED"})) == []
     assert kept(json.dumps(row | {"resource_name": None})) == [0, 1, 2, 3, 8]
+
+
+def test_long_names_that_begin_alike_are_one_doubt_that_keeps_what_each_keeps() -> None:
+    names = ["orders.eu" + "x" * 30_000 + end for end in "ab"]
+    for field, allows in (("Topic:LITERAL:orders.eu", [1, 2]), ("User:alice", [2])):
+        lines = [ALLOWED.replace(field, field.replace("orders.eu", "") + each) for each in names]
+        one, other = (doubts_of(each, KafkaReason.WORDS) for each in lines)
+        assert one == other
+        assert len(str(one)) < 1_000
+        assert kept(lines[0]) == allows
+
+
+def test_many_doubts_about_many_acls_are_judged_soon() -> None:
+    """To compare each doubt with each ACL would take an hour, and run into the suite's timeout."""
+    acls = [acl(f"User:{at}", f"t{at}", "WRITE") for at in range(10_000)]
+    doubts = [Doubt(None, False, "READ", "TOPIC", f"t{at}") for at in range(50_000)]
+    assert doubted(acls, doubts) == set()
+    assert doubted(acls, [*doubts, Doubt(None, False, "WRITE", "TOPIC", "t7")]) == {7}
+
+
+def test_doubts_that_need_too_much_work_keep_every_allow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubted_module, "_MOST_LOOKUPS", 2)
+    doubts = [Doubt("User:nobody", False, None, "TOPIC", f"t{at}") for at in range(3)]
+    assert doubted(ACLS, doubts) == set(range(9))
+
+
+def may_have_used(acl: AclBinding, doubt: Doubt) -> bool:
+    def begins(text: str, begin: str | None, is_longer: bool) -> bool:
+        return begin is None or text == begin or (is_longer and text.startswith(begin))
+
+    def matches(name: str) -> bool:
+        is_prefix = acl.pattern_type is PatternType.PREFIXED
+        return name.startswith(acl.resource_name) if is_prefix else acl.resource_name == "*"
+
+    granted_by = -1 if doubt.operation is None else GRANTED_BY[AclOperation[doubt.operation]]
+    return (
+        acl.permission is AclPermission.ALLOW
+        and (begins(acl.principal, doubt.principal, doubt.is_longer) or acl.principal == "User:*")
+        and bool(granted_by >> acl.operation & 1)
+        and doubt.resource_type in (None, acl.resource_type.name)
+        and (
+            begins(acl.resource_name, doubt.resource_name, doubt.has_longer_name)
+            or matches(doubt.resource_name or "")
+        )
+    )
+
+
+def test_doubts_keep_the_acls_that_each_of_them_may_have_used() -> None:
+    chance = random.Random(8)
+    names, principals = ["a", "ab", "abc", "b", "*"], ["User:a", "User:ab", "User:b", "User:*"]
+    for _ in range(3_000):
+        acls = [
+            acl(
+                *(chance.choice(principals), chance.choice(names)),
+                *(chance.choice(["READ", "ALL", "WRITE"]), chance.choice(["TOPIC", "GROUP"])),
+                chance.random() < 0.4,
+            )
+            for _ in range(5)
+        ]
+        doubts = [
+            Doubt(
+                *(chance.choice([None, "User:a", "User:"]), chance.random() < 0.4),
+                chance.choice([None, "READ", "DESCRIBE"]),
+                chance.choice([None, "TOPIC", "GROUP"]),
+                *(chance.choice([None, "a", "abcd", ""]), chance.random() < 0.4),
+            )
+            for _ in range(2)
+        ]
+        wanted = {at for at in range(5) for each in doubts if may_have_used(acls[at], each)}
+        assert doubted(acls, doubts) == wanted, (acls, doubts)
