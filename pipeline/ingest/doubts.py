@@ -46,7 +46,11 @@ def doubts_of(line: str, reason: str) -> set[Doubt]:
     if reason in NOT_DECISIONS:
         return set()
     if line.lstrip("\ufeff \t").startswith("{") or '"operation"' in line:
-        return set(map(_shortened, _of_json(line)))
+        try:
+            return set(map(_shortened, _of_json(line)))
+        except RecursionError:
+            # The arrays or objects of the line are nested too deeply.
+            return {ANYTHING}
     return set(map(_shortened, _of_text(line)))
 
 
@@ -153,13 +157,40 @@ def _known(text: str, *ends: str) -> tuple[str, bool]:
 
 def _of_json(line: str) -> Iterator[Doubt]:
     """Yield the decisions of a JSON object: our own record, a row of a table, or a message."""
+    is_twice: list[bool] = []
     try:
-        found = json.loads(line)
+        found = json.loads(line, object_pairs_hook=lambda pairs: _noted(is_twice, pairs))
     except (ValueError, RecursionError):
         yield from _of_damaged(line)
         return
-    if not isinstance(found, dict):
-        return
+    if any(is_twice) and isinstance(found, dict):
+        # Either value of a key may be the true one.
+        yield from _of_damaged(line)
+        found.pop("allowed", None)
+    yield from _of_value(found)
+
+
+def _noted(is_twice: list[bool], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    is_twice.append(len(found) < len(pairs))
+    return found
+
+
+def _of_value(found: Any) -> Iterator[Doubt]:
+    """Yield the decisions of a JSON value: an object, those in an array, or a line in a text."""
+    if isinstance(found, str):
+        if any(word in found for word in _OWN_WORDS):
+            yield from _of_json(found)
+        elif _PRINCIPAL in found:
+            yield from _of_text(found)
+    elif isinstance(found, list):
+        for value in found:
+            yield from _of_value(value)
+    elif isinstance(found, dict):
+        yield from _of_object(found)
+
+
+def _of_object(found: Mapping[str, Any]) -> Iterator[Doubt]:
     if found.get("event") == "left_out":
         # This event has only the numbers of decisions that the log left out.
         if found.get("allowed") != 0:
@@ -167,26 +198,12 @@ def _of_json(line: str) -> Iterator[Doubt]:
     elif "principal" in found or found.get("event") == "authorization":
         yield from _of_fields(found)
     else:
-        for text in _texts(found):
-            if any(word in text for word in _OWN_WORDS):
-                yield from _of_json(text)
-            elif _PRINCIPAL in text:
-                yield from _of_text(text)
+        for value in found.values():
+            yield from _of_value(value)
 
 
 _OWN_WORDS: Final = ('"authorization"', '"operation"', '"left_out"')
 """Words of our own log, by which an envelope is known to hold a line of it."""
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from _texts(each)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
 
 
 def _of_fields(found: Mapping[str, Any]) -> Iterator[Doubt]:
@@ -207,13 +224,41 @@ def _of_fields(found: Mapping[str, Any]) -> Iterator[Doubt]:
         yield Doubt(who, goes_on, operation, kind, known, is_longer)
 
 
+_BEGINS: Final = re.compile(
+    r'(?=\{\s{0,9}"timestamp"\s{0,9}:)|(?<=[^:\s])(?=\{\s{0,9}")|(?<!:")(?<!: ")(?=\[20\d\d-)'
+)
+"""Matches where a record begins that is no value of a key: a broker wrote it after a restart."""
+
+_VERDICTS: Final = re.compile(r'"(?:allowed|granted)"\s{0,9}:\s{0,9}([a-z]*)')
+
+
 def _of_damaged(line: str) -> Iterator[Doubt]:
+    """Yield the decisions of a line that is not one whole JSON object.
+
+    A killed broker appends to its cut-off last line after a restart. So each record is judged
+    alone, and a denied one says nothing about the others.
+    """
+    pieces = [piece for piece in _BEGINS.split(line) if piece]
+    if len(pieces) < 2:
+        yield from _of_piece(line)
+        return
+    for piece in pieces:
+        yield from _of_json(piece) if "{" in piece else _of_text(piece)
+
+
+def _of_piece(line: str) -> Iterator[Doubt]:
     """Yield the decisions that a piece of a JSON object may have been."""
-    if _PRINCIPAL in line:
+    before = line.partition(_PRINCIPAL)[0]
+    if before != line:
         # In a JSON message, a backslash begins an escape, so the text is certain up to there.
         yield from _of_text(line.partition("\\")[0] + _REPLACED)
-        return
-    if '"event":"change"' in line or re.search(r'"(allowed|granted)"\s*:\s*false', line):
+        if '"event"' not in before and not before.startswith('{"timestamp":"'):
+            return
+        # A value in a record of our own log has the word.
+        line = before
+    verdicts = set(_VERDICTS.findall(line))
+    is_change = '"event":"change"' in line and '"authorization"' not in line
+    if verdicts == {"false"} or (is_change and not verdicts):
         return
     found = {name: match[1] for name in _NAMED if (match := re.search(_KEY.format(name), line))}
     if '"host"' not in line or '"principals"' in line:

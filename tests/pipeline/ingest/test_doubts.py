@@ -160,6 +160,34 @@ def test_our_own_lines_within_an_envelope_keep_what_they_may_have_needed() -> No
     assert kept(denied, JsonReason.NO_EVENT) == []
 
 
+def test_a_record_that_is_cut_off_keeps_its_doubt_whatever_is_written_behind_it() -> None:
+    text = record(principal="User:alice", operation="READ", resource_name="orders.eu", allowed=True)
+    change = '{"timestamp":"2026-11-21T07:48:42.328104Z","event":"change","principal":"User:carol"}'
+    for behind in (
+        record(allowed=False, principal="User:carol"),
+        change,
+        line(principal="User:carol"),
+    ):
+        for end in range(1, len(text) + 1):
+            assert {0, 1, 2} <= set(kept(text[:end] + behind, JsonReason.JSON)), text[:end]
+    denied = record(allowed=False)
+    assert kept(denied[:-3] + denied, JsonReason.JSON) == []
+    assert {0, 1, 2} <= set(kept(ALLOWED[:-3] + denied, JsonReason.JSON))
+    assert {0, 1, 2} <= set(kept(line()[:-3] + text, JsonReason.JSON))
+
+
+def test_each_record_of_an_array_and_each_value_of_a_repeated_key_keeps_its_doubt() -> None:
+    text = record(principal="User:alice", operation="READ", resource_name="orders.eu", allowed=True)
+    denied = record(allowed=False)
+    assert kept(f"[{denied},{text}]", JsonReason.JSON) == [0, 1, 2]
+    assert kept(f"[{denied}]", JsonReason.JSON) == []
+    assert kept(json.dumps({"hits": [{"_source": json.loads(text)}]})) == [0, 1, 2]
+    for depth in (900, 5_000, 100_000):
+        assert {0, 1, 2} <= set(kept("[" * depth + text + "]" * depth, JsonReason.JSON)), depth
+    assert {0, 1, 2} <= set(kept(text[:-1] + ',"allowed":false}', JsonReason.JSON))
+    assert 7 in kept(text[:-1] + ',"principal":"User:bob"}', JsonReason.JSON)
+
+
 def test_what_a_log_leaves_out_may_have_been_anything_unless_all_was_denied() -> None:
     for head, tail in (("", ""), (f"[{CLOCK}] WARN ", " (aclbroker.audit)")):
         said = json.dumps({"event": "left_out", "denied": 5, "allowed": 0}, separators=(",", ":"))
