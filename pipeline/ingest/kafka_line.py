@@ -238,6 +238,9 @@ def without_head(text: bytes, *, is_timed: bool = False) -> KafkaReason:
     With ``is_timed``, ``text`` is the part of the line behind its time.
     """
     old = not_decisions.old_debug(without_end(text), TAIL.encode()) if is_timed else None
+    if old and PRINCIPAL.strip().encode() in text:
+        # The broker was killed in mid-line, and wrote a record behind it after its restart.
+        return KafkaReason.HEAD
     if old is not None:
         return KafkaReason.OLD_DEBUG if old else KafkaReason.CUT_OFF
     if ends_as_record(text) and not is_timed:

@@ -88,6 +88,21 @@ def test_a_line_whose_beginning_is_lost_keeps_what_anybody_may_have_used() -> No
     assert kept(ALLOWED.partition("= User:al")[2], KafkaReason.HEAD) == [0, 1, 2, 6, 7]
 
 
+def test_a_record_behind_a_cut_off_line_at_debug_keeps_what_it_may_have_needed() -> None:
+    whole = [text for text, reason in NOT_RECORDS.items() if reason is KafkaReason.OLD_DEBUG]
+    for debug in whole:
+        start = debug.find("acl = ") + 6 if "acl = " in debug else len(f"[{CLOCK}] DEBUG operat")
+        for end in range(start, len(debug) - 1):
+            text = debug[:end] + ALLOWED
+            reason = kafka_line.parse(text.encode(), "")
+            assert isinstance(reason, KafkaReason)
+            assert {0, 1, 2} <= set(kept(text, reason)), text
+        between = debug[:start] + ALLOWED + debug
+        reason = kafka_line.parse(between.encode(), "")
+        assert isinstance(reason, KafkaReason)
+        assert {0, 1, 2} <= set(kept(between, reason)), between
+
+
 def test_bytes_that_were_replaced_may_be_anything() -> None:
     assert kept(ALLOWED.replace("User:alice", "User:al\ufffdce"))[-2:] == [2, 6]
     assert kept(ALLOWED.replace("orders.eu", "orders\ufffdeu")) == [0, 1, 2, 3, 8]
