@@ -112,12 +112,12 @@ def answered(
 def _coverage(tables: LogTables, found: Content) -> dict[str, Coverage]:
     """Return the coverage of each cluster's log.
 
-    Tables of an older version have no hours, so each of their days counts as one hour.
+    Tables of an older version have no hours, so each of their days counts as one hour, also if
+    other tables have hours of that day.
     """
     rows = [] if tables.hours is None else tables.hours().to_pylist()
     hours = [each for each in logged_hours(rows) if (each[0], each[1].start.date()) in found.days]
-    known = {(cluster, each.start.date()) for cluster, each in hours}
-    return coverages([*hours, *whole_days(found.days, known)])
+    return coverages([*hours, *whole_days(found.days, hours)])
 
 
 def _noted_before(

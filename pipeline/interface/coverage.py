@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -56,15 +57,27 @@ def logged_hours(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Logge
         )
 
 
-def whole_days(days: Days, known: Collection[tuple[str, date]]) -> Iterator[tuple[str, LoggedHour]]:
-    """Yield one hour for each day that is not ``known``. The hour stands for the whole day."""
+def whole_days(
+    days: Days, hours: Iterable[tuple[str, LoggedHour]]
+) -> Iterator[tuple[str, LoggedHour]]:
+    """Yield one hour for each day with events that ``hours`` lack. The hour stands for the day.
+
+    A day may have only some of its events in hours, because another directory of tables, or an
+    earlier batch, is of an older version. These events stand for a broker of their own.
+    """
+    known: Counter[tuple[str, date, bool]] = Counter()
+    unnamed = set()
+    for cluster, each in hours:
+        known[cluster, each.start.date(), each.allowed] += each.events
+        if each.broker is None:
+            unnamed.add(cluster)
     for (cluster, day), counts in days.items():
-        if (cluster, day) in known:
-            continue
         start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        broker = "" if cluster in unnamed else None
         for events, allowed in zip(counts, (True, False), strict=True):
-            if events:
-                yield cluster, LoggedHour(None, start, allowed, events, start, start, is_day=True)
+            rest = events - known[cluster, day, allowed]
+            if rest > 0:
+                yield cluster, LoggedHour(broker, start, allowed, rest, start, start, is_day=True)
 
 
 def too_little(inputs: Inputs, clusters: Iterable[str], least: float) -> dict[str, str]:

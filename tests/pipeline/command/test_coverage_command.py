@@ -2,9 +2,11 @@
 
 import csv
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,9 @@ from tests.support import toolchain
 toolchain.require_spark()
 
 from aclbroker.broker.policy import parse_policy
+from aclbroker.pipeline.analysis.coverage import LoggedHour, coverages
 from aclbroker.pipeline.errors import InputError
+from aclbroker.pipeline.interface.coverage import whole_days
 from tests.pipeline import json_lines, silent_brokers
 from tests.pipeline.auditing import audited
 from tests.pipeline.kafka_lines import line
@@ -125,11 +129,24 @@ def test_of_tables_that_were_gathered_the_hours_are_known_too(
     with pytest.raises(InputError, match=r"only 1 of 29 hours .* \(40 seconds\)"):
         audited(spark, "unused", tables, acls, tmp_path / "out", *CLUSTER)
     # The tables of an older version have no hours.
-    for file in sorted((tables / "hours").rglob("*"), reverse=True):
-        file.rmdir() if file.is_dir() else file.unlink()
-    (tables / "hours").rmdir()
+    shutil.rmtree(tables / "hours")
     with pytest.raises(InputError, match=r"only 1 of 28 days in its log have .* 2026-03-28,"):
         audited(spark, "unused", tables, acls, tmp_path / "out", *CLUSTER)
+
+
+@pytest.mark.engines("local")
+def test_a_silent_broker_in_tables_without_hours_is_seen_beside_tables_with_hours(
+    spark: "SparkSession", tmp_path: Path, acls: Path
+) -> None:
+    places = [tmp_path / "old", tmp_path / "new"]
+    for node, place in enumerate(places):
+        lines = [event(node, hour, is_allowed=place.name == "new") for hour in range(9)]
+        log = written(tmp_path / f"{place.name}.jsonl", lines)
+        audited(spark, "ingest", log, acls, place)
+    shutil.rmtree(places[0] / "hours")
+    both = "--input", str(places[1])
+    with pytest.raises(InputError, match=r"9 of 10 hours in its log of 2 brokers"):
+        audited(spark, "unused", places[0], acls, tmp_path / "out", *both)
 
 
 def test_one_of_three_brokers_that_logs_what_it_allows_is_too_few(
@@ -239,6 +256,16 @@ def test_a_log_with_allowed_events_at_all_times_tells_from_when_to_when(
     assert result.summary.endswith(
         " Use is known from 2026-03-01 20:30:00 to 2026-03-28 20:30:00 UTC (27 days)."
     )
+
+
+def test_a_silent_day_without_hours_is_seen_beside_hours_of_a_log_that_names_no_broker() -> None:
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    hours = [("c", LoggedHour(None, start, True, 40, start, start))]
+    days = {("c", start.date()): (40, 3)}
+    (found,) = coverages([*hours, *whole_days(days, hours)]).values()
+    assert (found.hours, found.covered) == (2, 1)
+    days = {("c", start.date()): (40, 0)}
+    assert [*whole_days(days, hours)] == []
 
 
 def judged(spark: "SparkSession", place: Path, seed: int, *further: str) -> tuple[bool, int]:
