@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import aclbroker
 from aclbroker import broker, pipeline
-from aclbroker.broker import acl, acl_files, reasoning
+from aclbroker.broker import acl, reasoning
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,8 +59,9 @@ def _modules() -> Iterator[tuple[str, Path]]:
     alone, whole = "__init__.py", "**/*.py"
     modules = (aclbroker, "terminal.py"), (aclbroker, "turns.py")
     names = "policy*.py", "text_files.py", "yaml_events.py", "catalog.py", "name_lists.py"
-    files_of_users = [(broker, name) for name in names]
-    trees = acl, acl_files, reasoning, pipeline
+    # Workers import this module, and acl_files needs packages that they do without.
+    files_of_users = [(broker, name) for name in (*names, "acl_files/**/*.py")]
+    trees = acl, reasoning, pipeline
     packages = (broker, alone), *files_of_users, *((each, whole) for each in trees)
     for package, files in ((aclbroker, alone), *modules, *packages):
         home = _home(package)
