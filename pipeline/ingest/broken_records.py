@@ -43,7 +43,7 @@ class Marks(NamedTuple):
     """Consecutive lines, with the marks of broken records.
 
     ``starts`` has the first byte of each line, and ``size`` is the number of bytes of all lines.
-    Both count what the broker wrote, without the envelopes of a collector (`Layout.size`).
+    Both are sums of `Layout.size`, which leaves out the envelopes of a collector.
     ``cuts`` are the lines that begin as a record and are cut off. ``ends`` are the lines that are
     no record but end as one. ``records`` are the lines that are records. ``text`` returns a line in
     Kafka's own layout.
@@ -111,7 +111,7 @@ class Marks(NamedTuple):
         # A layout may have more before the name than Kafka's own, so the line's end counts.
         begun = text.partition(_RESOURCE)[2].removesuffix(kafka_line.NO_END)
         after = int(self.starts[cut + 1]) if cut + 1 < len(self.starts) else self.size
-        reach = after - 1 - len(begun) + LONGEST_NAME
+        reach = after - 1 - kafka_line.sent_size(begun) + LONGEST_NAME
         at = bisect_right(self.ends, cut)
         if at < len(self.ends) and self.starts[self.ends[at]] <= reach:
             return self.ends[at] + 1

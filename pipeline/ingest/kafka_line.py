@@ -101,6 +101,15 @@ TAIL: Final = " (kafka.authorizer.logger)"
 LONGEST_RECORD: Final = 1 << 16
 """The largest distance in bytes between pieces of one record: Kafka's texts have 32,767 each."""
 
+REPLACED: Final = "\ufffd".encode()
+"""Kafka writes these three bytes for each byte, or some bytes, of a name that are not UTF-8."""
+
+
+def sent_size(text: bytes) -> int:
+    """Return the least number of bytes that a client sent if a text is a part of its name."""
+    return len(text) - (len(REPLACED) - 1) * text.count(REPLACED)
+
+
 _LITERAL: Final = "LITERAL:"
 
 _HEAD: Final = re.compile(f"(?:{'|'.join(sorted(LEVELS))}){PRINCIPAL} ".encode())

@@ -236,8 +236,8 @@ class _Read(NamedTuple):
 
 
 def _sizes(layout: Layout, lines: Lines) -> NDArray[np.int64]:
-    """Return the number of bytes that the broker wrote of each line."""
-    if layout == OWN:
+    """Return the `Layout.size` of each line."""
+    if layout == OWN and not pc.any(pc.match_substring(lines.array, kafka_line.REPLACED)).as_py():
         return (lines.ends - lines.starts + 1).astype(np.int64)
     return np.array([layout.size(lines.line(row)) for row in range(len(lines))], np.int64)
 

@@ -59,7 +59,10 @@ class Layout(Protocol):
         ...
 
     def size(self, line: bytes) -> int:
-        """Return the number of bytes that the broker wrote of a line, with its line feed."""
+        """Return the number of bytes (`kafka_line.sent_size`) of a line without its envelopes.
+
+        The line feed counts, too.
+        """
         ...
 
 
@@ -92,8 +95,8 @@ class TextLayout:
         return head + (rest + _NO_END if end is None else end[0] + _TAIL)
 
     def size(self, line: bytes) -> int:
-        """Return the number of bytes of a line with its line feed."""
-        return len(line) + 1
+        """Return the size of a line with its line feed."""
+        return kafka_line.sent_size(line) + 1
 
 
 OWN: Final = TextLayout(compiled(KAFKAS_OWN))
@@ -122,8 +125,8 @@ class JsonLayout:
         return f"[{clock}] {level} {message}".encode() + _TAIL
 
     def size(self, line: bytes) -> int:
-        """Return the number of bytes of a line with its line feed."""
-        return len(line) + 1
+        """Return the size of a line with its line feed."""
+        return kafka_line.sent_size(line) + 1
 
 
 JSON: Final = JsonLayout()

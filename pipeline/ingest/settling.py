@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate
 from typing import Final
 
-from aclbroker.pipeline.ingest.envelopes import WrappedLayout
 from aclbroker.pipeline.ingest.growth import SETTLED, EndOf, end_of_lines
 from aclbroker.pipeline.ingest.kafka_line import LONGEST_RECORD
 from aclbroker.pipeline.ingest.kafka_log import end_of_records
@@ -37,9 +36,7 @@ def end_by(now: float, layout_of: LayoutOf) -> EndOf:
         layout = layout_of(text.at(0, HEAD), lines)
         if layout is None or not layout.is_breakable():
             return end
-        if isinstance(layout, WrappedLayout):
-            lines = _last_wrapped(text, start, end, layout)
-        return _before_broken(lines, end, layout)
+        return _before_broken(_last_records(text, start, end, layout), end, layout)
 
     return end_of
 
@@ -54,10 +51,10 @@ def _last_lines(text: Text, start: int, end: int, length: int) -> list[bytes]:
     return data.split(b"\n")[:-1]
 
 
-def _last_wrapped(text: Text, start: int, end: int, layout: Layout) -> list[bytes]:
-    """Return the last whole lines, of which the broker wrote `LONGEST_RECORD` bytes at most.
+def _last_records(text: Text, start: int, end: int, layout: Layout) -> list[bytes]:
+    """Return the last whole lines that have `LONGEST_RECORD` bytes by `Layout.size` at most.
 
-    The envelopes of a collector have many times that if the lines are short.
+    In the file they may have many times that: if the lines are short, most is envelopes.
     """
     length = LONGEST_RECORD
     while True:

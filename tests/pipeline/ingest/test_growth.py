@@ -271,6 +271,10 @@ def test_a_broken_record_waits_for_its_rest_behind_a_collectors_many_lines(tmp_p
     log.write_text(first + "".join(lines))
     found = plan(Ledger(), [str(log)], end_by(time.time(), lambda _head, _more: layout))
     assert [read.end for read in found.reads] == [len(first)]
+    # Kafka writes three bytes for each byte of a name that is not UTF-8.
+    log.write_text(f"{line()}\n{begin}\n" + ("\ufffd" * 99 + "\n") * 300)
+    found = plan(Ledger(), [str(log)], end_by(time.time(), lambda _head, _more: OWN))
+    assert [read.end for read in found.reads] == [len(line()) + 1]
 
 
 def test_rotated_files_of_an_input_that_is_one_file(tmp_path: Path) -> None:

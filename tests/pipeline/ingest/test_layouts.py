@@ -339,6 +339,16 @@ def test_a_name_has_its_whole_reach_behind_the_head_of_a_pattern() -> None:
     assert read(lines, layout(at)).events == [parse(line().encode(), "eu")] * 2
 
 
+def test_bytes_of_a_name_that_are_not_utf8_do_not_shorten_its_reach() -> None:
+    """Kafka writes three bytes for each of them. The client sent less than 32,767 bytes."""
+    group = "\ufffd" * 32_200 + "\n" + line(principal="User:forged") + "\n"
+    broken = line(resource=f"Group:LITERAL:{group}").split("\n")
+    lines = [each.encode() for each in [line(), *broken, line()]]
+    assert read(lines, OWN).events == [parse(line().encode(), "eu")] * 2
+    in_head = [re.sub(rf"^\[({CLOCK})\] ", r"\1 [main] ", each.decode()).encode() for each in lines]
+    assert len(read(in_head, layout("%d [%t] %p %m (%c)%n")).events) == 2
+
+
 @pytest.mark.parametrize("collector", WRAPPED)
 def test_a_group_that_is_named_like_a_wrapped_record_is_no_record(collector: str) -> None:
     """The name is inside a line of Kafka's own layout, or on a line of its own."""
