@@ -89,7 +89,8 @@ def told(
         *("--input", str(directory / "audit.jsonl"), "--output", str(directory / "out"), *words),
     ]
     found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-    assert found.returncode == 0, found.stderr
+    # Jobs leave out the cluster without allowed events.
+    assert found.returncode == 1, found.stderr
     return directory / "out", found
 
 
