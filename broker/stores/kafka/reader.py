@@ -32,6 +32,8 @@ _FETCHED_BYTES: Final = 1 << 19
 _WAIT_MS: Final = 250
 _SHOWN: Final = 200
 _PATIENCE_S: Final = 30.0
+_STARTED_WITHIN_S: Final = 1.0
+"""How long the start of a consumer may go on after it was cancelled."""
 
 
 class Reader:
@@ -69,7 +71,7 @@ class Reader:
             max_partition_fetch_bytes=_FETCHED_BYTES,
         )
         try:
-            await self._consumer.start()
+            await _started(self._consumer)
             self._consumer.assign([self._partition])
             [self.begin] = (await self._consumer.beginning_offsets([self._partition])).values()
             self.seek(self.begin)
@@ -349,6 +351,25 @@ class Reader:
 
     def _unreachable(self, error: Exception) -> StoreUnavailable:
         return StoreUnavailable(f"{self._place}: {str(error) or type(error).__name__}")
+
+
+async def _started(consumer: Any) -> None:
+    """Start a consumer; a cancellation waits for a moment until it is started.
+
+    aiokafka does not close the connection over which it asks for the brokers if that question is
+    cancelled.
+    """
+    task = asyncio.create_task(consumer.start())
+    try:
+        await asyncio.wait([task])
+    except asyncio.CancelledError:
+        await asyncio.wait([task], timeout=_STARTED_WITHIN_S)
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled():
+            task.exception()
+        raise
+    task.result()
 
 
 async def _stop(consumer: Any) -> None:
