@@ -61,9 +61,8 @@ class View(NamedTuple):
             return set(
                 self.rights.visible(need.name, [name for name in counts if name is not None])
             )
-        if not isinstance(need, Keep):
-            need = dataclasses.replace(need, log_if_denied=logs)
-        return self.rights.ask(need, resource_type, counts)
+        asked = need if isinstance(need, Keep) else dataclasses.replace(need, log_if_denied=logs)
+        return self.rights.ask(asked, resource_type, counts)
 
     def _applying(self, operation: AclOperation, resource_type: ResourceType) -> list[Need]:
         """Return the row's needs of a right that hold in the request's version and profile.

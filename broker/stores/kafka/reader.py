@@ -116,7 +116,7 @@ class Reader:
             **arguments(self._place), group_id=None, isolation_level="read_uncommitted"
         )
         try:
-            await consumer.start()
+            await _started(consumer)
             found = await consumer.end_offsets([self._partition])
         except (KafkaError, OSError) as error:
             raise self._unreachable(error) from error
