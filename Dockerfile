@@ -4,10 +4,6 @@ WORKDIR /opt/aclbroker
 COPY requirements/runtime.lock requirements/runtime.lock
 RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements/runtime.lock
 COPY pyproject.toml README.md LICENSE ./
-COPY protocol protocol
-COPY broker broker
-COPY pipeline pipeline
-COPY testing testing
 COPY src src
 RUN pip install --no-cache-dir --no-deps --no-build-isolation . \
     && useradd --system --create-home --home-dir /var/lib/aclbroker aclbroker

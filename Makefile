@@ -15,8 +15,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/build/pycache
 endif
 
-.PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-fast check audit-demo \
-	bench bench-quick attack bench-audit messages lock release clean
+CHECKS := check-types check-words check-style check-imports
+.PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-all test-fast coverage check $(CHECKS) \
+	compiled-tests checked-and-compiled audit-demo bench bench-quick attack bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
 
@@ -68,27 +69,52 @@ serve: setup
 	$(BIN)/aclbroker serve $(ARGS)
 
 check: setup-dev
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory -j2 $(CHECKS)
+
+check-style:
+	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
+
+check-types:
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+
+check-imports:
+	$(BIN)/lint-imports --no-logo
+
+check-words:
+	$(BIN)/python tools/check_words.py --lower
+
+# Compiles all tests once, so that not each process of pytest does it. The run of the tests reports errors.
+compiled-tests:
+	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
+
+# The checks use one core each, so two commands run at a time.
+checked-and-compiled: setup-spark setup-gssapi
+	@$(MAKE) --no-print-directory -j2 $(if $(ARGS),,compiled-tests) $(CHECKS)
 
 # Processes among which the tests are divided, by tests/support/scheduling.py.
-# They wait for other programs half of the time, so that two would leave two cores idle.
-WORKERS ?= 3
+# They wait for other programs half of the time, so that two or three would leave two cores idle.
+WORKERS ?= 4
 
-# Branch coverage is measured in CI, and with `make test MEASURE=1`; it is printed above pytest's last
-# line.
-MEASURE ?= $(CI)
-COVERAGE := $(if $(MEASURE),--cov --cov-report=json:build/coverage.json)
+# What a contributor has to know, in 16 minutes on two cores. `make test ARGS="tests/acl -x"` runs some tests.
+test: setup-spark setup-gssapi checked-and-compiled
+	$(BIN)/pytest -n $(WORKERS) --daily $(ARGS)
 
-# `make test ARGS="tests/acl -x"` runs some tests, and measures nothing.
-test: check setup-spark setup-gssapi
-	$(BIN)/pytest -n $(WORKERS) $(or $(ARGS),$(COVERAGE))
+# Everything, in 35 minutes: every case of every table, each job of the audit on both engines, and new
+# installations. CI runs this.
+# The thorough tests are busy themselves: a fourth process would make others wait too long for an answer.
+test-all: WORKERS := 3
+test-all: setup-spark setup-gssapi checked-and-compiled
+	$(if $(ARGS),,MEASURE=1) $(BIN)/pytest -n $(WORKERS) $(ARGS)
 
-# What waits for no broker, JVM or client and does not go through thousands of cases, in a minute.
-test-fast: setup-spark
-	$(BIN)/pytest -n $(WORKERS) -m "not peer and not exhaustive" $(ARGS)
+# The tests that need no broker, JVM or client and go through few cases. It
+# neither needs Spark nor downloads it.
+test-fast: setup-dev
+	$(BIN)/pytest -n $(WORKERS) --daily -m "not peer and not exhaustive" $(ARGS)
+
+# The branch coverage of everything, in an hour. `make test-all` prints that of the folders that decide.
+coverage: setup-spark setup-gssapi checked-and-compiled
+	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=json:build/coverage.json
 
 # This broker beside Kafka and kfake; writes benchmarks/RESULTS.md and a plot. With ARGS="--rounds 3" it takes
 # three quarters of an hour. `make bench ARGS="--only describe"` measures some rows, and prints alone;
@@ -118,11 +144,11 @@ audit-demo: setup-spark
 		--proposed build/audit-demo/proposed.yaml --other build/audit-demo/proposed.yaml \
 		--super-user User:admin --output build/audit-demo/report $(ARGS)
 
-# Reads Kafka's message specifications from the kafka-clients jars and rewrites protocol/messages.
+# Reads Kafka's message specifications from the kafka-clients jars and rewrites src/aclbroker/protocol/messages.
 messages: setup-dev
 	$(BIN)/python tools/generate_messages.py
-	$(BIN)/ruff check --quiet --fix protocol/messages
-	$(BIN)/ruff format --quiet protocol/messages
+	$(BIN)/ruff check --quiet --fix src/aclbroker/protocol/messages
+	$(BIN)/ruff format --quiet src/aclbroker/protocol/messages
 
 lock: setup-dev
 	$(BIN)/python -m pip install --quiet uv

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,

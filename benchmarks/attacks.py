@@ -49,6 +49,7 @@ from benchmarks.unkind import UNKIND
 from tests.support.client import request_frame
 
 SECTION: Final = "Under attack"
+SECTION_OF_CALLS: Final = "Under attack over HTTP"
 TITLE: Final = "Metadata of one topic, one client, p99, while"
 NOTE: Final = "100 connections at a time with wrong passwords or random bytes; 2,000 silent ones."
 QUANTILES: Final = {
@@ -173,7 +174,9 @@ def _wait(kind: str, filled: bool = False) -> Work[Server]:
 
 def _call(kind: str, filled: bool = False) -> Work[Server]:
     """Return the work that measures waits during calls of the HTTP API, which Kafka lacks."""
-    return replace(_wait(kind, filled), sides=(OURS,))
+    work = _wait(kind, filled)
+    rows = tuple(replace(row, section=SECTION_OF_CALLS) for row in work.rows)
+    return replace(work, rows=rows, sides=(OURS,))
 
 
 def _wait_and_log(kind: str) -> Work[Server]:

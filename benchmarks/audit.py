@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from aclbroker.broker.policy import read_policy
+from aclbroker.acl.files.policy import read_policy
 from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.log_content import content
 from aclbroker.pipeline.command.log_tables import load
@@ -36,7 +36,7 @@ from benchmarks.duckdb_what_if import DuckDb
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "build" / "bench-audit"

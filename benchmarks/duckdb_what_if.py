@@ -15,7 +15,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

@@ -24,12 +24,13 @@ from aclbroker.protocol.messages.create_topics import CreatableTopic, CreateTopi
 from aclbroker.protocol.messages.init_producer_id import InitProducerIdRequest
 from aclbroker.protocol.messages.list_groups import ListGroupsRequest
 from aclbroker.protocol.messages.list_transactions import ListTransactionsRequest
-from benchmarks.attacks import SECTION
 from benchmarks.results import Results
 from benchmarks.rows import OURS, SHARE, Row, Work
 from benchmarks.running import Options, play, tell
 from benchmarks.servers import Server, ours
 from tests.support.client import Client
+
+SECTION: Final = "Times of answers and hidden names"
 
 PAIRS: Final = 10_000
 HIDDEN: Final = 100

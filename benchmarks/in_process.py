@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from benchmarks import acl_sets
 from benchmarks.peers import authorizer_loop
 from benchmarks.results import Results

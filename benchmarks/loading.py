@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
-from aclbroker.broker.acl.bindings import AclFilter
+from aclbroker.acl.bindings import AclFilter
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.server.garbage import objects_that_stay
 from aclbroker.broker.server.loop import run_loop

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from random import Random
 from typing import TextIO
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,

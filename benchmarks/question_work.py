@@ -20,14 +20,14 @@ from collections.abc import Callable, Set
 from pathlib import Path
 from typing import Final
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
-from aclbroker.broker.policy import Policy, write_policy
-from aclbroker.broker.reasoning.difference import compare
-from aclbroker.broker.reasoning.invariants import counterexample
-from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT, Key
-from aclbroker.broker.reasoning.questions import Reasoner
-from aclbroker.broker.reasoning.rules import Rules
-from aclbroker.broker.reasoning.sentences import parse_sentence
+from aclbroker.acl.bindings import AclBinding, AclOperation, ResourceType
+from aclbroker.acl.files.policy import Policy, write_policy
+from aclbroker.acl.reasoning.difference import compare
+from aclbroker.acl.reasoning.invariants import counterexample
+from aclbroker.acl.reasoning.names import LITERAL, PREFIX, ROOT, Key
+from aclbroker.acl.reasoning.questions import Reasoner
+from aclbroker.acl.reasoning.rules import Rules
+from aclbroker.acl.reasoning.sentences import parse_sentence
 from benchmarks import question_sets
 
 STATEMENTS: Final = 1_000

@@ -4,6 +4,10 @@ And what holds for all tests: how many examples Hypothesis draws (few and always
 with HYPOTHESIS_PROFILE=nightly), and in which process a test runs.
 """
 
+# This must come first, because it measures the imports that follow.
+from tests.support import measured  # isort: split
+
+import gc
 import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -12,8 +16,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.support import measured, scheduling
+from tests.support import scheduling, slowest, tables
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.kafka import Kafka, running_kafka
 from tests.support.process import LoggedProcess, spawned
 from tests.support.signals import handle_ignored_signals
@@ -37,27 +42,68 @@ _COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 settings.register_profile("commit", max_examples=5, derandomize=True, **_COMMON)
+settings.register_profile("daily", max_examples=3, derandomize=True, **_COMMON)
 settings.register_profile("nightly", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "commit"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test` leave out what only `make test-all` runs."""
+    parser.addoption(
+        "--daily",
+        action="store_true",
+        help="without the tests that are marked thorough, and with the daily cases of large tables",
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the coverage of a run that measures it (`--cov`)."""
-    if getattr(config.option, "cov_source", None) and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(measured.Coverage())
+    """Print the slowest modules, and the coverage of a run that measures it."""
+    tables.set_daily(config.getoption("daily"))
+    if config.getoption("daily") and "HYPOTHESIS_PROFILE" not in os.environ:
+        settings.load_profile("daily")
+    is_worker = hasattr(config, "workerinput")
+    if not is_worker:
+        config.pluginmanager.register(slowest.Slowest())
+        if measured.RECORDER or getattr(config.option, "cov_source", None):
+            config.pluginmanager.register(measured.Coverage())
+    if measured.RECORDER is None:
+        return
+    if is_worker or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(measured.RECORDER)
+    else:
+        measured.RECORDER.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from the tests, which live until the end of the run.
+
+    Collection makes millions of objects, and each full garbage collection would visit them.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests that take long; where several processes run tests, order the groups."""
     for item in items:
+        if scheduling.is_thorough(item):
+            item.add_marker("thorough")
+        if scheduling.starts_processes(item):
+            item.add_marker("broker_process")
         if scheduling.waits_for_a_peer(item):
             item.add_marker("peer")
         if scheduling.is_exhaustive(item):
             item.add_marker("exhaustive")
-        if scheduling.installs(item) and not {"CI", "INSTALL"}.intersection(os.environ):
-            reason = "installs for minutes: CI does, and `make test` where INSTALL is set"
-            item.add_marker(pytest.mark.skip(reason))
+    if config.getoption("daily"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: scheduling.place(item.nodeid))
 
@@ -70,29 +116,43 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> scheduling.G
 
 
 @pytest.fixture(scope="session")
+def every_case(pytestconfig: pytest.Config) -> bool:
+    """Whether a test of a large table tries every case of it, or the daily ones alone."""
+    return not pytestconfig.getoption("daily")
+
+
+@pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     """A real Kafka 4.3.0; shared, so a test must not depend on there being no ACLs."""
-    with running_kafka(tmp_path_factory.mktemp("kafka")) as running:
+    settings = {
+        # It looks for something to compact, and for transactions to abort, at short intervals.
+        "log.cleaner.backoff.ms": "50",
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    }
+    with running_kafka(tmp_path_factory.mktemp("kafka"), settings) as running:
         yield running
 
 
 @pytest.fixture
-def start_broker(tmp_path: Path) -> Iterator[StartBroker]:
+def start_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StartBroker]:
     """Starts our broker: `start_broker({"name": "value"})` sets or replaces configuration.
 
-    Brokers of one test share its directory, and so the store, unless `directory` is given.
+    Brokers of one test share its directory, and so the store, unless `directory` is given. They
+    are threads of this process; those of a test marked `broker_process` are processes.
     """
     started: list[Broker] = []
+    is_process = request.node.get_closest_marker("broker_process") is not None
+    kind = Broker if is_process else ThreadBroker
 
     def start(overrides: dict[str, str] | None = None, directory: Path = tmp_path) -> Broker:
-        broker = Broker(directory, overrides)
+        broker = kind(directory, overrides)
         started.append(broker)
         broker.start()
         return broker
 
     yield start
     for broker in started:
-        if broker.process is not None and broker.process.poll() is None:
+        if broker.is_alive:
             broker.terminate()
 
 

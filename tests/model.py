@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from ipaddress import ip_address, ip_network
 
-from aclbroker.broker.acl.bindings import AclBinding, PatternType, ResourceType
-from aclbroker.broker.acl.bindings import AclOperation as Op
-from aclbroker.broker.acl.bindings import AclPermission as Permission
+from aclbroker.acl.bindings import AclBinding, PatternType, ResourceType
+from aclbroker.acl.bindings import AclOperation as Op
+from aclbroker.acl.bindings import AclPermission as Permission
 
 IMPLIED = {
     Op.DESCRIBE: {Op.READ, Op.WRITE, Op.DELETE, Op.ALTER},

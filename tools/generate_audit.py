@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.policy import Policy, write_policy
 from tools.audit_data.forgery import FORGER, VICTIM
 from tools.audit_data.lines import CLUSTER_ID, Form, JsonLines, KafkaText
 from tools.audit_data.log import write_log

@@ -24,16 +24,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import Origin
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.authorizer import (
+    from aclbroker.acl.authorizer import (
         AclCreateResult,
         AclDeleteResult,
         AclError,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         RuleKind,
         Session,
     )
-    from aclbroker.broker.acl.bindings import (
+    from aclbroker.acl.bindings import (
         AclBinding,
         AclFilter,
         AclOperation,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     )
 
 _MODULES: Final = {
-    "broker.acl.authorizer": (
+    "acl.authorizer": (
         "AclCreateResult",
         "AclDeleteResult",
         "AclError",
@@ -62,7 +62,7 @@ _MODULES: Final = {
         "RuleKind",
         "Session",
     ),
-    "broker.acl.bindings": (
+    "acl.bindings": (
         "AclBinding",
         "AclFilter",
         "AclOperation",

@@ -1,15 +1,15 @@
 """Short words for ACLs, sessions and actions in the tests of authorization."""
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 
 ALL = AclOperation.ALL
 READ = AclOperation.READ

@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclFilter,
     AclOperation,

@@ -1,6 +1,6 @@
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclFilter,
     AclOperation,
     AclPermission,

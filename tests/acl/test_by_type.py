@@ -2,9 +2,9 @@
 
 import pytest
 
-from aclbroker.broker.acl import by_type
-from aclbroker.broker.acl.authorizer import RuleKind
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl import by_type
+from aclbroker.acl.authorizer import RuleKind
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from tests.acl.examples import (
     ALICE,
     ALL,

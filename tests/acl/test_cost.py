@@ -16,9 +16,9 @@ from functools import cache
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.bindings import AclBinding, AclFilter, PatternType
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from tests.acl.examples import ALICE, LITERAL, PREFIXED, READ, TOPIC, WRITE, allow, deny, session
 
 FEW, MANY = 1_000, 50_000

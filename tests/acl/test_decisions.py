@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.acl.authorizer import Action, RuleKind, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.operations import supported_operations
 from tests.acl.examples import (
     ALICE,
     ALL,
@@ -454,6 +454,7 @@ def test_of_long_names_fewer_are_remembered():
     assert found[0] < 40 << 20
 
 
+@pytest.mark.thorough
 def test_of_peers_with_many_principals_fewer_are_remembered():
     core = authorizer(allow("Group:0"))
     groups = tuple(f"Group:{number}" for number in range(1_000))

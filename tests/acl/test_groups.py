@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
@@ -15,7 +15,7 @@ from aclbroker.broker.acl.bindings import (
     ResourceType,
     invalid_reason,
 )
-from aclbroker.broker.acl.groups import LONGEST_NAME, MOST_GROUPS, Groups, invalid_group
+from aclbroker.acl.groups import LONGEST_NAME, MOST_GROUPS, Groups, invalid_group
 
 ALICE, BOB, CAROL = "User:alice", "User:bob", "User:carol"
 STAFF = Groups(

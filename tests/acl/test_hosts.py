@@ -1,6 +1,6 @@
 import pytest
 
-from aclbroker.broker.acl.hosts import (
+from aclbroker.acl.hosts import (
     Subnet,
     SubnetSize,
     canonical,

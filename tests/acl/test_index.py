@@ -2,8 +2,8 @@ from itertools import pairwise
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclPermission, PatternType
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.bindings import AclBinding, AclFilter, AclPermission, PatternType
+from aclbroker.acl.index import AclIndex
 from tests.acl.examples import (
     ALL,
     GROUP,
@@ -154,6 +154,7 @@ def test_a_filter_for_the_wildcard_principal_finds_only_its_own_acls():
     assert set(index.find(AclFilter(principal="User:*"))) == {allow("User:*"), deny("User:*")}
 
 
+@pytest.mark.thorough
 def test_d7_a_million_acls_are_indexed_and_decided_over():
     index = AclIndex()
     for number in range(100_000):

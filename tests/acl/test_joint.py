@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, ResourcePattern
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.joint import parts_of
+from aclbroker.acl.bindings import AclBinding, AclFilter, ResourcePattern
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.joint import parts_of
 from tests.acl.examples import LITERAL, READ, TOPIC, allow, allowed, deny
 from tests.acl.strategies import OPERATIONS, RESOURCE_TYPES, bindings, names, sessions
 

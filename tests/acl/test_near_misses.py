@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from aclbroker.broker.acl import near_misses
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.permissions import Permissions
+from aclbroker.acl import near_misses
+from aclbroker.acl.bindings import AclBinding, AclOperation, PatternType
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.permissions import Permissions
 from tests.acl.examples import ALL, DESCRIBE, GROUP, PREFIXED, READ, TOPIC, WRITE, allow, deny
 
 HOST = "10.0.0.1"

@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Action, RuleKind
-from aclbroker.broker.acl.bindings import AclOperation, AclPermission
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.acl.authorizer import Action, RuleKind
+from aclbroker.acl.bindings import AclOperation, AclPermission
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.operations import supported_operations
 from tests import model
 from tests.acl.strategies import (
     OPERATIONS,
@@ -18,8 +18,9 @@ from tests.acl.strategies import (
     names,
     sessions,
 )
+from tests.support.tables import examples
 
-many = settings(max_examples=500, deadline=None)
+many = settings(max_examples=examples(500), deadline=None)
 
 operations = st.sampled_from(OPERATIONS)
 resource_types = st.sampled_from(RESOURCE_TYPES)

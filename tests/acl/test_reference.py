@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.operations import supported_operations
 from tests import model
 from tests.acl.strategies import HOSTS, OPERATIONS, PEERS, PRINCIPALS, RESOURCE_TYPES
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.acl.settings import (
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.settings import (
     acl_limit,
     authorizer_settings,
     history_changes,

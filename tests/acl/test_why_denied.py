@@ -2,9 +2,9 @@
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import RuleKind
-from aclbroker.broker.acl.reasons import AclChange, NearMiss
-from aclbroker.broker.acl.why_denied import WhyDenied, why_denied
+from aclbroker.acl.authorizer import RuleKind
+from aclbroker.acl.reasons import AclChange, NearMiss
+from aclbroker.acl.why_denied import WhyDenied, why_denied
 from tests.acl.examples import (
     GROUP,
     PREFIXED,

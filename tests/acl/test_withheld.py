@@ -2,10 +2,10 @@
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Action
-from aclbroker.broker.acl.bindings import AclFilter, AclOperation, ResourcePattern
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.authorizer import Action
+from aclbroker.acl.bindings import AclFilter, AclOperation, ResourcePattern
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from tests.acl.examples import (
     GROUP,
     LITERAL,

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import io
 from functools import partial
 from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.groups import Groups
+from aclbroker.acl.groups import Groups
 from aclbroker.broker.auth.authentication import Authentication
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import DefaultPrincipalBuilder
 from aclbroker.broker.auth.sasl.exchange import Reply
 from aclbroker.broker.auth.sasl.mechanism import AuthenticationFailed, Identity
 from aclbroker.broker.auth.sasl.plain import PlainServer
-from aclbroker.broker.server.dispatch import BEFORE_LOGIN
+from aclbroker.broker.catalog import Catalog
+from aclbroker.broker.config import load
+from aclbroker.broker.observability.audit import Audit
+from aclbroker.broker.observability.logs import configure
+from aclbroker.broker.server.dispatch import before_login
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import decode_response
+from tests.gate.rights import everything, services
 from tests.support.client import request_frame
 
+BEFORE_LOGIN = before_login(
+    services(everything, Catalog(), Audit(load(), "cluster", configure(stream=io.StringIO())))
+)
 USERS = {"alice": "1", "bob": "2"}
 PLAIN = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))[4:]
 OTHER = request_frame(ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("OTHER"))[4:]

@@ -19,6 +19,7 @@ from tests.auth.regex_examples import (
     generated,
     generated_subject,
 )
+from tests.support.tables import check_each
 
 
 def ours(regex: JavaRegex, replacement: str, text: str) -> list[str] | None:
@@ -46,19 +47,25 @@ def all_groups(regex: JavaRegex) -> str:
     return shown + "]"
 
 
-@pytest.mark.parametrize("pattern", ACCEPTED)
-def test_what_is_accepted_is_what_java_makes_of_it(java: JavaNames, pattern: str):
-    regex = JavaRegex(pattern)
-    replacement = all_groups(regex)
-    answers = [(ours(regex, replacement, text), text) for text in SUBJECTS]
-    told = [(answer, text) for answer, text in answers if answer is not None]
-    assert len(told) >= len(SUBJECTS) - 4
-    for answer, text in told:
-        assert answer == java.ask("regex", pattern, replacement, text), text
+def test_what_is_accepted_is_what_java_makes_of_it(java: JavaNames):
+    def check(pattern: str) -> None:
+        regex = JavaRegex(pattern)
+        replacement = all_groups(regex)
+        answers = [(ours(regex, replacement, text), text) for text in SUBJECTS]
+        told = [(answer, text) for answer, text in answers if answer is not None]
+        assert len(told) >= len(SUBJECTS) - 4
+        for answer, text in told:
+            assert answer == java.ask("regex", pattern, replacement, text), text
+
+    check_each(ACCEPTED, check)
 
 
-@pytest.mark.parametrize(("pattern", "position", "reason"), REFUSED)
-def test_what_is_refused_is_named_with_its_position(pattern: str, position: int, reason: str):
+def test_what_is_refused_is_named_with_its_position():
+    check_each(REFUSED, _check_refused)
+
+
+def _check_refused(case: tuple[str, int, str]) -> None:
+    pattern, position, reason = case
     with pytest.raises(RegexError) as error:
         JavaRegex(pattern)
     assert str(error.value).startswith(f"at character {position}: ")
@@ -66,7 +73,9 @@ def test_what_is_refused_is_named_with_its_position(pattern: str, position: int,
     assert error.value.position == position - 1
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(3, 10))]
+)
 def test_generated_expressions_are_what_java_makes_of_them_or_refused(java: JavaNames, seed: int):
     chance = random.Random(seed)
     compared = 0
@@ -100,13 +109,16 @@ CLASSES = [
 ]
 
 
-@pytest.mark.parametrize("pattern", CLASSES)
-def test_a_class_has_the_same_characters_as_in_java(java: JavaNames, pattern: str):
-    regex = JavaRegex(pattern)
-    for start in range(0, len(EVERY_CHARACTER), LONGEST_TEXT):
-        some = EVERY_CHARACTER[start : start + LONGEST_TEXT]
-        left = regex.replace(some, regex.replacement(""))
-        assert [left] == java.ask("regex", pattern, "", some)[1:2]
+@pytest.mark.thorough
+def test_a_class_has_the_same_characters_as_in_java(java: JavaNames):
+    def check(pattern: str) -> None:
+        regex = JavaRegex(pattern)
+        for start in range(0, len(EVERY_CHARACTER), LONGEST_TEXT):
+            some = EVERY_CHARACTER[start : start + LONGEST_TEXT]
+            left = regex.replace(some, regex.replacement(""))
+            assert [left] == java.ask("regex", pattern, "", some)[1:2]
+
+    check_each(CLASSES, check)
 
 
 @pytest.mark.parametrize(

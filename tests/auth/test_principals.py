@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.groups import Groups
+from aclbroker.acl.groups import Groups
 from aclbroker.broker.auth.login import Login
 from aclbroker.broker.auth.principals import (
     AuthenticationContext,

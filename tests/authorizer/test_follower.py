@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.authorizer import AclError, RequestContext, Session
-from aclbroker.broker.acl.bindings import AclFilter
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.authorizer import AclError, RequestContext, Session
+from aclbroker.acl.bindings import AclFilter
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from aclbroker.broker.authorizer.follower import Follower
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.authorizer.writer import AclWriter

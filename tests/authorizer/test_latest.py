@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import LatestAuthorizer
-from aclbroker.broker.acl.bindings import AclFilter
+from aclbroker.acl.authorizer import LatestAuthorizer
+from aclbroker.acl.bindings import AclFilter
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.stores import StoreUnavailable
 from aclbroker.broker.stores.memory import MemoryStore

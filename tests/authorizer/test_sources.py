@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.authorizer import AclError, RequestContext, Session
-from aclbroker.broker.acl.bindings import DENY, AclFilter, ResourcePattern
+from aclbroker.acl.authorizer import AclError, RequestContext, Session
+from aclbroker.acl.bindings import DENY, AclFilter, ResourcePattern
 from aclbroker.broker.authorizer import sources as module
 from aclbroker.broker.authorizer.migrated import KIND, digest_of
 from aclbroker.broker.authorizer.sources import Sources

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.settings import StaleSettings
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.settings import StaleSettings
 from aclbroker.broker.authorizer.follower import Follower
 from aclbroker.broker.authorizer.staleness import Staleness
 from aclbroker.broker.stores import StoreUnavailable

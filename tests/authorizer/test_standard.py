@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, closing
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.authorizer import RequestContext
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import RequestContext
+from aclbroker.acl.bindings import (
     AclFilter,
     AclOperation,
     PatternType,

@@ -7,9 +7,9 @@ from itertools import count
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.bindings import AclFilter
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.bindings import AclFilter
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
 from aclbroker.broker.authorizer.writer import AclWriter
 from aclbroker.broker.observability.limited_log import PEER_BURST, LimitedLog
 from aclbroker.broker.stores import Origin, StoreError

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,8 @@ from benchmarks.unkind import UNKIND, WIDE_PARTITIONS, WIDE_TOPIC
 from tests.support.broker import Broker
 from tests.support.client import Client
 from tests.support.kafka import free_ports
+
+THOROUGH = pytest.mark.thorough
 
 TIMES, CONNECTIONS = 2, 4
 ENTRIES = 500
@@ -47,6 +50,12 @@ WHY = {
     "too-many": "100000",
 }
 """What the log says of the connections that are closed and the requests refused, in part."""
+
+DAILY = {
+    *("logins", "half-http", "certificate", "denials", "tags-1", "metadata", "unread"),
+    *("delete-acls", "api-search"),
+}
+"""The attacks that `make test` tries: logins, HTTP, TLS, requests, answers and ACLs."""
 
 MEASURED = (
     "attacked-by-tags-1",
@@ -106,6 +115,11 @@ def expected(kind: str) -> Seen:
     return Seen(answered=times * times * connections)
 
 
+def daily(kinds: Iterable[str], chosen: Collection[str]) -> list[Any]:
+    """Return the attacks as parameters of a test, of which the daily run tries the chosen ones."""
+    return [pytest.param(kind, marks=[] if kind in chosen else THOROUGH) for kind in kinds]
+
+
 def all_acls(server: Server) -> list[str]:
     with Client(server.listeners["PLAINTEXT"]) as admin:
         return admin.resource_names()
@@ -124,7 +138,7 @@ def serve(server: Server) -> None:
                 scrape(server)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", daily(KINDS, DAILY))
 async def test_others_are_served_and_the_attack_ends_as_documented(
     server: Server, kind: str
 ) -> None:
@@ -148,7 +162,7 @@ async def test_others_are_served_and_the_attack_ends_as_documented(
         assert all_acls(server) == []
 
 
-@pytest.mark.parametrize("kind", WHY)
+@pytest.mark.parametrize("kind", daily(WHY, ["malformed"]))
 async def test_who_is_turned_away_is_so_for_what_the_attack_is_about(
     kind: str, tmp_path: Path
 ) -> None:
@@ -161,6 +175,7 @@ async def test_who_is_turned_away_is_so_for_what_the_attack_is_about(
     assert WHY[kind] in running.process.log_text()
 
 
+@THOROUGH
 def test_rows_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "aclbroker", lambda: [sys.executable, "-m", "aclbroker"])
     for name, value in (("SECONDS", 0.2), ("WARM_UP", 0.2), ("ROUNDS", 1)):

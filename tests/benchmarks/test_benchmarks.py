@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclPermission, PatternType
-from aclbroker.broker.acl_files.listing import parse_listing
+from aclbroker.acl.bindings import AclPermission, PatternType
+from aclbroker.acl.files.listing import parse_listing
 from benchmarks import in_process, plot, question_sets, questions, report
 from benchmarks.results import Results
 from benchmarks.rows import KAFKA, KFAKE, OURS, RATE, Row
@@ -49,6 +49,7 @@ def test_only_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(results.figures) == ["by-type-1k", "by-type-changed-1k"]
 
 
+@pytest.mark.thorough
 def test_questions_of_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "ACLS", {200: 2, 400: 1})
     results = Results({})
@@ -140,6 +141,7 @@ def test_a_section_of_another_run_stands_beside_the_others_and_names_its_run(
     assert "Measured by another run: `bench again`; today; 0.1; 0.2." in page
 
 
+@pytest.mark.thorough
 def test_plot(results: Results, tmp_path: Path) -> None:
     plot.draw(results, tmp_path / "growth.png")
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation
-from aclbroker.broker.policy import Policy, PolicyError, write_policy
+from aclbroker.acl.bindings import AclBinding, AclOperation
+from aclbroker.acl.files.policy import Policy, PolicyError, write_policy
 from aclbroker.cli.acl_files import acls_of_file
 from aclbroker.cli.acls.lines import ANY_SERVER, add_line, remove_line
 from aclbroker.cli.acls.script import is_script, parse_script
@@ -22,6 +22,7 @@ from aclbroker.cli.questions import QuestionCommand
 from aclbroker.pipeline.acls.commands import inexpressible_reason, script
 from tests.acl.examples import CLUSTER, CREATE, DESCRIBE, GROUP, PREFIXED, READ, WRITE, allow, deny
 from tests.pipeline.acls.test_commands import awkward_acls
+from tests.support.tables import check_each
 
 TOOL = "kafka-acls.sh --bootstrap-server localhost:9092"
 ADD = f"{TOOL} --add --allow-principal User:a --operation Read"
@@ -56,67 +57,66 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
     return run
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (f"{ADD} --topic t\n", {READS}),
-        (f"{ADD} --topic t; {ADD} --topic u", {READS, READS_TOO}),
-        (f"{ADD} --topic t \\\n  --topic 'u' # both\n", {READS, READS_TOO}),
-        (f'# who reads\r\n{ADD} \\\r\n  --topic "t"\r\n', {READS}),
-        (f'/opt/kafka/bin/{ADD} --topic t > log 2>&1 && echo "User:a reads"', {READS}),
-        (f"sudo -u kafka {ADD} --topic t>/dev/null || exit 1", {READS}),
-        (f"yes | {ADD} --topic t |\n  tee log", {READS}),
-        (f"{ADD} --topic t\nexit 0\n{ADD} --topic u", {READS}),
-        (f"A='{TOOL} --add'\n$A --allow-principal User:a --operation Read --topic t", {READS}),
-        (f"$KAFKA/bin/{ADD} --topic t", {READS}),
-        (f"kafka-topics.sh --create --topic t\ndocker exec broker {ADD} --topic t", {READS}),
-        ("aclbroker " + ADD.removeprefix("kafka-").replace(".sh", "") + " --topic t", {READS}),
-        ('export LC_ALL=C HOME\nset -eu\n: "${BOOTSTRAP:?host:port}"\nsleep 1\n', set()),
-        (f"{TOOL} --list\n{TOOL} --list --topic t", set()),
-        (
-            f"{TOOL} --add --allow-principal User:a --allow-principal User:b "
-            "--deny-principal User:c --allow-host 10.0.0.1 --operation Read --operation Describe "
-            "--topic t --group g",
-            {
-                *(
-                    allow(user, each, name, resource_type=kind, host="10.0.0.1")
-                    for user in ("User:a", "User:b")
-                    for each in (READ, DESCRIBE)
-                    for name, kind in (("t", READS.resource_type), ("g", GROUP))
-                ),
-                *(
-                    deny("User:c", each, name, resource_type=kind)
-                    for each in (READ, DESCRIBE)
-                    for name, kind in (("t", READS.resource_type), ("g", GROUP))
-                ),
-            },
-        ),
-        (
-            f"{TOOL} --add --allow-principal User:a --producer --idempotent --topic t- "
-            "--resource-pattern-type prefixed",
-            {
-                allow("User:a", WRITE, "t-", pattern_type=PREFIXED),
-                allow("User:a", DESCRIBE, "t-", pattern_type=PREFIXED),
-                allow("User:a", CREATE, "t-", pattern_type=PREFIXED),
-                allow(
-                    "User:a", AclOperation.IDEMPOTENT_WRITE, "kafka-cluster", resource_type=CLUSTER
-                ),
-            },
-        ),
-        (
-            f"{TOOL} --add --allow-principal User:a --consumer --topic t --group g",
-            {
-                READS,
-                allow("User:a", DESCRIBE, "t"),
-                allow("User:a", READ, "g", resource_type=GROUP),
-            },
-        ),
-    ],
-)
-def test_commands_make_the_acls_that_the_tool_would(
-    text: str, expected: set[AclBinding], acls: Acls
-) -> None:
-    assert acls(text) == expected
+COMMANDS = [
+    (f"{ADD} --topic t\n", {READS}),
+    (f"{ADD} --topic t; {ADD} --topic u", {READS, READS_TOO}),
+    (f"{ADD} --topic t \\\n  --topic 'u' # both\n", {READS, READS_TOO}),
+    (f'# who reads\r\n{ADD} \\\r\n  --topic "t"\r\n', {READS}),
+    (f'/opt/kafka/bin/{ADD} --topic t > log 2>&1 && echo "User:a reads"', {READS}),
+    (f"sudo -u kafka {ADD} --topic t>/dev/null || exit 1", {READS}),
+    (f"yes | {ADD} --topic t |\n  tee log", {READS}),
+    (f"{ADD} --topic t\nexit 0\n{ADD} --topic u", {READS}),
+    (f"A='{TOOL} --add'\n$A --allow-principal User:a --operation Read --topic t", {READS}),
+    (f"$KAFKA/bin/{ADD} --topic t", {READS}),
+    (f"kafka-topics.sh --create --topic t\ndocker exec broker {ADD} --topic t", {READS}),
+    ("aclbroker " + ADD.removeprefix("kafka-").replace(".sh", "") + " --topic t", {READS}),
+    ('export LC_ALL=C HOME\nset -eu\n: "${BOOTSTRAP:?host:port}"\nsleep 1\n', set()),
+    (f"{TOOL} --list\n{TOOL} --list --topic t", set()),
+    (
+        f"{TOOL} --add --allow-principal User:a --allow-principal User:b "
+        "--deny-principal User:c --allow-host 10.0.0.1 --operation Read --operation Describe "
+        "--topic t --group g",
+        {
+            *(
+                allow(user, each, name, resource_type=kind, host="10.0.0.1")
+                for user in ("User:a", "User:b")
+                for each in (READ, DESCRIBE)
+                for name, kind in (("t", READS.resource_type), ("g", GROUP))
+            ),
+            *(
+                deny("User:c", each, name, resource_type=kind)
+                for each in (READ, DESCRIBE)
+                for name, kind in (("t", READS.resource_type), ("g", GROUP))
+            ),
+        },
+    ),
+    (
+        f"{TOOL} --add --allow-principal User:a --producer --idempotent --topic t- "
+        "--resource-pattern-type prefixed",
+        {
+            allow("User:a", WRITE, "t-", pattern_type=PREFIXED),
+            allow("User:a", DESCRIBE, "t-", pattern_type=PREFIXED),
+            allow("User:a", CREATE, "t-", pattern_type=PREFIXED),
+            allow("User:a", AclOperation.IDEMPOTENT_WRITE, "kafka-cluster", resource_type=CLUSTER),
+        },
+    ),
+    (
+        f"{TOOL} --add --allow-principal User:a --consumer --topic t --group g",
+        {
+            READS,
+            allow("User:a", DESCRIBE, "t"),
+            allow("User:a", READ, "g", resource_type=GROUP),
+        },
+    ),
+]
+
+
+def test_commands_make_the_acls_that_the_tool_would(acls: Acls) -> None:
+    def check(case: tuple[str, set[AclBinding]]) -> None:
+        text, expected = case
+        assert acls(text) == expected
+
+    check_each(COMMANDS, check)
 
 
 @pytest.mark.parametrize(
@@ -158,47 +158,50 @@ def test_variables_that_the_file_sets_count_and_how_to_reach_the_cluster_is_left
     assert acls(f"A=a\n{text}\n") == {READS}
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (f"\n{ADD} --topic $T", "line 2: the file does not say what $T is"),
-        (f"{ADD} $MORE --topic t", "line 1: the file does not say what $MORE is"),
-        (f"T=t\n{ADD} --topic ${{T%x}}", "line 2: the file does not say what ${T%x} is"),
-        (f'{ADD} --topic "$(cat topics)"', "line 1: the file does not say what $(cat topics) is"),
-        (f"{ADD} \\\n --topic `cat topics`", "line 1: the file does not say what `cat topics` is"),
-        (f"{ADD} --topic t\nfor t in a b; do\n{ADD} --topic t\ndone", "line 2: 'for' is not under"),
-        (f"{ADD} --topic t\n\nsource more.sh", "line 3: 'source' is not understood"),
-        (f"$ACLS {ADD.partition(' ')[2]} --topic t", "line 1: '$ACLS' is not understood"),
-        ("${A:-" * 3000, "line 1: "),
-        (f"cat t | while read t; do {ADD} --topic t; done", "line 1: 'cat' is not understood"),
-        (f"echo t | xargs {ADD} --topic", "line 1: 'xargs' is not understood"),
-        (f"false || {ADD} --topic t", "line 1: 'false' is not understood"),
-        (f"{ADD} --topic t || {ADD} --topic u", "line 1: a command behind || runs only if"),
-        (f"{ADD} --topic 't", "line 1: a ' is not closed"),
-        (f'{ADD} --topic t\n{ADD} --topic "t', 'line 2: a " is not closed'),
-        (f"{ADD} --topic $(t", "line 1: a $( is not closed"),
-        (f"{ADD} --topic ${{T:-t", "line 1: a ${ is not closed"),
-        (f"({ADD} --topic t)", "line 1: '(' is not understood here"),
-        (f"{ADD} --topic t << END\nEND", "line 1: << is not understood"),
-        (f"{ADD} --topics t", "line 1: topics is not a recognized option"),
-        (f"{ADD} --topic", "line 1: Option topic requires an argument"),
-        (f"{TOOL} --topic t", "line 1: Command must include exactly one action"),
-        (ADD, "line 1: You must provide at least one resource"),
-        (f"{ADD} --group g --operation Write", "line 1: ResourceType GROUP only supports"),
-        (f"{TOOL} --add --allow-principal a --topic t", "line 1: expected a string in format"),
-        ("kafka-acls.sh --add --topic t", "line 1: One of --bootstrap-server or"),
-        (f"{ADD} --topic t --resource-pattern-type match", "line 1: A '--resource-pattern-type'"),
-        (f"{ADD} --topic ''", "line 1: "),
-    ],
-)
-def test_what_is_not_understood_is_told_with_its_line(text: str, said: str, acls: Acls) -> None:
-    with pytest.raises(PolicyError) as error:
-        acls(text)
-    path, place, _ = str(error.value).partition("acls.sh: line ")
-    assert path
-    assert place
-    assert said in str(error.value)
-    assert str(error.value).isprintable()
+NOT_UNDERSTOOD = [
+    (f"\n{ADD} --topic $T", "line 2: the file does not say what $T is"),
+    (f"{ADD} $MORE --topic t", "line 1: the file does not say what $MORE is"),
+    (f"T=t\n{ADD} --topic ${{T%x}}", "line 2: the file does not say what ${T%x} is"),
+    (f'{ADD} --topic "$(cat topics)"', "line 1: the file does not say what $(cat topics) is"),
+    (f"{ADD} \\\n --topic `cat topics`", "line 1: the file does not say what `cat topics` is"),
+    (f"{ADD} --topic t\nfor t in a b; do\n{ADD} --topic t\ndone", "line 2: 'for' is not under"),
+    (f"{ADD} --topic t\n\nsource more.sh", "line 3: 'source' is not understood"),
+    (f"$ACLS {ADD.partition(' ')[2]} --topic t", "line 1: '$ACLS' is not understood"),
+    ("${A:-" * 3000, "line 1: "),
+    (f"cat t | while read t; do {ADD} --topic t; done", "line 1: 'cat' is not understood"),
+    (f"echo t | xargs {ADD} --topic", "line 1: 'xargs' is not understood"),
+    (f"false || {ADD} --topic t", "line 1: 'false' is not understood"),
+    (f"{ADD} --topic t || {ADD} --topic u", "line 1: a command behind || runs only if"),
+    (f"{ADD} --topic 't", "line 1: a ' is not closed"),
+    (f'{ADD} --topic t\n{ADD} --topic "t', 'line 2: a " is not closed'),
+    (f"{ADD} --topic $(t", "line 1: a $( is not closed"),
+    (f"{ADD} --topic ${{T:-t", "line 1: a ${ is not closed"),
+    (f"({ADD} --topic t)", "line 1: '(' is not understood here"),
+    (f"{ADD} --topic t << END\nEND", "line 1: << is not understood"),
+    (f"{ADD} --topics t", "line 1: topics is not a recognized option"),
+    (f"{ADD} --topic", "line 1: Option topic requires an argument"),
+    (f"{TOOL} --topic t", "line 1: Command must include exactly one action"),
+    (ADD, "line 1: You must provide at least one resource"),
+    (f"{ADD} --group g --operation Write", "line 1: ResourceType GROUP only supports"),
+    (f"{TOOL} --add --allow-principal a --topic t", "line 1: expected a string in format"),
+    ("kafka-acls.sh --add --topic t", "line 1: One of --bootstrap-server or"),
+    (f"{ADD} --topic t --resource-pattern-type match", "line 1: A '--resource-pattern-type'"),
+    (f"{ADD} --topic ''", "line 1: "),
+]
+
+
+def test_what_is_not_understood_is_told_with_its_line(acls: Acls) -> None:
+    def check(case: tuple[str, str]) -> None:
+        text, said = case
+        with pytest.raises(PolicyError) as error:
+            acls(text)
+        path, place, _ = str(error.value).partition("acls.sh: line ")
+        assert path
+        assert place
+        assert said in str(error.value)
+        assert str(error.value).isprintable()
+
+    check_each(NOT_UNDERSTOOD, check)
 
 
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
@@ -223,23 +226,24 @@ def test_the_commands_that_lint_proposes_are_read(acls: Acls) -> None:
     assert acls("\n".join([*lines, remove_line([READS], ANY_SERVER)])) == {READS_TOO}
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("acls.sh", "", True),
-        ("acls", "#!/usr/bin/env bash\n", True),
-        ("acls.txt", f"\n# first\n  {ADD} --topic t\n", True),
-        ("acls.txt", "BOOTSTRAP=localhost:9092\n", True),
-        ("acls.txt", "aclbroker acls --list", True),
-        ("acls.txt", "", False),
-        ("policy.yaml", "# of kafka-acls.sh\nversion: 1\n", False),
-        ("listing", "Current ACLs for resource `ResourcePattern(", False),
-    ],
-)
-def test_a_script_is_known_by_its_name_or_its_first_line(
-    name: str, text: str, expected: bool
-) -> None:
-    assert is_script(text, name) is expected
+SCRIPTS = [
+    ("acls.sh", "", True),
+    ("acls", "#!/usr/bin/env bash\n", True),
+    ("acls.txt", f"\n# first\n  {ADD} --topic t\n", True),
+    ("acls.txt", "BOOTSTRAP=localhost:9092\n", True),
+    ("acls.txt", "aclbroker acls --list", True),
+    ("acls.txt", "", False),
+    ("policy.yaml", "# of kafka-acls.sh\nversion: 1\n", False),
+    ("listing", "Current ACLs for resource `ResourcePattern(", False),
+]
+
+
+def test_a_script_is_known_by_its_name_or_its_first_line() -> None:
+    def check(case: tuple[str, str, bool]) -> None:
+        name, text, expected = case
+        assert is_script(text, name) is expected
+
+    check_each(SCRIPTS, check)
 
 
 def test_questions_are_answered_from_a_script_and_two_sets_compared(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.cli.acls.script import parse_script
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand

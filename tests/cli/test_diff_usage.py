@@ -9,7 +9,7 @@ from datetime import date, timedelta
 import pytest
 import yaml
 
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.acl.examples import DESCRIBE, PREFIXED, WRITE, allow, deny

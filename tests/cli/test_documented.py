@@ -3,7 +3,6 @@
 import argparse
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from aclbroker.broker.config.names import is_known
 from aclbroker.cli.arguments import command_parser, options_of
 from aclbroker.pipeline.jobs import JOBS
 from aclbroker.testing import plugin
-from tests.support.toolchain import require
+from tests.support.tables import check_each
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,14 +29,7 @@ LOGGERS = frozenset({"aclbroker.audit"})
 BEFORE_IDS = frozenset({"aclbroker.clusters"})
 """What names of settings begin with that have the id of a cluster in them."""
 
-MODULES = (
-    "aclbroker.broker.",
-    "aclbroker.pipeline",
-    "aclbroker.testing",
-    "aclbroker.protocol",
-    "aclbroker.cli",
-    "aclbroker.db",
-)
+DEFAULT_STORE = "aclbroker.db"
 
 Spot = tuple[str, str]
 
@@ -98,31 +90,37 @@ def test_the_pages_have_commands_and_options_to_look_at():
     assert sum("--" in span for _, span in SPANS) >= 20
 
 
-@pytest.mark.parametrize(("document", "line"), COMMANDS, ids=lambda each: each[:60])
-def test_every_documented_command_is_parsed(document: str, line: str):
-    words = words_of(line)
-    if "..." not in line.replace("...]", ""):
-        command_parser(words).parse_args(words)
-        return
-    first = next(index for index, word in enumerate(words) if word.startswith("--"))
-    assert set(OPTION.findall(line)) <= options_of(parser_of(*words[:first]))
+def test_every_documented_command_is_parsed(capsys: pytest.CaptureFixture[str]):
+    def check_command(spot: Spot) -> None:
+        line = spot[1]
+        words = words_of(line)
+        if "..." not in line.replace("...]", ""):
+            try:
+                command_parser(words).parse_args(words)
+            except SystemExit:
+                raise AssertionError(capsys.readouterr().err) from None
+            return
+        first = next(index for index, word in enumerate(words) if word.startswith("--"))
+        assert set(OPTION.findall(line)) <= options_of(parser_of(*words[:first]))
+
+    check_each(COMMANDS, check_command)
 
 
-@pytest.mark.parametrize(
-    ("document", "span"),
-    [(document, span) for document, span in SPANS if re.match(r"aclbroker [a-z]", span)],
-)
-def test_every_command_named_in_a_paragraph_exists(document: str, span: str):
-    words = [word for word in words_of(span)[1:] if word.islower() and "-" not in word[:1]]
-    parser_of(*words)
+def test_every_command_named_in_a_paragraph_exists():
+    def check_command(spot: Spot) -> None:
+        words = words_of(spot[1])[1:]
+        parser_of(*(word for word in words if word.islower() and "-" not in word[:1]))
+
+    check_each((spot for spot in SPANS if re.match(r"aclbroker [a-z]", spot[1])), check_command)
 
 
-@pytest.mark.parametrize(
-    ("document", "span"), [each for each in SPANS if OPTION.search(each[1])], ids=str
-)
-def test_every_documented_option_exists(document: str, span: str):
+def test_every_documented_option_exists():
     known = options_of(command_parser(["audit"])) | options_of_the_plugin()
-    assert set(OPTION.findall(span)) <= known
+
+    def check_options(spot: Spot) -> None:
+        assert set(OPTION.findall(spot[1])) <= known
+
+    check_each((spot for spot in SPANS if OPTION.search(spot[1])), check_options)
 
 
 def test_every_option_on_the_page_of_jobs_is_one_of_its_job():
@@ -143,19 +141,27 @@ def test_the_table_of_jobs_tells_what_each_of_them_needs():
         assert needs[name] == list(job.needs), name
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
-def test_every_documented_setting_of_ours_exists(path: Path):
-    found = {name for name in SETTING.findall(path.read_text()) if not name.startswith(MODULES)}
-    assert found - LOGGERS - BEFORE_IDS <= DEFINITIONS.keys()
+def is_module(name: str) -> bool:
+    """Whether a name with the prefix of our settings is that of a module, or of the store."""
+    place = ROOT.joinpath("src", *name.split(".")[:3])
+    return name.startswith(DEFAULT_STORE) or place.is_dir() or place.with_suffix(".py").exists()
+
+
+def test_every_documented_setting_of_ours_exists():
+    def check_settings(path: Path) -> None:
+        names = set(SETTING.findall(path.read_text()))
+        ours = {name for name in names if not is_module(name)}
+        assert ours - LOGGERS - BEFORE_IDS <= DEFINITIONS.keys()
+
+    check_each(DOCUMENTS, check_settings)
 
 
 def test_every_setting_that_the_program_names_exists():
     """In error messages, answers to clients and help."""
-    for folder in ("broker", "pipeline", "src/aclbroker/cli"):
-        for path in (ROOT / folder).rglob("*.py"):
-            names = set(SETTING.findall(path.read_text()))
-            unknown = {name for name in names if not name.startswith(MODULES)} - DEFINITIONS.keys()
-            assert not {name for name in unknown if name.count(".") > 1}, path
+    for path in (ROOT / "src" / "aclbroker").rglob("*.py"):
+        names = set(SETTING.findall(path.read_text()))
+        unknown = {name for name in names if not is_module(name)} - DEFINITIONS.keys()
+        assert not {name for name in unknown if name.count(".") > 1}, path
 
 
 def test_every_setting_in_a_block_of_properties_is_kafkas_or_ours():
@@ -167,15 +173,6 @@ def test_every_setting_in_a_block_of_properties_is_kafkas_or_ours():
             names = re.findall(r"^([\w.]+)=", block[2].replace("\\\n", ""), re.MULTILINE)
             for name in names:
                 assert is_known(name), (document.name, name)
-
-
-def test_no_file_has_the_markers_of_a_merge_that_was_left_unfinished():
-    marker = r"^(<{7}|>{7}|\|{7})( |$)"
-    git = [require("git"), "-C", str(ROOT)]
-    found = subprocess.run(
-        [*git, "grep", "-InE", marker], capture_output=True, text=True, check=False
-    )
-    assert (found.returncode, found.stdout) == (1, ""), found.stdout + found.stderr
 
 
 def test_the_example_listens_on_this_machine_and_uses_the_store_of_the_readme():

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.cli import record_files
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclFilter
+from aclbroker.acl.bindings import AclFilter
 from aclbroker.broker.client.acls import create_acls, delete_acls
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings

@@ -8,9 +8,9 @@ import shlex
 import pytest
 import yaml
 
-from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.policy import Policy, write_policy
-from aclbroker.broker.reasoning.lint.findings import CODES
+from aclbroker.acl.bindings import ResourceType
+from aclbroker.acl.files.policy import Policy, write_policy
+from aclbroker.acl.reasoning.lint.findings import CODES
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from tests.acl.examples import (
     ALL,
@@ -23,7 +23,7 @@ from tests.acl.examples import (
     allow,
     deny,
 )
-from tests.reasoning.test_lint_exact import read
+from tests.acl.reasoning.test_lint_exact import read
 
 REDUNDANT = allow(operation=DESCRIBE, name="it's")
 ACLS = [REDUNDANT, allow(name="it's"), deny("User:bob", name="x"), deny(host="laptop")]

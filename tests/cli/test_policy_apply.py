@@ -9,21 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
-from aclbroker.broker.acl.bindings import ResourceType as Type
-from aclbroker.broker.client.acls import create_acls, describe_acls
+from aclbroker.acl.bindings import (
+    AclBinding,
+    AclFilter,
+    AclOperation,
+    AclPermission,
+    PatternType,
+)
+from aclbroker.acl.bindings import ResourceType as Type
+from aclbroker.acl.files.policy import Policy, write_policy
+from aclbroker.acl.reasoning.rules import Rules
+from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
 from aclbroker.broker.client.own_principal import own_principal
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
-from aclbroker.broker.policy import Policy, write_policy
-from aclbroker.broker.reasoning.rules import Rules
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from aclbroker.cli.policy.lockout import Applier, applier, lockout
 from aclbroker.cli.policy.plan import plan
 from tests.clients.acl_command import command_config
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
+from tests.support.tables import check_each
 
 ALLOW, DENY = AclPermission.ALLOW, AclPermission.DENY
 READ, WRITE, ALTER = AclOperation.READ, AclOperation.WRITE, AclOperation.ALTER
@@ -71,19 +78,29 @@ DELEGATION_TOKEN_LOGIN = (
 )
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    broker = Broker(tmp_path_factory.mktemp("broker"))
+    broker.start()
+    yield broker
+    broker.terminate()
+
+
 @pytest.fixture
-def session(broker: Broker) -> Iterator[Session]:
-    addresses = read_addresses(broker.listeners["PLAINTEXT"])
+def session(shared: Broker) -> Iterator[Session]:
+    """A session with a broker that has no ACLs."""
+    addresses = read_addresses(shared.listeners["PLAINTEXT"])
     with open_session(addresses, read_settings(None)) as opened:
+        delete_acls(opened, [AclFilter()])
         yield opened
 
 
 @pytest.fixture
-def apply(broker: Broker, tmp_path: Path) -> Apply:
+def apply(shared: Broker, tmp_path: Path) -> Apply:
     def run(acls: list[AclBinding], *options: str, cluster: str | None = None) -> int:
         file = tmp_path / "policy.yaml"
         write_policy(Policy(acls, cluster), file)
-        address = broker.listeners["PLAINTEXT"]
+        address = shared.listeners["PLAINTEXT"]
         words = ["policy", "apply", str(file), "--bootstrap-server", address, *options]
         command = parse_arguments(words)
         assert not isinstance(command, ServeCommand)
@@ -187,29 +204,30 @@ def test_who_applies_it_is_not_locked_out_unless_told(
         assert describe_acls(admin) == [on_cluster("User:bob")]
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "said"),
-    [
-        ([], [], None),
-        ([], [OURS], None),
-        ([on_cluster("User:me")], [on_cluster("User:me"), OURS], None),
-        ([on_cluster("User:me")], [on_cluster("User:*")], None),
-        ([on_cluster("User:me")], [], "may ALTER the cluster now"),
-        ([], [on_cluster("User:you")], "no ACL is about the cluster now"),
-        ([on_cluster("User:you")], [on_cluster("User:you"), OURS], None),
-        ([], [on_cluster("User:me", permission=DENY)], "an ACL denies User:me ALTER"),
-        (
-            [on_cluster("User:me")],
-            [on_cluster("User:me"), on_cluster("User:*", AclOperation.DESCRIBE, DENY)],
-            "may DESCRIBE the cluster now",
-        ),
-    ],
-)
-def test_a_lockout_is_what_takes_the_right_to_change_acls_away(
-    before: list[AclBinding], after: list[AclBinding], said: str | None
-) -> None:
-    reason = lockout(Applier(("User:me",), "127.0.0.1"), Rules(before), Rules(after))
-    assert reason is None if said is None else said in (reason or "")
+LOCKOUTS = [
+    ([], [], None),
+    ([], [OURS], None),
+    ([on_cluster("User:me")], [on_cluster("User:me"), OURS], None),
+    ([on_cluster("User:me")], [on_cluster("User:*")], None),
+    ([on_cluster("User:me")], [], "may ALTER the cluster now"),
+    ([], [on_cluster("User:you")], "no ACL is about the cluster now"),
+    ([on_cluster("User:you")], [on_cluster("User:you"), OURS], None),
+    ([], [on_cluster("User:me", permission=DENY)], "an ACL denies User:me ALTER"),
+    (
+        [on_cluster("User:me")],
+        [on_cluster("User:me"), on_cluster("User:*", AclOperation.DESCRIBE, DENY)],
+        "may DESCRIBE the cluster now",
+    ),
+]
+
+
+def test_a_lockout_is_what_takes_the_right_to_change_acls_away() -> None:
+    def check(case: tuple[list[AclBinding], list[AclBinding], str | None]) -> None:
+        before, after, said = case
+        reason = lockout(Applier(("User:me",), "127.0.0.1"), Rules(before), Rules(after))
+        assert reason is None if said is None else said in (reason or "")
+
+    check_each(LOCKOUTS, check)
 
 
 ADMINS, OPS = on_cluster("Group:admins"), on_cluster("Group:ops")
@@ -224,44 +242,43 @@ NOW = (
 MAY_BE = "and whether User:me is in it is not known here"
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "unknown", "member", "no_member"),
-    [
-        ([ADMINS], [ADMINS, OURS], None, None, None),
-        ([ME], [ME, ADMINS], None, None, None),
-        ([ME], [ADMINS], UNLESS, None, "may not afterwards"),
-        ([ME], [ME, NO_ADMINS], MAY_BE, "may not afterwards", None),
-        ([ME], [NO_ADMINS], "may not afterwards", "may not afterwards", "may not afterwards"),
-        ([ADMINS], [], f"Group:admins may ALTER the cluster now and may not then, {MAY_BE}", *NOW),
-        ([ADMINS], [OPS], "Group:admins may ALTER the cluster now and may not then", *NOW),
-        ([ADMINS], [ADMINS, NO_OPS], "an ACL denies Group:ops ALTER on the cluster", None, None),
-        ([ADMINS, NO_OPS], [ADMINS, NO_OPS, OURS], None, None, None),
-        ([OURS], [NO_OPS], "no ACL is about the cluster now", "no ACL", "no ACL"),
-        ([on_cluster("User:you")], [on_cluster("User:you"), NO_OPS], None, None, None),
-        (
-            [],
-            [ADMINS],
-            "do not allow User:me ALTER on it, unless it is in Group:admins",
-            None,
-            "do not allow User:me ALTER on it; unless that is a super user",
-        ),
-    ],
-)
-def test_what_a_group_gains_or_loses_is_told_where_nobody_knows_who_is_in_it(
-    before: list[AclBinding],
-    after: list[AclBinding],
-    unknown: str | None,
-    member: str | None,
-    no_member: str | None,
-) -> None:
-    me, group = ("User:me",), ("User:me", "Group:admins")
-    for who, said in (
-        (Applier(me, "127.0.0.1"), unknown),
-        (Applier(group, "127.0.0.1", may_be_in_more=False), member),
-        (Applier(me, "127.0.0.1", may_be_in_more=False), no_member),
-    ):
-        reason = lockout(who, Rules(before), Rules(after))
-        assert reason is None if said is None else said in (reason or ""), (who, reason)
+UNKNOWN_GROUPS = [
+    ([ADMINS], [ADMINS, OURS], None, None, None),
+    ([ME], [ME, ADMINS], None, None, None),
+    ([ME], [ADMINS], UNLESS, None, "may not afterwards"),
+    ([ME], [ME, NO_ADMINS], MAY_BE, "may not afterwards", None),
+    ([ME], [NO_ADMINS], "may not afterwards", "may not afterwards", "may not afterwards"),
+    ([ADMINS], [], f"Group:admins may ALTER the cluster now and may not then, {MAY_BE}", *NOW),
+    ([ADMINS], [OPS], "Group:admins may ALTER the cluster now and may not then", *NOW),
+    ([ADMINS], [ADMINS, NO_OPS], "an ACL denies Group:ops ALTER on the cluster", None, None),
+    ([ADMINS, NO_OPS], [ADMINS, NO_OPS, OURS], None, None, None),
+    ([OURS], [NO_OPS], "no ACL is about the cluster now", "no ACL", "no ACL"),
+    ([on_cluster("User:you")], [on_cluster("User:you"), NO_OPS], None, None, None),
+    (
+        [],
+        [ADMINS],
+        "do not allow User:me ALTER on it, unless it is in Group:admins",
+        None,
+        "do not allow User:me ALTER on it; unless that is a super user",
+    ),
+]
+
+
+def test_what_a_group_gains_or_loses_is_told_where_nobody_knows_who_is_in_it() -> None:
+    def check(
+        case: tuple[list[AclBinding], list[AclBinding], str | None, str | None, str | None],
+    ) -> None:
+        before, after, unknown, member, no_member = case
+        me, group = ("User:me",), ("User:me", "Group:admins")
+        for who, said in (
+            (Applier(me, "127.0.0.1"), unknown),
+            (Applier(group, "127.0.0.1", may_be_in_more=False), member),
+            (Applier(me, "127.0.0.1", may_be_in_more=False), no_member),
+        ):
+            reason = lockout(who, Rules(before), Rules(after))
+            assert reason is None if said is None else said in (reason or ""), (who, reason)
+
+    check_each(UNKNOWN_GROUPS, check)
 
 
 def test_whoever_is_a_super_user_by_the_settings_is_not_locked_out() -> None:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.cli.test_questions import ACLS

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.broker.stores import open_store
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.audit import AuditCommand
@@ -93,6 +93,7 @@ def test_a_source_that_is_not_there_is_named(
 
 
 def test_the_audit_of_a_log_takes_them_as_well(places: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
     (tmp_path / "kafka.log").write_text(f"{line()}\n")
     _, store_url, log_url = places
     words = ["audit", "diff", "--input", f"{tmp_path}/kafka.log", "--acls", store_url]
@@ -155,6 +156,7 @@ def run(words: list[str]) -> int:
 def test_all_commands_read_the_files_of_other_tools(
     tmp_path: Path, audited: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("pyarrow")
     path = tmp_path / "users.yaml"
     path.write_text(STRIMZI)
     for words in each_command(path, audited):
@@ -167,6 +169,7 @@ def test_all_commands_read_the_files_of_other_tools(
 def test_all_commands_name_the_form_that_they_refuse(
     tmp_path: Path, audited: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("pyarrow")
     path = tmp_path / "acls.tf"
     path.write_text(TERRAFORM)
     apply = ["policy", "apply", str(path), "--bootstrap-server", "127.0.0.1:1"]

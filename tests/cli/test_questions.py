@@ -8,8 +8,8 @@ import json
 import pytest
 import yaml
 
-from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.bindings import ResourceType
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.broker.stores import open_store
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.broker.client.acls import create_acls
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
-from aclbroker.broker.policy import Policy, write_policy
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from tests.acl.examples import READ, allow

@@ -12,15 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import aclbroker
-from aclbroker.broker.acl_files import read_acls
-from aclbroker.broker.acl_files.listing import parse_listing
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.listing import parse_listing
+from aclbroker.acl.files.policy import Policy, write_policy
+from aclbroker.acl.files.reading import read_acls
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.cli.acls.command import _print_acls
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from aclbroker.terminal import csv_cell, is_plain, meant, printable, put, shown
 from tests.acl.examples import ALL, GROUP, READ, allow, deny
 from tests.stores.origins import ORIGIN
+from tests.support.tables import examples
 
 FORGERY = "User:a, host=*, operation=READ, permissionType=ALLOW)\n\t(principal=User:evil"
 FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -107,7 +108,7 @@ def test_an_acl_whose_line_would_have_two_meanings_is_refused_and_never_another_
     assert f"{listing}: line 2: not one '(principal=" in err
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(200))
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=4))
 def test_a_listing_of_any_names_is_read_back_exactly(capsys, names):
     acls = sorted({allow(f"User:{user}", READ, name or "x") for user, name in names})
@@ -206,9 +207,9 @@ def test_numbers_and_gaps_are_cells_as_they_are():
 OWN_WAY = {
     "src/aclbroker/terminal.py",
     "src/aclbroker/cli/migrate/progress.py",
-    "pipeline/command/progress.py",
-    "broker/observability/logs.py",
-    "broker/observability/log_writer.py",
+    "src/aclbroker/pipeline/command/progress.py",
+    "src/aclbroker/broker/observability/logs.py",
+    "src/aclbroker/broker/observability/log_writer.py",
 }
 """Modules that may write by themselves: the printing functions, progress bars, and the log."""
 

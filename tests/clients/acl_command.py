@@ -13,6 +13,8 @@ from tests.support.packages import compiled_java, java_command, kafka_jars
 
 MAIN_CLASS = "org.apache.kafka.tools.AclCommand"
 ENDS_WITHIN = 60.0
+_LINE_END = "\x1e"
+"""A line end of a command's standard input, which is one field of a line here."""
 
 
 class Printed(NamedTuple):
@@ -36,12 +38,16 @@ class Commands:
 
     def run(self, *arguments: str, tool: str = MAIN_CLASS) -> Printed:
         """Run one command, of kafka-acls.sh unless it is another tool's class."""
-        answer = self._loop.ask("\t".join([tool, *arguments]))
+        answer = self.run_whole(*arguments, tool=tool)
         return Printed(answer["out"], answer["status"])
 
-    def run_whole(self, *arguments: str, tool: str = MAIN_CLASS) -> dict[str, Any]:
-        """Run one command; return its `status` and what it printed as `out` and `err`."""
-        answer: dict[str, Any] = self._loop.ask("\t".join([tool, *arguments]))
+    def run_whole(self, *arguments: str, tool: str = MAIN_CLASS, given: str = "") -> dict[str, Any]:
+        """Run one command; return its `status` and what it printed as `out` and `err`.
+
+        ``given`` is the command's standard input.
+        """
+        lines = given.replace("\n", _LINE_END)
+        answer: dict[str, Any] = self._loop.ask("\t".join([tool, lines, *arguments]))
         return answer
 
     def close(self) -> None:

@@ -23,9 +23,11 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import pytest
 
 from tests.support.packages import (
     compiled_java,
@@ -88,11 +90,18 @@ OF_VERSION_ZERO = {f"kafka-clients-{version}": _java(version) for version in ("1
 """The clients that speak version 0 of the ACL requests, which Kafka 4 dropped."""
 
 
-class LineProcess:
-    """A program that answers each line on standard input with a line of JSON."""
+def parameters(names: Collection[str]) -> list[Any]:
+    """The clients as parameters of a test: old versions of Kafka's own only in `make test-all`."""
+    old = [name for name in names if name.startswith("kafka-clients-") and "-4." not in name]
+    return [pytest.param(each, marks=[pytest.mark.thorough] * (each in old)) for each in names]
 
-    def __init__(self, command: list[str], log: Path) -> None:
+
+class LineProcess:
+    """A program that answers each line on standard input with a line of JSON, in some seconds."""
+
+    def __init__(self, command: list[str], log: Path, within: float = ANSWERS_WITHIN) -> None:
         self._log = log
+        self._within = within
         with log.open("wb") as stderr:
             self._process = subprocess.Popen(
                 command,
@@ -110,7 +119,7 @@ class LineProcess:
         assert stdin is not None
         assert stdout is not None
         # A program that hangs is ended, and so gives an empty line below.
-        watchdog = threading.Timer(ANSWERS_WITHIN, self._process.kill)
+        watchdog = threading.Timer(self._within, self._process.kill)
         watchdog.start()
         try:
             stdin.write(line + "\n")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
@@ -74,7 +74,9 @@ def test_the_lines_are_many_and_three_are_there_again() -> None:
     assert len(lines) - len(set(lines)) == 3
 
 
-@pytest.mark.parametrize("server", ["broker", "bare_kafka"])
+@pytest.mark.parametrize(
+    "server", ["broker", pytest.param("bare_kafka", marks=pytest.mark.thorough)]
+)
 def test_each_command_line_prints_and_does_what_kafkas_tool_does(
     server: str,
     request: pytest.FixtureRequest,
@@ -298,6 +300,7 @@ def test_a_broker_that_knows_version_zero_alone_is_asked_what_that_can_say(broke
             describe_acls(session)
 
 
+@pytest.mark.thorough
 def test_very_many_acls_are_listed_to_whoever_reads_them(
     broker: Broker, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clients.conftest import DriverOf, Target
-from tests.clients.drivers import WITH_PATTERN_TYPES
+from tests.clients.drivers import WITH_PATTERN_TYPES, parameters
 from tests.clients.story import (
     EVERYTHING,
     READ_ORDERS,
@@ -16,7 +16,7 @@ from tests.clients.story import (
 )
 
 
-@pytest.mark.parametrize("client", WITH_PATTERN_TYPES)
+@pytest.mark.parametrize("client", parameters(WITH_PATTERN_TYPES))
 def test_acls_are_added_listed_by_filters_and_deleted(
     client: str, target: Target, driver_of: DriverOf
 ) -> None:
@@ -25,7 +25,7 @@ def test_acls_are_added_listed_by_filters_and_deleted(
     tell(driver, STORY, target.reads_are_late)
 
 
-@pytest.mark.parametrize("client", WITH_PATTERN_TYPES)
+@pytest.mark.parametrize("client", parameters(WITH_PATTERN_TYPES))
 def test_a_principal_without_rights_gets_the_clients_cluster_authorization_error(
     client: str, target: Target, driver_of: DriverOf
 ) -> None:
@@ -40,7 +40,7 @@ def test_a_principal_without_rights_gets_the_clients_cluster_authorization_error
     ("client", "error"),
     [
         ("kafka-clients-4.3.0", "InvalidRequestException"),
-        ("kafka-clients-2.0.1", "InvalidRequestException"),
+        pytest.param("kafka-clients-2.0.1", "InvalidRequestException", marks=pytest.mark.thorough),
         ("confluent-kafka", "INVALID_REQUEST"),
     ],
 )

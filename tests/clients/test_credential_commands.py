@@ -13,6 +13,7 @@ import pytest
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from tests.clients.acl_command import Commands, command_config
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.kafka import Kafka, running_kafka
 
 TOKENS = "org.apache.kafka.tools.DelegationTokenCommand"
@@ -41,7 +42,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
 
 @pytest.fixture(scope="module")
 def our_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    broker = Broker(tmp_path_factory.mktemp("broker"), SETTINGS)
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"), SETTINGS)
     broker.start()
     yield broker
     broker.terminate()
@@ -53,7 +54,7 @@ def token_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
         yield kafka
 
 
-@pytest.fixture(params=["our_broker", "token_kafka"])
+@pytest.fixture(params=["our_broker", pytest.param("token_kafka", marks=pytest.mark.thorough)])
 def server(request: pytest.FixtureRequest) -> Broker | Kafka:
     found: Broker | Kafka = request.getfixturevalue(request.param)
     return found

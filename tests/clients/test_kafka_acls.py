@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl_files import read_acls
+from aclbroker.acl.files.reading import read_acls
 from aclbroker.cli.acl_source import described
 from aclbroker.pipeline.errors import InputError
 from tests.clients.acl_command import (

@@ -15,10 +15,11 @@ from aiokafka.errors import KafkaConnectionError
 
 from tests.clients.acl_command import Commands, Printed, command_config
 from tests.clients.conftest import DriverOf
-from tests.clients.drivers import WITH_PATTERN_TYPES, Answer
+from tests.clients.drivers import WITH_PATTERN_TYPES, Answer, parameters
 from tests.clients.story import EVERYTHING, READ_ORDERS
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.kafka import Kafka
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -47,7 +48,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, commands: Commands) -> Iter
         "super.users": f"User:admin;User:ANONYMOUS;User:{USER}",
         "delegation.token.secret.key": "the secret key of all tokens",
     }
-    broker = Broker(tmp_path_factory.mktemp("broker"), overrides)
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"), overrides)
     broker.start()
     for mechanism in MECHANISMS:
         added = configs(
@@ -65,7 +66,7 @@ def configs(commands: Commands, server: Broker | Kafka, *words: str, user: str =
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", parameters(CLIENTS))
 def test_a_client_logs_in_and_manages_acls(
     client: str, mechanism: str, broker: Broker, driver_of: DriverOf
 ) -> None:
@@ -106,7 +107,7 @@ def aiokafka_consumer(broker: Broker, mechanism: str, password: str) -> AIOKafka
     )
 
 
-@pytest.mark.parametrize("client", ["kafka-clients-4.3.0", "kafka-clients-2.0.1"])
+@pytest.mark.parametrize("client", parameters(["kafka-clients-4.3.0", "kafka-clients-2.0.1"]))
 @pytest.mark.parametrize("user", [USER, "nobody"])
 def test_a_wrong_password_and_an_unknown_user_are_the_same_error(
     client: str, user: str, broker: Broker, driver_of: DriverOf
@@ -199,7 +200,9 @@ def test_kafka_delegation_tokens_creates_describes_renews_and_expires(tokens: To
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-@pytest.mark.parametrize("client", ["kafka-clients-4.3.0", "kafka-clients-2.0.1", "franz-go"])
+@pytest.mark.parametrize(
+    "client", parameters(["kafka-clients-4.3.0", "kafka-clients-2.0.1", "franz-go"])
+)
 def test_a_client_logs_in_with_a_delegation_token_as_its_owner(
     client: str, mechanism: str, broker: Broker, tokens: Tool, driver_of: DriverOf
 ) -> None:

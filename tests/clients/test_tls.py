@@ -26,6 +26,7 @@ from tests.clients.story import EVERYTHING
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS, PLAIN_JAAS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.certificates import PASSWORD, Authority, Identity, pem
 from tests.support.client import Client
 from tests.support.kafka import Kafka, running_kafka
@@ -129,7 +130,7 @@ def tls_broker(
     tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]
 ) -> Iterator[Broker]:
     listeners = ",".join(f"{name}://127.0.0.1:0" for name in PROTOCOLS)
-    broker = Broker(tmp_path_factory.mktemp("tls"), {**settings, "listeners": listeners})
+    broker = ThreadBroker(tmp_path_factory.mktemp("tls"), {**settings, "listeners": listeners})
     broker.start()
     yield broker
     broker.terminate()
@@ -141,7 +142,7 @@ def tls_kafka(tmp_path_factory: pytest.TempPathFactory, settings: dict[str, str]
         yield running
 
 
-@pytest.fixture(params=["aclbroker", "kafka-4.3.0"])
+@pytest.fixture(params=["aclbroker", pytest.param("kafka-4.3.0", marks=pytest.mark.thorough)])
 def listeners(request: pytest.FixtureRequest) -> dict[str, str]:
     """The addresses of our broker, then of a real Kafka."""
     ours = request.param == "aclbroker"
@@ -201,7 +202,9 @@ def test_stores_of_each_format_serve_kafka_acls_with_a_trust_store_of_that_forma
     assert _lists(acl_commands, tmp_path, listeners["REQUIRED"], config) == CONNECTED
 
 
-@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+@pytest.mark.parametrize(
+    "version", [pytest.param("TLSv1.2", marks=pytest.mark.thorough), "TLSv1.3"]
+)
 @pytest.mark.parametrize(
     ("listener", "shown", "expected"),
     [
@@ -291,6 +294,7 @@ def test_a_certificate_of_an_unknown_authority_is_refused_where_it_is_only_reque
         client.ask(ApiKey.API_VERSIONS, 0, ApiVersionsRequest())
 
 
+@pytest.mark.thorough
 def test_difference_clients_are_not_told_which_authorities_are_trusted(
     tls_broker: Broker,
     tls_kafka: Kafka,
@@ -334,6 +338,7 @@ def test_a_sasl_ssl_listener_wants_a_password_and_a_certificate_only_if_its_own_
     assert _lists(acl_commands, tmp_path, listeners[listener], config) == expected
 
 
+@pytest.mark.broker_process
 def test_the_documented_example_works(
     start_broker: StartBroker, acl_commands: Commands, tmp_path: Path
 ) -> None:

@@ -17,6 +17,8 @@ from tests.clients.story import (
 )
 from tests.support.broker import Broker
 
+pytestmark = pytest.mark.thorough
+
 
 @pytest.mark.parametrize("client", OF_VERSION_ZERO)
 def test_literal_acls_are_managed_and_prefixed_acls_neither_seen_nor_deleted(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.settings import authorizer_settings
+from aclbroker.acl.settings import authorizer_settings
 from aclbroker.broker.config import Config, ConfigError, load
 
 JAAS = (

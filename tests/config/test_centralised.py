@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.acl.settings import (
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.settings import (
     acl_limit,
     authorizer_settings,
     reads_latest,

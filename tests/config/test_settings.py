@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.settings import acl_limit, authorizer_settings
+from aclbroker.acl.settings import acl_limit, authorizer_settings
 from aclbroker.broker.config import BUILT_IN_AUTHORIZER, NO_AUTHORIZER, ConfigError, load
 from aclbroker.broker.config.docs import main, render
 from tests.config.conftest import JAAS, LoadError, LoadText, super_users
@@ -320,7 +320,8 @@ def test_the_tables_of_the_documentation_are_those_of_the_program():
     page = Path(__file__).parents[2] / "docs" / "configuration.md"
     text = page.read_text()
     assert "| `aclbroker.store` |" in text
-    assert render(text) == text
+    command = ".venv/bin/python -m aclbroker.broker.config.docs docs/configuration.md"
+    assert render(text) == text, f"run: {command}"
 
 
 def test_the_tables_of_the_documentation_can_be_made_anew(tmp_path: Path):

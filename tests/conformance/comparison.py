@@ -58,19 +58,25 @@ def version_of(step: Step, version: int) -> int:
     return version if step.version is None else step.version
 
 
-def moments() -> Iterator[tuple[Moment, Step]]:
+def versions_of(scenario: Scenario, every_case: bool) -> tuple[int, ...]:
+    """Return the versions of a scenario: all, or the lowest and the highest."""
+    versions = scenario.versions
+    return versions if every_case else tuple(dict.fromkeys((versions[0], versions[-1])))
+
+
+def moments(every_case: bool) -> Iterator[tuple[Moment, Step]]:
     """Yield all requests in the order in which they are sent."""
     for scenario in SCENARIOS:
-        for version in scenario.versions:
+        for version in versions_of(scenario, every_case):
             for number, step in enumerate(scenario.steps):
                 yield Moment(scenario.name, version, number), step
 
 
-def play(player: Player, *, settling: bool) -> Record:
+def play(player: Player, every_case: bool, *, settling: bool) -> Record:
     """Send all requests to a broker; ``settling`` if it shows what was written with a delay."""
     record: Record = {}
     for scenario in SCENARIOS:
-        for version in scenario.versions:
+        for version in versions_of(scenario, every_case):
             player.ask(ANONYMOUS, delete(matching()), 2)
             player.forget(STRANGER)
             record |= _play_scenario(player, scenario, version, settling=settling)

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from aclbroker.broker.client.blocking import ConnectionClosed
-from aclbroker.broker.conformance.case import Case
-from aclbroker.broker.conformance.corpus import corpus
-from aclbroker.broker.conformance.resources import TopicIds
+from aclbroker.conformance.case import Case
+from aclbroker.conformance.corpus import corpus
+from aclbroker.conformance.resources import TopicIds
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.schema import versions_in
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import Client, request_frame
 from tests.support.kafka import Kafka
 
@@ -45,7 +46,7 @@ ASKED = (
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory):
-    started = Broker(tmp_path_factory.mktemp("broker"))
+    started = ThreadBroker(tmp_path_factory.mktemp("broker"))
     started.start()
     yield started
     started.terminate()

@@ -4,9 +4,9 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from aclbroker.broker.conformance.outline import ANSWERED, Outline
-from aclbroker.broker.conformance.recording import Recording, Step
-from aclbroker.broker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
+from aclbroker.conformance.outline import ANSWERED, Outline
+from aclbroker.conformance.recording import Recording, Step
+from aclbroker.conformance.resources import DELETED_TOPIC, GROUPS, TOPICS
 from aclbroker.protocol.messages import ApiKey
 from tests.support.accounts import PASSWORDS, properties_text
 from tests.support.broker import COMMAND

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from aclbroker.broker.conformance.divergences import DIVERGENCES
-from aclbroker.broker.conformance.recording import packaged_recording
+import pytest
+
+from aclbroker.conformance.divergences import DIVERGENCES
+from aclbroker.conformance.recording import packaged_recording
 from tests.conformance_tool.examples import CATALOG, OF_TOKENS, command_config, conformance, to
 from tests.conftest import StartBroker
 from tests.support.broker import Broker
@@ -45,6 +47,7 @@ def test_our_broker_with_delegation_tokens_authorizes_as_kafka_does(
     assert WITH_TOKENS in report["divergences"]
 
 
+@pytest.mark.thorough
 def test_a_broker_that_authorizes_by_the_documentation_differs(
     start_broker: StartBroker, tmp_path: Path
 ):

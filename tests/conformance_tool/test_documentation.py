@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-import pytest
-
-from aclbroker.broker.conformance.behaviour import divergences as of_behaviour
-from aclbroker.broker.conformance.behaviour.roles import ROLES as ROLES_OF_BEHAVIOUR
-from aclbroker.broker.conformance.codes import REFUSALS
-from aclbroker.broker.conformance.corpus import corpus
-from aclbroker.broker.conformance.divergences import DIVERGENCES, Divergence
-from aclbroker.broker.conformance.resources import TopicIds
-from aclbroker.broker.conformance.roles import ROLES
+from aclbroker.conformance.behaviour import divergences as of_behaviour
+from aclbroker.conformance.behaviour.roles import ROLES as ROLES_OF_BEHAVIOUR
+from aclbroker.conformance.codes import REFUSALS
+from aclbroker.conformance.corpus import corpus
+from aclbroker.conformance.divergences import DIVERGENCES
+from aclbroker.conformance.resources import TopicIds
+from aclbroker.conformance.roles import ROLES
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
 
@@ -18,14 +16,15 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
 ALL_DIVERGENCES = (*DIVERGENCES, *of_behaviour.DIVERGENCES)
 
 
-@pytest.mark.parametrize("divergence", ALL_DIVERGENCES, ids=lambda each: each.name)
-def test_each_divergence_is_documented_with_its_reason(divergence: Divergence):
-    assert f"| {divergence.name} | {divergence.reason} |" in DOCUMENT
+def test_each_divergence_is_documented_with_its_reason():
+    rows = [f"| {each.name} | {each.reason} |" for each in ALL_DIVERGENCES]
+    assert [row for row in rows if row not in DOCUMENT] == []
 
 
-@pytest.mark.parametrize("name", [each.name for each in (*ROLES, *ROLES_OF_BEHAVIOUR)])
-def test_each_role_is_documented(name: str):
-    assert f"`{name}`" in DOCUMENT.partition("| role | ACLs |")[2]
+def test_each_role_is_documented():
+    documented = DOCUMENT.partition("| role | ACLs |")[2]
+    names = [each.name for each in (*ROLES, *ROLES_OF_BEHAVIOUR)]
+    assert [name for name in names if f"`{name}`" not in documented] == []
 
 
 def test_each_code_that_a_case_names_is_documented():

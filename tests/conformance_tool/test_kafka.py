@@ -3,10 +3,14 @@
 import json
 from pathlib import Path
 
-from aclbroker.broker.conformance.comparison import compare
-from aclbroker.broker.conformance.recording import load, packaged_recording
+import pytest
+
+from aclbroker.conformance.comparison import compare
+from aclbroker.conformance.recording import load, packaged_recording
 from tests.conformance_tool.examples import OF_TOKENS, command_config, conformance, to
 from tests.support.kafka import Kafka
+
+pytestmark = pytest.mark.thorough
 
 
 def test_kafka_answers_as_recorded(kafka: Kafka, tmp_path: Path):

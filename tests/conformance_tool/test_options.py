@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aclbroker.broker.client.errors import ClientConfigError
-from aclbroker.broker.conformance.options import read_keys, read_target
+from aclbroker.conformance.options import read_keys, read_target
 from aclbroker.protocol.messages import APIS, ApiKey
 from tests.conformance_tool.examples import command_config, jaas
 

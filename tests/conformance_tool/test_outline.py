@@ -2,9 +2,9 @@
 
 import pytest
 
-from aclbroker.broker.conformance.outline import ANSWERED, outline
-from aclbroker.broker.conformance.resources import TopicIds, group, made_up_id, topic
-from aclbroker.broker.conformance.told import names_asked
+from aclbroker.conformance.outline import ANSWERED, outline
+from aclbroker.conformance.resources import TopicIds, group, made_up_id, topic
+from aclbroker.conformance.told import names_asked
 from aclbroker.protocol.messages import (
     ApiKey,
     create_acls,

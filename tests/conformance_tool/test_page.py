@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from aclbroker.broker.conformance.options import read_target
+from aclbroker.conformance.options import read_target
 from tests.conformance_tool.examples import CATALOG, conformance, to
 from tests.conftest import StartBroker
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.conformance.outline import CLOSED, without_answer
-from aclbroker.broker.conformance.recording import (
+from aclbroker.conformance.outline import CLOSED, without_answer
+from aclbroker.conformance.recording import (
     RecordingError,
     dumps,
     load,
     loads,
     packaged_recording,
 )
-from aclbroker.broker.conformance.roles import ROLES
+from aclbroker.conformance.roles import ROLES
 from aclbroker.protocol.messages import APIS, ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 

@@ -5,11 +5,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from aclbroker.broker.conformance.command import ConformanceOptions, write_report
-from aclbroker.broker.conformance.comparison import compare
-from aclbroker.broker.conformance.outline import CLOSED, without_answer
-from aclbroker.broker.conformance.recording import Recording
-from aclbroker.broker.conformance.report import FORMATS
+from aclbroker.conformance.command import ConformanceOptions, write_report
+from aclbroker.conformance.comparison import compare
+from aclbroker.conformance.outline import CLOSED, without_answer
+from aclbroker.conformance.recording import Recording
+from aclbroker.conformance.report import FORMATS
 from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered, recording, step
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from aclbroker.broker.conformance.outline import CLOSED, NO_ANSWER, Outline, without_answer
-from aclbroker.broker.conformance.rules import differences
+from aclbroker.conformance.outline import CLOSED, NO_ANSWER, Outline, without_answer
+from aclbroker.conformance.rules import differences
 from aclbroker.protocol.messages import ApiKey
 from tests.conformance_tool.examples import PATH, answered
 

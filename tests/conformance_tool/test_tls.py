@@ -69,6 +69,7 @@ def client_file(
     return str(file)
 
 
+@pytest.mark.thorough
 def test_a_broker_is_compared_through_tls_with_certificates_and_scram(
     broker: Broker, authority: Authority, tmp_path: Path
 ):

@@ -7,17 +7,8 @@ from random import Random
 from typing import Any, Final
 
 from aclbroker.protocol.aiokafka_types import Boolean, Float64, Int8, Int16, Int32, Int64, UInt32
-from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import Array, Bytes, Nullable, String, UInt16, Uuid
-from aclbroker.protocol.schema import Struct, struct_of
-
-LAYOUTS: Final = [
-    struct_of(cls, version)
-    for api in APIS.values()
-    for version in api.versions
-    for cls in (api.request, api.response)
-]
-"""Every message at every version."""
+from aclbroker.protocol.schema import Struct
 
 TEXTS: Final = ("", "*", "a", "orders", "тема", "主題-😀", "a\0b", "x" * 130)
 BLOBS: Final = (b"", b"\0", b"\xff\x80", bytes(200))
@@ -73,8 +64,3 @@ def _object(chance: Random, struct: Struct) -> Any:
         # Tags are read back in the order of their numbers, in which they are written.
         values["unknown_tags"] = ((7000, b""), (1 << 31, b"\x80\0unknown"))
     return struct.cls(**values)
-
-
-def name_of(struct: Struct) -> str:
-    """Return a message's name and version, for the names of tests."""
-    return f"{struct.cls.__name__} v{struct.version}"

@@ -8,23 +8,34 @@ from random import Random
 import pytest
 
 from aclbroker.protocol.compile import decoder, encode
+from aclbroker.protocol.messages import APIS
 from aclbroker.protocol.primitives import ProtocolError
-from aclbroker.protocol.schema import Struct
+from aclbroker.protocol.schema import struct_of
 from aclbroker.protocol.wire import decode_request
 from tests.fuzz.mutations import mutated
 from tests.fuzz.requests import request_payloads
-from tests.fuzz.samples import LAYOUTS, name_of, sample
+from tests.fuzz.samples import sample
+from tests.support.messages import Message, messages_of
+from tests.support.tables import check_each
 
 TRIES = 300
 """Damaged messages of each kind."""
 
 
-@pytest.mark.parametrize("struct", LAYOUTS, ids=name_of)
+@pytest.fixture(scope="module")
+def messages(every_case: bool) -> list[Message]:
+    return [message for key in APIS for message in messages_of(key, every=every_case)]
+
+
 def test_damaged_messages_are_refused_or_read_as_something_that_can_be_written(
-    struct: Struct,
+    messages: list[Message],
 ) -> None:
-    chance = Random(name_of(struct))
-    read, write = decoder(struct.cls, struct.version), partial(encode, version=struct.version)
+    check_each(messages, check_damaged)
+
+
+def check_damaged(message: Message) -> None:
+    chance, struct = Random(str(message)), struct_of(message.cls, message.version)
+    read, write = decoder(message.cls, message.version), partial(encode, version=message.version)
     originals = [write(sample(chance, struct)) for _ in range(10)]
     for _ in range(TRIES):
         # A message without fields has no bytes to damage.
@@ -40,10 +51,13 @@ def test_damaged_messages_are_refused_or_read_as_something_that_can_be_written(
         assert (end, write(again)) == (len(written), written)
 
 
-@pytest.mark.parametrize("struct", LAYOUTS, ids=name_of)
-def test_random_bytes_are_refused_or_read(struct: Struct) -> None:
-    chance = Random(name_of(struct))
-    read = decoder(struct.cls, struct.version)
+def test_random_bytes_are_refused_or_read(messages: list[Message]) -> None:
+    check_each(messages, check_random)
+
+
+def check_random(message: Message) -> None:
+    chance = Random(str(message))
+    read = decoder(message.cls, message.version)
     for _ in range(TRIES):
         noise = chance.randbytes(chance.randrange(100))
         try:

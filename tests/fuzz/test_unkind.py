@@ -1,4 +1,7 @@
-"""A running broker under more than 100,000 well-formed, unkind requests: nobody else notices."""
+"""A running broker under 100,000 well-formed, unkind requests: nobody else notices.
+
+The daily run sends 5,000 of them, and leaves out the largest.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,11 @@ from tests.support.client import ALL_ACLS, Client, request_frame
 SEED: Final = 20_261_122
 MORE: Final = 5 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 1
 REQUESTS: Final = 100_000 * MORE
+DAILY_REQUESTS: Final = 2_500
 LARGE: Final = 12 * MORE
-pytestmark = pytest.mark.timeout(300 * MORE)
+pytestmark = [pytest.mark.broker_process, pytest.mark.timeout(300 * MORE)]
 LOGINS: Final = 4_800
+DAILY_LOGINS: Final = 320
 STRANGERS: Final = 16
 """Connections at a time of who has not logged in."""
 
@@ -81,15 +86,18 @@ def assert_unharmed(broker: Broker, tally: Tally) -> None:
     assert broker.told("request refused")[1] == tally.refused > 0
 
 
-def test_unkind_requests_are_answered_and_leave_nothing_behind(broker: Broker) -> None:
+def test_unkind_requests_are_answered_and_leave_nothing_behind(
+    broker: Broker, every_case: bool
+) -> None:
     print("seed", SEED)
+    count = REQUESTS if every_case else DAILY_REQUESTS
     with parties(broker.listeners) as everyone:
         tally, memory = everyone.tally, 0.0
-        waiting = batches(requests(Random(SEED), REQUESTS, everyone.ids))
-        while tally.sent < REQUESTS:
+        waiting = batches(requests(Random(SEED), count, everyone.ids))
+        while tally.sent < count:
             everyone.exchange(waiting)
             everyone.forget()
-            if not memory and tally.sent > REQUESTS // 10:
+            if not memory and tally.sent > count // 10:
                 memory = broker.resident_mib
         assert broker.resident_mib - memory < MORE_MEMORY_MIB
     assert tally.closed
@@ -103,6 +111,7 @@ def large_requests(chance: Random, ids: list[bytes]) -> Iterator[Request]:
         yield request(chance, api, version, room, ids)
 
 
+@pytest.mark.thorough
 def test_what_the_largest_requests_take_is_bounded_and_given_back(broker: Broker) -> None:
     print("seed", SEED)
     chance = Random(SEED)
@@ -141,6 +150,7 @@ def of_too_many(_: int) -> Request:
     return Request(ApiKey.DESCRIBE_GROUPS, 5, 7, frame, 0, is_refused=True, is_closed=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("made", [of_new_names, of_too_many])
 def test_large_requests_over_and_over_take_no_more_than_the_first(
     broker: Broker, made: Callable[[int], Request]
@@ -156,6 +166,7 @@ def test_large_requests_over_and_over_take_no_more_than_the_first(
     assert max(memory[5:]) - max(memory[:5]) < MORE_MEMORY_MIB
 
 
+@pytest.mark.thorough
 def test_who_reads_no_answers_on_many_connections_holds_nobody_up(broker: Broker) -> None:
     print("seed", SEED)
     chance = Random(SEED)
@@ -180,15 +191,16 @@ MARKED: Final = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
 
 
 def test_strangers_get_answers_until_their_connection_ends_with_one_log_line(
-    broker: Broker,
+    broker: Broker, every_case: bool
 ) -> None:
     print("seed", SEED)
+    logins = LOGINS if every_case else DAILY_LOGINS
     chance = Random(SEED)
     address = broker.listeners["SASL_PLAINTEXT"]
     answered = 0
     with Client(broker.listeners["PLAINTEXT"]) as client:
         healthy = Healthy(client)
-        for _ in range(LOGINS // STRANGERS):
+        for _ in range(logins // STRANGERS):
             with ExitStack() as stack:
                 strangers = [stack.enter_context(connect(address)) for _ in range(STRANGERS)]
                 asked = [unkind_login(chance) for _ in strangers]
@@ -197,9 +209,9 @@ def test_strangers_get_answers_until_their_connection_ends_with_one_log_line(
                 healthy.works()
                 for stranger, sent in zip(strangers, asked, strict=True):
                     answered += answers_among(all_that_comes(stranger), sent)
-    assert answered > LOGINS
+    assert answered > logins
     assert broker.terminate() == 0
-    assert broker.told("authentication failed")[1] == LOGINS
+    assert broker.told("authentication failed")[1] == logins
     assert "Traceback" not in broker.log_text()
 
 

@@ -7,8 +7,8 @@ import io
 from collections.abc import Mapping
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import RequestContext, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.gate.engine import check

@@ -6,21 +6,23 @@ from collections.abc import Callable, Sequence
 from inspect import isawaitable
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import (
+from aclbroker.acl.authorizer import (
     Decision,
     RequestContext,
     Rule,
     RuleKind,
     Session,
 )
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
+from aclbroker.broker.backends.backend import Node
+from aclbroker.broker.backends.declared import DECLARED_HANDLERS, DECLARED_LISTED
+from aclbroker.broker.backends.declared.backend import DeclaredBackend
 from aclbroker.broker.catalog import Catalog
-from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.rights import RequestRights
-from aclbroker.broker.handlers import HANDLERS
-from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.handlers import ANSWERED_HERE
+from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.stores.memory import MemoryStore
 
@@ -85,18 +87,28 @@ def names_that_begin_with(prefix: str) -> Rights:
 
 async def handled(parts: Services, rights: RequestRights, request: Any) -> Any:
     """Return what the handler of a key makes of the part of a request that the gate allowed."""
-    response = parts.turns.run("", HANDLERS[rights.row.key], parts, rights, request)
+    answer = parts.answer_to(rights.row.key)
+    assert answer is not None
+    response = parts.turns.run("", answer, rights, request)
     while isawaitable(response):
         response = await response
     return response
 
 
+def declared(catalog: Catalog, listener: str = "SASL_PLAINTEXT") -> DeclaredBackend:
+    """Return a cluster of declared topics with one node."""
+    return DeclaredBackend(
+        cluster_id="cluster",
+        catalog=catalog,
+        handlers=DECLARED_HANDLERS,
+        listed=DECLARED_LISTED,
+        advertised={listener: Node(1, "localhost", 9092)},
+    )
+
+
 def services(rights: Rights, catalog: Catalog, audit: Audit) -> Services:
     """Return a broker's parts in which everybody has these rights."""
-    node = {"SASL_PLAINTEXT": Node(1, "localhost", 9092)}
-    return Services(
-        "cluster", node, ByRule(rights), audit, catalog, Profile.KAFKA, handlers=HANDLERS
-    )
+    return Services(ByRule(rights), audit, declared(catalog), ANSWERED_HERE)
 
 
 def context(key: int, version: int) -> RequestContext:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Position, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import Position, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Profile

@@ -10,13 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
 from aclbroker.broker.gate.disclosure import Echoed
 from aclbroker.broker.gate.harmless import EVERYWHERE, HARMLESS
 from aclbroker.broker.gate.shown import SHOWN
-from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.messages import APIS, Api
 from aclbroker.protocol.schema import FieldSpec
+from tests.support.messages import EXCHANGES, Exchange
+from tests.support.tables import check_each
+
+UNDECLARED = "say in gate/shown.py who may see it, or in gate/harmless.py why all may"
 
 # Texts, bytes and ids can tell of anything. Of numbers only these are looked at.
 TELLING = {"string", "bytes", "records", "uuid"}
@@ -24,12 +26,6 @@ NAMES = re.compile(
     r"topic|group|transactional|host|port|address|endpoint|operations|hmac|salt|key|password|secret"
     r"|token|credential|config|value|user|principal|^node|broker_id|nodes$"
 )
-VERSIONS = [
-    pytest.param(key, version, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    for version in api.versions
-]
-KEYS = [pytest.param(key, id=api.name) for key, api in APIS.items()]
 
 
 def fields(cls: Any, version: int, prefix: str = "") -> Iterator[tuple[str, str]]:
@@ -79,38 +75,45 @@ def test_every_key_is_declared() -> None:
     assert set(SHOWN) == set(APIS)
 
 
-@pytest.mark.parametrize(("key", "version"), VERSIONS)
-def test_each_field_that_might_tell_of_something_is_declared_or_harmless(
-    key: int, version: int
-) -> None:
-    paths = declared(key)
-    unknown = {
-        path
-        for path in telling(key, version)
-        if not is_declared(paths, path)
-        and f"{APIS[key].name} {path}" not in HARMLESS
-        and path.rpartition(".")[2] not in EVERYWHERE
-    }
-    assert not unknown, "say in gate/shown.py who may see it, or in gate/harmless.py why all may"
+def test_each_field_that_might_tell_of_something_is_declared_or_harmless() -> None:
+    def check(exchange: Exchange) -> None:
+        key, version = exchange
+        paths = declared(key)
+        unknown = {
+            path
+            for path in telling(key, version)
+            if not is_declared(paths, path)
+            and f"{APIS[key].name} {path}" not in HARMLESS
+            and path.rpartition(".")[2] not in EVERYWHERE
+        }
+        assert not unknown, (
+            "say in gate/shown.py who may see it, or in gate/harmless.py why all may"
+        )
+
+    check_each(EXCHANGES, check)
 
 
-@pytest.mark.parametrize("key", KEYS)
-def test_what_is_declared_is_there(key: int) -> None:
-    api = APIS[key]
-    answered = every_field(api.response, api)
-    assert not {path for path in declared(key) if not has(answered, path)}
-    asked = every_field(api.request, api)
-    echoed = [line for line in SHOWN[key] if isinstance(line, Echoed)]
-    assert not {path for line in echoed for path in line.asked_fields if not has(asked, path)}
+def test_what_is_declared_is_there() -> None:
+    def check(api: Api) -> None:
+        answered = every_field(api.response, api)
+        assert not {path for path in declared(api.key) if not has(answered, path)}
+        asked = every_field(api.request, api)
+        echoed = [line for line in SHOWN[api.key] if isinstance(line, Echoed)]
+        assert not {path for line in echoed for path in line.asked_fields if not has(asked, path)}
+
+    check_each(APIS.values(), check)
 
 
-@pytest.mark.parametrize(("key", "version"), VERSIONS)
-def test_what_must_have_been_asked_for_can_be_asked_for(key: int, version: int) -> None:
-    answered = {path for path, _ in fields(APIS[key].response, version)}
-    asked = {path for path, _ in fields(APIS[key].request, version)}
-    for line in SHOWN[key]:
-        if isinstance(line, Echoed) and not answered.isdisjoint(line.fields):
-            assert not asked.isdisjoint(line.asked_fields)
+def test_what_must_have_been_asked_for_can_be_asked_for() -> None:
+    def check(exchange: Exchange) -> None:
+        key, version = exchange
+        answered = {path for path, _ in fields(APIS[key].response, version)}
+        asked = {path for path, _ in fields(APIS[key].request, version)}
+        for line in SHOWN[key]:
+            if isinstance(line, Echoed) and not answered.isdisjoint(line.fields):
+                assert not asked.isdisjoint(line.asked_fields)
+
+    check_each(EXCHANGES, check)
 
 
 def test_nothing_is_called_harmless_in_vain() -> None:

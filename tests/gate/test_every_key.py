@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import io
 from collections.abc import Iterator
@@ -9,13 +10,14 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.acl.bindings import AclOperation
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.gate.answers import form_of
 from aclbroker.broker.gate.engine import check
 from aclbroker.broker.gate.need import Each
 from aclbroker.broker.gate.table import GATE
+from aclbroker.broker.handlers.answering import known_topics
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
@@ -23,14 +25,11 @@ from aclbroker.protocol.compile import decode, encode
 from aclbroker.protocol.messages import APIS, ApiKey
 from tests.gate.requests import codes, filled, strings
 from tests.gate.rights import context, everything, handled, names_that_begin_with, nothing, services
+from tests.support.messages import EXCHANGES, Exchange
+from tests.support.tables import check_each
 
 NAMES = ["may-1", "not-1", "may-2", "not-2"]
 AUTHORIZATION = {29, 30, 31, 53, 65}
-CASES = [
-    pytest.param(key, version, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    for version in api.versions
-]
 # These never refuse for want of rights: they are part of authentication, or they filter.
 NEVER_REFUSED = {
     ApiKey.SASL_HANDSHAKE,
@@ -52,9 +51,13 @@ def audit() -> Audit:
     return Audit(load(), "cluster", configure(stream=io.StringIO()))
 
 
+def new_catalog() -> Catalog:
+    return Catalog(dict.fromkeys(NAMES, 1), NAMES)
+
+
 @pytest.fixture
 def catalog() -> Catalog:
-    return Catalog(dict.fromkeys(NAMES, 1), NAMES)
+    return new_catalog()
 
 
 def as_sent(key: int, version: int, request: Any, catalog: Catalog) -> Any:
@@ -82,7 +85,7 @@ def identify(item: Any, catalog: Catalog) -> None:
 async def answer(parts: Services, key: int, version: int, request: Any) -> Any:
     """Return the whole answer to a request, as a client decodes it."""
     rights = parts.rights(GATE[key], context(key, version))
-    verdict = check(request, rights, parts.catalog)
+    verdict = check(request, rights, known_topics(parts, GATE[key], request))
     response = verdict.response
     if verdict.request is not None:
         response = await handled(parts, rights, verdict.request)
@@ -102,10 +105,12 @@ def asked(key: int) -> Any:
     return request
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-async def test_with_all_rights_nothing_is_refused_for_want_of_rights(
-    key: int, version: int, audit: Audit, catalog: Catalog
-) -> None:
+def test_with_all_rights_nothing_is_refused_for_want_of_rights(audit: Audit) -> None:
+    check_each(EXCHANGES, lambda exchange: asyncio.run(check_with_all_rights(exchange, audit)))
+
+
+async def check_with_all_rights(exchange: Exchange, audit: Audit) -> None:
+    (key, version), catalog = exchange, new_catalog()
     parts = services(everything, catalog, audit)
     assert parts.authorizer is not None
     if key in (ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.DESCRIBE_ACLS):
@@ -116,10 +121,12 @@ async def test_with_all_rights_nothing_is_refused_for_want_of_rights(
         await parts.authorizer.close()
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-async def test_without_rights_everything_is_refused_or_left_out(
-    key: int, version: int, audit: Audit, catalog: Catalog
-) -> None:
+def test_without_rights_everything_is_refused_or_left_out(audit: Audit) -> None:
+    check_each(EXCHANGES, lambda exchange: asyncio.run(check_without_rights(exchange, audit)))
+
+
+async def check_without_rights(exchange: Exchange, audit: Audit) -> None:
+    (key, version), catalog = exchange, new_catalog()
     parts = services(nothing, catalog, audit)
     request = as_sent(key, version, asked(key), catalog)
     verdict = check(request, parts.rights(GATE[key], context(key, version)), catalog)
@@ -145,18 +152,13 @@ def entries(key: int, version: int) -> Iterator[str]:
         yield form.echo.asked
 
 
-PARTIAL = [
-    pytest.param(key, version, array, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    for version in api.versions
-    for array in entries(key, version)
-]
+def test_only_allowed_entries_go_on_and_all_are_answered_in_their_order(audit: Audit) -> None:
+    partial = [(exchange, array) for exchange in EXCHANGES for array in entries(*exchange)]
+    check_each(partial, lambda case: asyncio.run(check_entries(*case, audit)))
 
 
-@pytest.mark.parametrize(("key", "version", "array"), PARTIAL)
-async def test_only_allowed_entries_go_on_and_all_are_answered_in_their_order(
-    key: int, version: int, array: str, audit: Audit, catalog: Catalog
-) -> None:
+async def check_entries(exchange: Exchange, array: str, audit: Audit) -> None:
+    (key, version), catalog = exchange, new_catalog()
     request = as_sent(key, version, asked(key), catalog)
     parts = services(names_that_begin_with("may"), catalog, audit)
     rights = parts.rights(GATE[key], context(key, version))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aclbroker.broker.acl.authorizer import RequestContext, RuleKind, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import RequestContext, RuleKind, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

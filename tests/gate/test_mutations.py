@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Decision, RequestContext, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import Decision, RequestContext, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
 from aclbroker.broker.credentials import Credentials, TokenSettings, load_credentials

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Authorizer, Decision, RequestContext, RuleKind
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import Authorizer, Decision, RequestContext, RuleKind
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.gate.conditions import BROKER_CONFIG, TOPIC_CONFIG
 from aclbroker.broker.gate.engine import check
@@ -30,15 +30,12 @@ from tests.gate.requests import codes
 from tests.gate.rights import ByRule, context, everything
 from tests.gate.test_every_field import fields
 from tests.gate.test_showing import nullable
+from tests.support.messages import EXCHANGES, Exchange
+from tests.support.tables import check_each
 
 ACLS = "acls"
 NAMES = [ACLS, "orders"]
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-CASES = [
-    pytest.param(key, version, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    for version in api.versions
-]
 PROFILES = [pytest.param(each, id=each.value) for each in Profile]
 
 # Topics of a request that are authorized by a need of the whole request.
@@ -146,16 +143,17 @@ def test_it_is_known_of_every_field_of_a_request_whether_it_names_a_topic() -> N
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("has_authorizer", [True, False])
-@pytest.mark.parametrize(("key", "version"), CASES)
-def test_nothing_that_names_it_passes(
-    key: int, version: int, has_authorizer: bool, profile: Profile
-) -> None:
+def test_nothing_that_names_it_passes(has_authorizer: bool, profile: Profile) -> None:
     authorizer = ByRule(everything) if has_authorizer else None
-    for names in (NAMES, [ACLS], [*NAMES, *NAMES]):
-        request = request_for(key, version, names)
-        verdict = check(request, rights_of(key, version, authorizer, None, profile), topics())
-        if verdict.request is not None:
-            assert ACLS not in tells_of(verdict.request, NAMES)
+
+    def check_exchange(exchange: Exchange) -> None:
+        for names in (NAMES, [ACLS], [*NAMES, *NAMES]):
+            request = request_for(*exchange, names)
+            verdict = check(request, rights_of(*exchange, authorizer, None, profile), topics())
+            if verdict.request is not None:
+                assert ACLS not in tells_of(verdict.request, NAMES)
+
+    check_each(EXCHANGES, check_exchange)
 
 
 @pytest.mark.parametrize("version", APIS[ApiKey.FETCH].versions)
@@ -267,8 +265,12 @@ def test_nobody_has_operations_on_it() -> None:
     assert rights_of(ApiKey.METADATA, 9, None).operations(ResourceType.TOPIC, ACLS) == 0
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-def test_no_list_of_all_shows_it(key: int, version: int) -> None:
+def test_no_list_of_all_shows_it() -> None:
+    check_each(EXCHANGES, check_list_of_all)
+
+
+def check_list_of_all(exchange: Exchange) -> None:
+    key, version = exchange
     request = message(APIS[key].request, version, (), lambda: [])
     for array in ("topics", "topic_partitions"):
         if array in type(request).__dataclass_fields__:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.acl.bindings import ResourceType
+from aclbroker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.need import Profile
 from aclbroker.broker.gate.rights import RequestRights
 from aclbroker.broker.gate.table import GATE

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Decision, Position, RequestContext
-from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from aclbroker.broker.acl.operations import bit_field, supported_operations
+from aclbroker.acl.authorizer import Decision, Position, RequestContext
+from aclbroker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.acl.operations import bit_field, supported_operations
 from aclbroker.broker.gate.disclosure import AllOrRefused, Along, Echoed, Nodes, Operations
 from aclbroker.broker.gate.fetching import check_fetch
 from aclbroker.broker.gate.need import Profile
@@ -39,15 +39,12 @@ from aclbroker.protocol.messages.fetch import FetchResponse
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.gate.answers import id_of, message, named_in_answers, named_in_requests, tells_of
 from tests.gate.rights import ByRule, Rights, context
+from tests.support.messages import EXCHANGES, Exchange
+from tests.support.tables import check_each, examples
 
 NAMES = ["asked", "allowed", "denied"]
 UNKNOWN_OPERATIONS = -(1 << 31)
 DESCRIBES = 1 << AclOperation.DESCRIBE
-CASES = [
-    pytest.param(key, version, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    for version in api.versions
-]
 
 
 class Asked:
@@ -136,8 +133,12 @@ def response_of(key: int, version: int, names: Sequence[str]) -> Any:
     return message(APIS[key].response, version, named_in_answers(key), lambda: names)
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-def test_neither_what_is_denied_nor_what_was_not_asked_for_passes(key: int, version: int) -> None:
+def test_neither_what_is_denied_nor_what_was_not_asked_for_passes() -> None:
+    check_each(EXCHANGES, check_denied)
+
+
+def check_denied(exchange: Exchange) -> None:
+    key, version = exchange
     request, response = request_for(key, version, ["asked"]), response_of(key, version, NAMES)
     seen = tells_of(shown(key, version, request, response, to("asked", "allowed")), NAMES)
     assert "denied" not in seen
@@ -145,8 +146,12 @@ def test_neither_what_is_denied_nor_what_was_not_asked_for_passes(key: int, vers
         assert "allowed" not in seen
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-def test_all_that_was_asked_for_and_is_allowed_passes_unchanged(key: int, version: int) -> None:
+def test_all_that_was_asked_for_and_is_allowed_passes_unchanged() -> None:
+    check_each(EXCHANGES, check_allowed)
+
+
+def check_allowed(exchange: Exchange) -> None:
+    key, version = exchange
     request, response = request_for(key, version, NAMES), response_of(key, version, NAMES)
     seen = shown(key, version, request, response_of(key, version, NAMES), to(*NAMES))
     if key == ApiKey.DESCRIBE_TOPIC_PARTITIONS:
@@ -191,8 +196,11 @@ def asked_for_all(key: int, version: int) -> Any:
     return request
 
 
-@pytest.mark.parametrize("key", [pytest.param(key, id=api.name) for key, api in APIS.items()])
-def test_these_rights_are_asked_for_and_no_others(key: int) -> None:
+def test_these_rights_are_asked_for_and_no_others() -> None:
+    check_each(APIS, check_rights)
+
+
+def check_rights(key: int) -> None:
     asked = set()
     for version in APIS[key].versions:
         noted = Asked()
@@ -207,10 +215,10 @@ def test_these_rights_are_asked_for_and_no_others(key: int) -> None:
 EVERY = ["n-one", "n-two", "n-three", "n-four"]
 
 
-@settings(max_examples=300, deadline=None)
-@given(case=st.sampled_from([case.values for case in CASES]), data=st.data())
+@settings(max_examples=examples(300), deadline=None)
+@given(case=st.sampled_from(EXCHANGES), data=st.data())
 def test_nothing_hidden_passes_whatever_the_rights_and_the_answer(
-    case: tuple[int, int], data: st.DataObject
+    case: Exchange, data: st.DataObject
 ) -> None:
     key, version = case
     some = st.lists(st.sampled_from(EVERY), max_size=3)

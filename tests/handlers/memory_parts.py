@@ -7,9 +7,11 @@ import io
 from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.acl.authorizer import Session
+from aclbroker.broker.backends.backend import Node
+from aclbroker.broker.backends.memory import MEMORY_HANDLERS, MEMORY_LISTED
+from aclbroker.broker.backends.memory.backend import MemoryBackend
 from aclbroker.broker.config import load
-from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.memory import Clock, MemoryCluster, MemorySettings
 from aclbroker.broker.observability.audit import Audit
@@ -42,12 +44,26 @@ async def running() -> AsyncIterator[Services]:
     made = services(everything, cluster.topics, audit)
     assert made.authorizer is not None
     await made.authorizer.start()
-    yield dataclasses.replace(made, turns=Always(), handlers=MEMORY_HANDLERS, cluster=cluster)
+    backend = MemoryBackend(
+        cluster_id="cluster",
+        catalog=cluster.topics,
+        handlers=MEMORY_HANDLERS,
+        listed=MEMORY_LISTED,
+        advertised={"SASL_PLAINTEXT": Node(1, "localhost", 9092)},
+        cluster=cluster,
+    )
+    yield dataclasses.replace(made, turns=Always(), backend=backend)
     await made.authorizer.close()
+
+
+def cluster_of(parts: Services) -> MemoryCluster:
+    """Return the cluster in memory behind the gate."""
+    assert isinstance(parts.backend, MemoryBackend)
+    return parts.backend.cluster
 
 
 async def ask(parts: Services, session: Session, key: ApiKey, version: int, request: Any) -> Any:
     """Send a request; returns its answer."""
     answer = dispatch(parts, session, request_frame(key, version, request)[4:])
-    frame = await answer if isinstance(answer, Awaitable) else answer
+    frame: Any = await answer if isinstance(answer, Awaitable) else answer
     return decode_response(APIS[key], version, bytes(frame)[4:])[1]

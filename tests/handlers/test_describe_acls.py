@@ -9,14 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, AclOperation, AclPermission
+from aclbroker.acl.authorizer import RequestContext, Session
+from aclbroker.acl.bindings import AclBinding, AclFilter, AclOperation, AclPermission
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
-from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.handlers import ANSWERED_HERE
 from aclbroker.broker.handlers.acls import filter_of
-from aclbroker.broker.handlers.services import Node, Services
+from aclbroker.broker.handlers.answering import LaterAnswer
+from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
 from aclbroker.broker.server.dispatch import dispatch
@@ -26,6 +27,7 @@ from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest
 from aclbroker.protocol.wire import decode_response
 from tests.acl.examples import LITERAL, PREFIXED, WRITE, allow, deny
+from tests.gate.rights import declared
 from tests.support.client import ALL_ACLS, request_frame
 
 
@@ -72,8 +74,7 @@ async def services():
     await authorizer.start()
     await authorizer.create_acls(CONTEXT, FIRST)
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
-    node = {"PLAINTEXT": Node(1, "localhost", 9092)}
-    yield Services("cluster", node, authorizer, audit, Catalog(), handlers=HANDLERS)
+    yield Services(authorizer, audit, declared(Catalog(), "PLAINTEXT"), ANSWERED_HERE)
     await authorizer.close()
 
 
@@ -83,7 +84,9 @@ async def described(
     """The ACLs of the answer, sorted; each resource pattern must be there once."""
     frame = request_frame(ApiKey.DESCRIBE_ACLS, version, request)[4:]
     answer = dispatch(services, ADMIN, frame)
-    return listed(bytes(await answer if isinstance(answer, Awaitable) else answer), version)
+    answer = await answer if isinstance(answer, Awaitable) else answer
+    assert not isinstance(answer, LaterAnswer)
+    return listed(bytes(answer), version)
 
 
 def listed(answer: bytes, version: int) -> list[AclBinding]:

@@ -21,7 +21,7 @@ from aclbroker.protocol.messages.list_transactions import ListTransactionsReques
 from aclbroker.protocol.messages.share_fetch import FetchPartition, FetchTopic, ShareFetchRequest
 from aclbroker.protocol.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.gate.rights import context
-from tests.handlers.memory_parts import TOPICS, ask
+from tests.handlers.memory_parts import TOPICS, ask, cluster_of
 from tests.support.client import request_frame
 
 DAY_MS = 24 * 3600 * 1000
@@ -41,7 +41,7 @@ async def asked_and_gone(
     answer = asyncio.ensure_future(awaited)
     # The change can have begun already, and a task that never ran ends by nothing but a cancel.
     await asyncio.sleep(0)
-    while not has_begun(parts.memory):
+    while not has_begun(cluster_of(parts)):
         assert not answer.done()
         await asyncio.sleep(0)
     assert not answer.done()
@@ -69,7 +69,7 @@ async def test_nothing_more_is_matched_for_a_client_that_is_gone(
     request_: Any,
 ):
     for name in TOPICS:
-        parts.memory.transactions.initialize(name, 60_000, None)
+        cluster_of(parts).transactions.initialize(name, 60_000, None)
     matched: list[str] = []
     matches = NameRegex.matches
 
@@ -81,11 +81,11 @@ async def test_nothing_more_is_matched_for_a_client_that_is_gone(
     await asked_and_gone(parts, key, version, request_, lambda _: len(matched) > 5)
     assert len(matched) < len(TOPICS)
     assert parts.turns.unfinished == 0
-    assert "g" not in parts.memory.groups.table.groups
+    assert "g" not in cluster_of(parts).groups.table.groups
 
 
 async def test_a_topic_is_deleted_with_all_that_is_known_of_it(parts: Services):
-    memory = parts.memory
+    memory = cluster_of(parts)
     big = memory.topics.create("big", 200)
     assert big is not None
     memory.groups.offsets.commit("g", [NewOffset("big", 0, 7)])
@@ -111,7 +111,7 @@ async def test_a_topic_is_deleted_with_all_that_is_known_of_it(parts: Services):
 async def test_a_member_that_has_joined_is_removed_when_its_session_is_over(
     parts: Services, key: ApiKey, request_: Any
 ):
-    memory = parts.memory
+    memory = cluster_of(parts)
     await asked_and_gone(parts, key, 1, request_, lambda memory: "g" in memory.groups.table.groups)
     group: Any = memory.groups.table.groups["g"]
     assert list(group.members) == ["m"]
@@ -122,7 +122,7 @@ async def test_a_member_that_has_joined_is_removed_when_its_session_is_over(
 async def test_share_sessions_end_with_their_connection_whatever_its_session_has_become(
     parts: Services,
 ):
-    memory = parts.memory
+    memory = cluster_of(parts)
     first = context(ApiKey.SHARE_FETCH, 2).session
     request = ShareFetchRequest("g", "m", 0, 0, 1, 1 << 20, 500, 500)
     request.topics = [FetchTopic(memory.topics.id_of("t0"), [FetchPartition(0, [])])]

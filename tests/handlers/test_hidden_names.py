@@ -14,14 +14,12 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.credentials import load_credentials
 from aclbroker.broker.credentials.delegation_tokens import TokenInformation, TokenSettings
 from aclbroker.broker.gate.table import GATE
-from aclbroker.broker.handlers import HANDLERS
-from aclbroker.broker.handlers.memory import MEMORY_HANDLERS
-from aclbroker.broker.handlers.services import Handler, Services
+from aclbroker.broker.handlers.services import Answer, Services
 from aclbroker.broker.memory.groups.classic_group import ClassicGroup
 from aclbroker.broker.memory.groups.consumer import HeartbeatRequest
 from aclbroker.broker.memory.groups.consumer_group import ConsumerGroup
@@ -36,8 +34,8 @@ from aclbroker.protocol.compile import encode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.describe_delegation_token import DescribeDelegationTokenOwner
 from tests.gate.requests import filled
-from tests.gate.rights import ByRule, context
-from tests.handlers.memory_parts import ask, running
+from tests.gate.rights import ByRule, context, declared
+from tests.handlers.memory_parts import ask, cluster_of, running
 
 HIDDEN, SEEN = "hidden", "seen"
 GROUPS = ("seen", "seen-consumer", "seen-share")
@@ -61,7 +59,7 @@ def rights(_operation: AclOperation, kind: ResourceType, name: str | None) -> bo
 async def cluster() -> AsyncIterator[Services]:
     """A cluster in memory with entries of each kind, some visible and some hidden."""
     async for parts in running():
-        topics, groups = parts.memory.topics, parts.memory.groups
+        topics, groups = cluster_of(parts).topics, cluster_of(parts).groups
         topics.groups = ("seen", "hidden-declared")
         for name in ("seen", "hidden-1", "hidden-2"):
             topics.create(name, 2)
@@ -74,8 +72,8 @@ async def cluster() -> AsyncIterator[Services]:
             asked = ShareHeartbeatRequest(name, "m", 0, None, "c", "/h", ("seen", "hidden-1"))
             groups.share_heartbeat(asked)
         for name in ("seen", "hidden-id"):
-            producer = parts.memory.transactions.initialize(name, 60_000, None).producer
-            parts.memory.transactions.add(name, producer, [("seen", 0), ("hidden-1", 0)])
+            producer = cluster_of(parts).transactions.initialize(name, 60_000, None).producer
+            cluster_of(parts).transactions.add(name, producer, [("seen", 0), ("hidden-1", 0)])
         yield dataclasses.replace(parts, authorizer=ByRule(rights))
 
 
@@ -156,11 +154,11 @@ def traps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return touched
 
 
-def watched(handler: Handler, answers: list[Any]) -> Handler:
+def watched(handler: Answer, answers: list[Any]) -> Answer:
     """Return a handler that appends its answers to ``answers`` before the gate completes them."""
 
-    def answer(services: Services, asked: Any, request: Any) -> Any:
-        answers.append(handler(services, asked, request))
+    def answer(asked: Any, request: Any) -> Any:
+        answers.append(handler(asked, request))
         return answers[-1]
 
     return answer
@@ -172,10 +170,13 @@ def watched(handler: Handler, answers: list[Any]) -> Handler:
 async def test_a_handler_gets_no_entry_that_its_session_may_not_see(
     cluster: Services, key: int, monkeypatch: pytest.MonkeyPatch
 ):
-    hidden_ids = [cluster.memory.topics.id_of(name) for name in ("hidden-1", "hidden-2")]
-    for handlers in (HANDLERS, MEMORY_HANDLERS):
+    hidden_ids = [cluster_of(cluster).topics.id_of(name) for name in ("hidden-1", "hidden-2")]
+    for backend in (declared(cluster_of(cluster).topics), cluster.backend):
         answers: list[Any] = []
-        parts = dataclasses.replace(cluster, handlers={key: watched(handlers[key], answers)})
+        parts = dataclasses.replace(cluster, backend=backend)
+        answer = parts.answer_to(key)
+        assert answer is not None
+        parts.answers[key] = watched(answer, answers)
         session = context(ApiKey(key), 0).session
         for version in {APIS[key].versions[0], APIS[key].versions[-1]}:
             for request in requests_of(key, version):
@@ -200,10 +201,10 @@ async def test_a_heartbeat_for_anothers_member_tells_of_no_hidden_topic_in_any_v
     cluster: Services,
 ):
     session = Session(("User:bob",), "127.0.0.1", "SASL_PLAINTEXT")
-    seen = {cluster.memory.topics.id_of("seen")}
+    seen = {cluster_of(cluster).topics.id_of("seen")}
     key = ApiKey.CONSUMER_GROUP_HEARTBEAT
     told: set[bytes] = set()
-    member = cluster.memory.groups.consumer_group("seen-consumer").members["m"]
+    member = cluster_of(cluster).groups.consumer_group("seen-consumer").members["m"]
     for version in APIS[key].versions:
         assert len(member.assigned) > 2, "of hidden topics, too"
         fields = "seen-consumer", "m", member.epoch
@@ -212,7 +213,7 @@ async def test_a_heartbeat_for_anothers_member_tells_of_no_hidden_topic_in_any_v
         answer = await ask(cluster, session, key, version, request)
         assert answer.error_code == 0, answer
         told |= {each.topic_id for each in answer.assignment.topic_partitions}
-        cluster.memory.groups.consumer_heartbeat(
+        cluster_of(cluster).groups.consumer_heartbeat(
             member_of("seen-consumer")._replace(member_id="m", epoch=0), list
         )
     assert told == seen
@@ -228,10 +229,10 @@ async def test_the_broker_shares_no_resolution_of_an_expression_beyond_the_right
     request.subscribed_topic_names = None
     answer = await ask(cluster, session, key, 1, request)
     assert answer.error_code == 0, answer
-    group = cluster.memory.groups.consumer_group("seen-consumer")
+    group = cluster_of(cluster).groups.consumer_group("seen-consumer")
     assert group.matched(group.members["b"]) == {"seen"}
     assert {"seen", "hidden-1", "hidden-2"} <= group.matched(group.members["m"])
-    assert set(group.target["b"]) <= {cluster.memory.topics.id_of("seen")}
+    assert set(group.target["b"]) <= {cluster_of(cluster).topics.id_of("seen")}
 
 
 async def test_tokens_are_compared_with_the_owners_of_a_request_only_if_they_may_be_seen(

@@ -16,7 +16,7 @@ from aclbroker.protocol.messages.delete_share_group_offsets import (
 )
 from aclbroker.protocol.messages.delete_topics import DeleteTopicState
 from aclbroker.protocol.messages.incremental_alter_configs import AlterConfigsResource
-from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import Client
 
 TOPIC = 2
@@ -24,7 +24,9 @@ TOPIC = 2
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    broker = Broker(tmp_path_factory.mktemp("broker"), {"aclbroker.catalog.topics": "orders:3"})
+    broker = ThreadBroker(
+        tmp_path_factory.mktemp("broker"), {"aclbroker.catalog.topics": "orders:3"}
+    )
     broker.start()
     with Client(broker.listeners["PLAINTEXT"]) as client:
         yield client
@@ -73,7 +75,7 @@ def test_a_share_group_that_is_not_there_is_not_found_whatever_topics_are_named(
 def test_a_share_group_that_is_not_there_is_not_found_without_rights_on_its_topics(
     tmp_path: Path,
 ):
-    broker = Broker(tmp_path, {"aclbroker.catalog.topics": "orders:3"})
+    broker = ThreadBroker(tmp_path, {"aclbroker.catalog.topics": "orders:3"})
     broker.start()
     with Client(broker.listeners["PLAINTEXT"]) as admin:
         assert admin.create(AclCreation(3, "absent", 3, "User:alice", "*", 6, 3)) == [0]

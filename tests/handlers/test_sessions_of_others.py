@@ -17,7 +17,7 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import fetch as f
 from aclbroker.protocol.messages import share_fetch as sf
 from tests.gate.rights import context
-from tests.handlers.memory_parts import TOPICS, ask
+from tests.handlers.memory_parts import TOPICS, ask, cluster_of
 from tests.memory.records import NOW, batch
 
 MOST = 50
@@ -28,7 +28,7 @@ STEPS = 40
 def share_fetch(parts: Services, epoch: int, count: int) -> sf.ShareFetchRequest:
     """A request of many partitions, which forgets as many others."""
     request = sf.ShareFetchRequest("g", "m", epoch, 0, 1, 1 << 20, 500, 500)
-    ids = [parts.memory.topics.id_of(name) for name in TOPICS]
+    ids = [cluster_of(parts).topics.id_of(name) for name in TOPICS]
     request.topics = [sf.FetchTopic(each, [sf.FetchPartition(0, [])]) for each in ids[:count]]
     request.forgotten_topics_data = [sf.ForgottenTopic(each, [1]) for each in ids]
     return request
@@ -55,7 +55,7 @@ async def after(steps: int, asking: Coroutine[Any, Any, Any]) -> asyncio.Task[An
 async def test_share_sessions(parts: Services, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(share_sessions, "MOST_PARTITIONS", MOST)
     session = context(ApiKey.SHARE_FETCH, 2).session
-    key, sessions = share_sessions.Key(1, "g", "m"), parts.memory.share_sessions
+    key, sessions = share_sessions.Key(1, "g", "m"), cluster_of(parts).share_sessions
     for steps in range(STEPS):
         await ask(parts, session, ApiKey.SHARE_FETCH, 2, share_fetch(parts, 0, 1))
         asking = ask(parts, session, ApiKey.SHARE_FETCH, 2, share_fetch(parts, 1, len(TOPICS)))
@@ -70,7 +70,7 @@ async def test_share_sessions(parts: Services, monkeypatch: pytest.MonkeyPatch):
 async def test_what_is_written_while_a_share_fetch_looks_for_records_ends_its_wait(
     parts: Services,
 ):
-    memory = parts.memory
+    memory = cluster_of(parts)
     memory.groups.configs.set("g", {"share.auto.offset.reset": "earliest"})
     memory.groups.share_heartbeat(ShareHeartbeatRequest("g", "m", 0, names=TOPICS))
     session = context(ApiKey.SHARE_FETCH, 2).session
@@ -95,17 +95,17 @@ async def test_who_gets_no_share_session_is_told_so_late(
     request = share_fetch(parts, 0, 1)
     request.max_wait_ms = 500
     task = await after(STEPS, ask(parts, session, ApiKey.SHARE_FETCH, 2, request))
-    parts.memory.clock.advance(499)
+    cluster_of(parts).clock.advance(499)
     await asyncio.sleep(0)
     assert not task.done()
-    parts.memory.clock.advance(1)
+    cluster_of(parts).clock.advance(1)
     assert (await task).error_code == ErrorCode.SHARE_SESSION_LIMIT_REACHED
 
 
 async def test_sessions_of_consumers(parts: Services, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(fetch_sessions, "MOST_PARTITIONS", MOST)
     session = context(ApiKey.FETCH, 12).session
-    sessions = parts.memory.fetch_sessions
+    sessions = cluster_of(parts).fetch_sessions
     for steps in range(STEPS):
         began = await ask(parts, session, ApiKey.FETCH, 12, fetch(0, 0, 1))
         assert began.session_id

@@ -14,6 +14,13 @@ def memory_proxy():
         yield proxy
 
 
+@pytest.fixture
+def looks_often(monkeypatch):
+    """Stores look at the settings and the first offset of their topic at short intervals."""
+    monkeypatch.setattr("aclbroker.broker.stores.kafka.health._LOOK_S", 0.1)
+    monkeypatch.setattr("aclbroker.broker.stores.kafka.store._WATCH_S", 0.1)
+
+
 @pytest.fixture(scope="package")
 def kafka_behind(tmp_path_factory):
     """A Kafka that compacts soon, and a proxy in front of its listener PROXIED."""

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclOperation
+from aclbroker.acl.bindings import AclOperation
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
 from aclbroker.broker.client.errors import RequestRefused
@@ -20,7 +20,7 @@ from tests.server.test_status import STATUS, figure, page
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client
-from tests.support.kafka import READY_WITHIN, Kafka
+from tests.support.kafka import READY_WITHIN, STARTS_AGAIN_SOON, Kafka
 from tests.support.process import wait_for
 
 _names = (f"shared-{number}" for number in itertools.count())
@@ -75,10 +75,10 @@ def test_what_is_written_through_one_broker_holds_at_the_others_and_after_a_rest
     assert acls_of(two) == [allow()]
 
 
-def test_an_acl_that_another_broker_just_removed_is_created_again(start):
+def test_an_acl_that_another_broker_just_removed_is_created_again(start, every_case):
     one, two = start(1), start(2)
     acl = allow()
-    for _ in range(20):
+    for _ in range(20 if every_case else 2):
         with session(one) as first, session(two) as second:
             create_acls(first, [acl])
             # Neither broker waits until it has heard of it by itself.
@@ -88,10 +88,10 @@ def test_an_acl_that_another_broker_just_removed_is_created_again(start):
             assert delete_acls(first, [exactly(acl)]) == [acl]
 
 
-def test_a_list_of_the_latest_shows_what_another_broker_has_just_changed(start):
+def test_a_list_of_the_latest_shows_what_another_broker_has_just_changed(start, every_case):
     one, two = start(1), start(2, **{"aclbroker.store.read": "latest"})
     with session(one) as first, session(two) as second:
-        for number in range(20):
+        for number in range(20 if every_case else 2):
             acl = allow(name=f"topic-{number}")
             create_acls(first, [acl])
             assert acl in describe_acls(second)
@@ -119,6 +119,7 @@ def test_users_that_one_broker_has_may_log_in_at_the_others(start):
     wait_for("no login", lambda: not logs_in(one, "zoe-secret") or None, WITHIN)
 
 
+@pytest.mark.thorough
 def test_a_broker_waits_for_a_kafka_that_is_started_later(tmp_path):
     for name in ("kafka", "broker"):
         (tmp_path / name).mkdir()
@@ -139,10 +140,11 @@ def test_a_broker_waits_for_a_kafka_that_is_started_later(tmp_path):
         kafka.kill()
 
 
+@pytest.mark.thorough
 def test_decisions_end_when_the_topic_is_out_of_reach_for_long_if_they_are_to(tmp_path):
     for name in ("kafka", "broker"):
         (tmp_path / name).mkdir()
-    kafka = Kafka(tmp_path / "kafka")
+    kafka = Kafka(tmp_path / "kafka", overrides=STARTS_AGAIN_SOON)
     broker = Broker(
         tmp_path / "broker",
         {

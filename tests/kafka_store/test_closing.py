@@ -47,6 +47,7 @@ async def turns(count):
         await asyncio.sleep(0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("connected", [reading, writing])
 async def test_who_is_cancelled_while_it_disconnects_is_told_and_leaves_nothing(url, connected):
     place = place_of(url, None)
@@ -67,6 +68,7 @@ async def test_who_is_cancelled_while_it_disconnects_is_told_and_leaves_nothing(
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.thorough
 async def test_a_store_closes_at_each_moment_of_being_read_anew(url):
     """It has a new reader then, and the one before disconnects."""
     stores: list[Any] = [open_store(url, {"node.id": str(each)}) for each in range(TURNS)]

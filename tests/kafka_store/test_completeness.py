@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aclbroker.broker.stores.kafka.completeness import Said, Written, horizon
+from tests.support.tables import examples
 
 
 class Message(NamedTuple):
@@ -114,7 +115,7 @@ def compacted(log: Log, end: int, *, drops_removals: bool) -> Log:
     return log.without(*gone)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(logs(), st.data())
 def test_from_the_horizon_on_all_is_known_however_it_was_compacted(
     log: Log, data: st.DataObject
@@ -130,7 +131,7 @@ def test_from_the_horizon_on_all_is_known_however_it_was_compacted(
         assert there_at(left, position, left) == there_at(log, position, log)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(logs())
 def test_a_log_of_which_nothing_was_removed_is_known_as_a_whole(log: Log) -> None:
     assert horizon_of(log) == 0

@@ -8,7 +8,7 @@ import random
 import secrets
 import struct
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 
 import pytest
@@ -24,7 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
 _names = (f"cut-{number}" for number in itertools.count())
 _nodes = itertools.count(1)
-FLIPS = 20
 _LENGTH = 8
 """Where a batch has its length, of four bytes, behind its offset."""
 OPENED_WITHIN_S = 3.0
@@ -69,7 +68,7 @@ def has(followed: Followed, acl) -> bool:
     return acl in followed.acls
 
 
-@pytest.mark.parametrize("how", ["cut", "drop"])
+@pytest.mark.parametrize("how", [pytest.param("cut", marks=pytest.mark.thorough), "drop"])
 async def test_a_lost_network_lets_reads_go_on_refuses_changes_and_loses_nothing(
     kafka_behind, monkeypatch, how
 ):
@@ -118,8 +117,12 @@ async def test_a_store_that_has_just_lost_its_connections_closes_and_leaves_noth
     fetcher.addHandler(failure)
     try:
         async with opened(proxy.address, next(_names)):
-            proxy.drop()
-            await asyncio.wait_for(failure.came.wait(), WITHIN_S)
+            async with asyncio.timeout(WITHIN_S):
+                while not failure.came.is_set():
+                    # No connection fails on which aiokafka does not fetch yet.
+                    proxy.drop()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(failure.came.wait(), 0.5)
     finally:
         fetcher.removeHandler(failure)
     async with asyncio.timeout(WITHIN_S):
@@ -158,7 +161,7 @@ def noticed(log: bytes) -> list[int]:
 
 
 async def test_flipped_bytes_of_the_topic_are_never_served_as_if_it_were_whole(
-    kafka_behind, capsys
+    kafka_behind, capsys, every_case
 ):
     kafka, _ = kafka_behind
     topic = next(_names)
@@ -172,7 +175,7 @@ async def test_flipped_bytes_of_the_topic_are_never_served_as_if_it_were_whole(
         seed = secrets.randbits(32)
         chance = random.Random(seed)
         refused = 0
-        for place in chance.sample(noticed(whole), FLIPS):
+        for place in chance.sample(noticed(whole), 20 if every_case else 5):
             bit = 1 << chance.randrange(8)
             with log.open("r+b") as file:
                 file.seek(place)

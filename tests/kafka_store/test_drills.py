@@ -97,8 +97,8 @@ def test_all_messages_that_cannot_be_read_are_named_and_nothing_is_copied(
     assert "only a file can be repaired" in capsys.readouterr().err
 
 
-def test_nothing_acknowledged_is_lost_by_50_kills_at_random_points(url):
-    check_kills(url)
+def test_nothing_acknowledged_is_lost_by_kills_at_random_points(url, every_case):
+    check_kills(url, 50 if every_case else 10)
     assert store("check", "--store", url) == 0
 
 

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
 from aclbroker.broker.client.errors import ClientError
 from aclbroker.broker.client.session import Session, open_session
@@ -25,6 +25,7 @@ from tests.support.process import wait_for
 
 BROKERS = 3
 WITHIN = 60.0
+pytestmark = pytest.mark.thorough
 CHANGES_BETWEEN = 15
 """How many changes must be acknowledged between two accidents."""
 

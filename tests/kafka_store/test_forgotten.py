@@ -5,6 +5,7 @@ import signal
 import time
 from contextlib import ExitStack
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -106,6 +107,7 @@ def check_until_ready(brokers, always):
                 ready.add(each)
 
 
+@pytest.mark.thorough
 async def test_nothing_revoked_is_allowed_by_a_broker_that_was_away_longer_than_the_topic_keeps_it(
     kafka_behind, monkeypatch, tmp_path
 ):

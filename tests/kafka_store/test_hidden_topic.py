@@ -17,8 +17,8 @@ from aclbroker.protocol.messages import list_offsets as offsets
 from aclbroker.protocol.messages import offset_commit as commit
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.acl.examples import WRITE, allow
-from tests.mds.api import MDS, Api, held
-from tests.mds.test_clusters import LISTENERS
+from tests.http_api.api import MDS, Api, held
+from tests.http_api.test_clusters import LISTENERS
 from tests.support.broker import Broker
 from tests.support.client import Client
 

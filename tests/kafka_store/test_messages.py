@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores.kafka.messages import (
     Assembly,
     Message,
@@ -16,6 +16,7 @@ from aclbroker.broker.stores.kafka.messages import (
 )
 from tests.acl.examples import allow, deny
 from tests.stores.origins import ORIGIN
+from tests.support.tables import check_each
 
 
 def settings(transaction, added=(), removed=(), records=None):
@@ -127,8 +128,11 @@ async def test_what_compaction_has_left_of_a_transaction_counts():
     assert not assembly.unfinished
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_however_transactions_are_mixed_each_acl_ends_up_as_its_last_message_says(seed):
+def test_however_transactions_are_mixed_each_acl_ends_up_as_its_last_message_says():
+    check_each(range(300), _check_mixed)
+
+
+def _check_mixed(seed):
     random = Random(seed)
     written = []
     for number in range(random.randint(1, 4)):

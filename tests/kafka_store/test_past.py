@@ -8,7 +8,7 @@ import re
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import ClientSettings, read_addresses
@@ -26,7 +26,6 @@ from tests.cli.test_history import LISTED_ORDERS, ORDERS
 from tests.kafka_store.test_topic import Topic
 from tests.support.accounts import PASSWORDS
 from tests.support.client import Client
-from tests.support.kafka import running_kafka
 from tests.support.process import wait_for
 
 _names = (f"past-{number}" for number in itertools.count())
@@ -44,18 +43,10 @@ def url(kafka):
     return f"kafka://{kafka.listeners['PLAINTEXT']}/{next(_names)}"
 
 
-@pytest.fixture(scope="module")
-def compacting(tmp_path_factory):
-    """A Kafka that looks for something to compact all the time."""
-    overrides = {"log.cleaner.backoff.ms": "50"}
-    with running_kafka(tmp_path_factory.mktemp("compacting"), overrides=overrides) as running:
-        yield running
-
-
 @pytest.fixture
-def compacted(compacting):
+def compacted(kafka):
     """The URL of a topic of which all but the last message is compacted soon."""
-    name, address = next(_names), compacting.listeners["PLAINTEXT"]
+    name, address = next(_names), kafka.listeners["PLAINTEXT"]
     config = {
         "cleanup.policy": "compact",
         "segment.ms": "1",

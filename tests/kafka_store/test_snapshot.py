@@ -22,6 +22,7 @@ from tests.kafka_store.test_topic import Topic as OwnTopic
 from tests.stores.origins import ORIGIN
 from tests.stores.test_contract import loaded
 
+pytestmark = pytest.mark.usefixtures("looks_often")
 USED = "topic for ACLs read from a snapshot on"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.kraft.records import AccessControlEntryRecord
 from aclbroker.protocol.compile import encode
 from aclbroker.protocol.primitives import UnsignedVarint

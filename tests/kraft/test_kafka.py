@@ -8,13 +8,13 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
 from aclbroker.broker.kraft import MetadataAcls, read_acls
 from aclbroker.broker.kraft.files import LogFiles, find
-from tests.support.kafka import Kafka
+from tests.support.kafka import STARTS_AGAIN_SOON, Kafka
 from tests.support.process import wait_for
 from tests.support.random_acls import random_acls
 
@@ -36,11 +36,17 @@ class DynamicKafka(Kafka):
         return properties | {"controller.quorum.bootstrap.servers": voter.partition("@")[2]}
 
 
-@pytest.fixture(scope="module", params=[Kafka, DynamicKafka], ids=["static", "dynamic"])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(Kafka, marks=pytest.mark.thorough), DynamicKafka],
+    ids=["static", "dynamic"],
+)
 def kafka(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Kafka]:
-    running: Kafka = request.param(tmp_path_factory.mktemp("kraft"), overrides=SMALL_FILES)
+    running: Kafka = request.param(
+        tmp_path_factory.mktemp("kraft"), overrides=SMALL_FILES | STARTS_AGAIN_SOON
+    )
     try:
         running.start()
         yield running

@@ -39,6 +39,7 @@ from tests.support.certificates import PASSWORD, Authority, pem
 from tests.support.kafka import Kafka, free_ports
 from tests.support.kdc import Kdc, require_gssapi
 from tests.support.keytool import key_store, trust_store
+from tests.support.tables import check_each
 
 SECURITY = "org.apache.kafka.common.security"
 PLAIN = f"{SECURITY}.plain.PlainLoginModule"
@@ -46,6 +47,15 @@ SCRAM = f"{SECURITY}.scram.ScramLoginModule"
 SCRAM_MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 Lists = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker to which no test of this module adds ACLs."""
+    running = Broker(tmp_path_factory.mktemp("broker"))
+    running.start()
+    yield running
+    running.terminate()
 
 
 @pytest.fixture
@@ -327,38 +337,41 @@ def test_what_is_secret_may_stand_in_another_file(
     lists(broker.listeners["SASL_PLAINTEXT"], {**providers, **login})
 
 
-@pytest.mark.parametrize(
-    ("properties", "said"),
-    [
-        ({"security.protocol": "TLS"}, "allowed: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
-        ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.jaas.config is missing"),
-        (sasl("PLAIN", f"{PLAIN} required username=a"), "there is no password"),
-        (sasl("PLAIN", user(SCRAM, "a", "secret")), "the login module of PLAIN is Plain"),
-        (sasl("DIGEST-MD5", user(PLAIN, "a", "secret")), "allowed: PLAIN, SCRAM-SHA-256"),
-        ({"request.timeout.ms": "soon"}, "allowed: milliseconds"),
-        ({"ssl.engine.factory.class": "org.example.Factory"}, "cannot do that"),
-        (
-            {"sasl.login.callback.handler.class": "org.example.Handler"},
-            "OAuthBearerLoginCallbackHandler",
-        ),
-        ({"security.protocol": "SSL", "ssl.truststore.type": "BKS"}, "allowed: JKS, PEM, PKCS12"),
-        ({"security.protocol": "SSL", "ssl.truststore.location": "/none"}, "cannot be read"),
-        ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
-        (
-            {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "ldaps"},
-            "allowed: https, or empty",
-        ),
-        (oauth(token_endpoint_url="ftp://a/b"), "a URL of http, https or file"),
-        (oauth('unsecuredLoginStringClaim_sub="a" extension_auth="x"'), "other than auth"),
-    ],
+NOT_HONOURED: tuple[tuple[dict[str, str], str], ...] = (
+    ({"security.protocol": "TLS"}, "allowed: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL"),
+    ({"security.protocol": "SASL_PLAINTEXT"}, "sasl.jaas.config is missing"),
+    (sasl("PLAIN", f"{PLAIN} required username=a"), "there is no password"),
+    (sasl("PLAIN", user(SCRAM, "a", "secret")), "the login module of PLAIN is Plain"),
+    (sasl("DIGEST-MD5", user(PLAIN, "a", "secret")), "allowed: PLAIN, SCRAM-SHA-256"),
+    ({"request.timeout.ms": "soon"}, "allowed: milliseconds"),
+    ({"ssl.engine.factory.class": "org.example.Factory"}, "cannot do that"),
+    (
+        {"sasl.login.callback.handler.class": "org.example.Handler"},
+        "OAuthBearerLoginCallbackHandler",
+    ),
+    ({"security.protocol": "SSL", "ssl.truststore.type": "BKS"}, "allowed: JKS, PEM, PKCS12"),
+    ({"security.protocol": "SSL", "ssl.truststore.location": "/none"}, "cannot be read"),
+    ({"security.protocol": "SSL", "ssl.enabled.protocols": "SSLv3"}, "TLSv1.2, TLSv1.3"),
+    (
+        {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "ldaps"},
+        "allowed: https, or empty",
+    ),
+    (oauth(token_endpoint_url="ftp://a/b"), "a URL of http, https or file"),
+    (oauth('unsecuredLoginStringClaim_sub="a" extension_auth="x"'), "other than auth"),
 )
+
+
 def test_a_setting_that_cannot_be_honoured_is_refused_without_its_secrets(
-    properties: dict[str, str], said: str, broker: Broker, lists: Lists
+    broker: Broker, lists: Lists
 ) -> None:
-    with pytest.raises(ClientConfigError) as refused:
-        lists(broker.listeners["PLAINTEXT"], properties)
-    assert said in str(refused.value)
-    assert "secret" not in str(refused.value)
+    def check(case: tuple[dict[str, str], str]) -> None:
+        properties, said = case
+        with pytest.raises(ClientConfigError) as refused:
+            lists(broker.listeners["PLAINTEXT"], properties)
+        assert said in str(refused.value)
+        assert "secret" not in str(refused.value)
+
+    check_each(NOT_HONOURED, check)
 
 
 def test_a_name_that_no_client_of_kafkas_has_is_warned_of(tmp_path: Path) -> None:

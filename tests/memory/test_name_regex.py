@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from aclbroker.broker.memory.name_regex import NameRegex, NameRegexError
 from tests.support.packages import java_command, kafka_jars
+from tests.support.tables import check_each
 
 _PROGRAM = Path(__file__).parent / "java" / "Patterns.java"
 
@@ -85,8 +86,12 @@ EXAMPLES: tuple[tuple[str, list[str], list[str]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("pattern", "matching", "others"), EXAMPLES)
-def test_a_pattern_matches(pattern: str, matching: list[str], others: list[str]):
+def test_a_pattern_matches():
+    check_each(EXAMPLES, _check_matches)
+
+
+def _check_matches(example: tuple[str, list[str], list[str]]) -> None:
+    pattern, matching, others = example
     regex = NameRegex(pattern)
     assert [name for name in matching if not regex.matches(name)] == []
     assert [name for name in others if regex.matches(name)] == []
@@ -162,8 +167,12 @@ def test_the_differences_from_re2j_are_those_that_the_documentation_names(
     assert [ours(each)[0] for each in differing] == ["=", "=", "=", "!", "!"]
 
 
-@pytest.mark.parametrize("pattern", [*REFUSED, "((a{100}){100}){100}", "(((){1000}){1000}){1000}"])
-def test_what_is_no_expression_is_refused(pattern: str):
+def test_what_is_no_expression_is_refused():
+    too_large = "((a{100}){100}){100}", "(((){1000}){1000}){1000}"
+    check_each((*REFUSED, *too_large), _check_refused)
+
+
+def _check_refused(pattern: str) -> None:
     with pytest.raises(NameRegexError):
         NameRegex(pattern)
 

@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 
+from tests.clients.acl_command import Commands
 from tests.support.accounts import PASSWORDS
 from tests.support.packages import java_command, kafka_jars
 
@@ -46,17 +47,19 @@ _ITS_CONFIG = {"leader-election": "--admin.config"}
 """How tools call their option with the properties where it is not --command-config."""
 
 
-def run(tool: str, *arguments: str, given: str = "") -> tuple[int, str, str]:
+_ALONE = frozenset({"verifiable-producer"})
+"""Tools that print their result when their JVM ends."""
+
+
+def run(commands: Commands, tool: str, *arguments: str, given: str = "") -> tuple[int, str, str]:
     """Run a tool; returns its status and what it wrote to both of its outputs."""
-    command = java_command(TOOLS[tool], kafka_jars(), minimum=17)
+    if tool in _ALONE:
+        command = java_command(TOOLS[tool], kafka_jars(), minimum=17)
+        done = subprocess.run(
+            [*command, *arguments], capture_output=True, text=True, timeout=WITHIN, check=False
+        )
+        return done.returncode, done.stdout, done.stderr
     option = _ITS_CONFIG.get(tool, "--command-config")
-    given_arguments = [option if each == "--command-config" else each for each in arguments]
-    done = subprocess.run(
-        [*command, *given_arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN,
-        check=False,
-    )
-    return done.returncode, done.stdout, done.stderr
+    words = [option if each == "--command-config" else each for each in arguments]
+    told = commands.run_whole(*words, tool=TOOLS[tool], given=given)
+    return told["status"], told["out"], told["err"]

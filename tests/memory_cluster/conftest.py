@@ -44,7 +44,7 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     broker.terminate()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     """A JVM that runs Kafka's tools one after the other."""
     running = Commands(tmp_path_factory.mktemp("commands") / "stderr")
@@ -52,7 +52,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Commands]:
     running.close()
 
 
-@pytest.fixture(params=["node", "nodes"])
+@pytest.fixture(params=[pytest.param("node", marks=pytest.mark.thorough), "nodes"])
 def broker(request: pytest.FixtureRequest) -> Broker:
     """A cluster of one node, then one of three."""
     found: Broker = request.getfixturevalue(request.param)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aclbroker.broker.acl.acl_text import acl_text
-from aclbroker.broker.acl.bindings import AclBinding, PatternType
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.acl_text import acl_text
+from aclbroker.acl.bindings import AclBinding, PatternType
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.testing import AclBroker
 from aclbroker.testing.policies import smallest_policy
 from tests.support.packages import JVM_FLAGS, java_command

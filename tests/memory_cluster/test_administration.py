@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aclbroker import turns
-from aclbroker.broker.handlers.memory.quotas import alter_client_quotas
+from aclbroker.broker.backends.memory.quotas import alter_client_quotas
 from aclbroker.broker.memory.quotas import Quotas
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages import alter_client_quotas as aq
@@ -139,9 +139,9 @@ def test_a_long_request_for_quotas_pauses_for_other_clients(monkeypatch: pytest.
     many = [aq.EntityData(f"type-{number}", "a") for number in range(5_000)]
     ops = [aq.OpData("producer_byte_rate", 1.0, False)]
     entries = [aq.RequestEntryData([part], ops)] * 5_000 + [aq.RequestEntryData(many, ops)]
-    services: Any = SimpleNamespace(memory=SimpleNamespace(quotas=Quotas()))
+    backend: Any = SimpleNamespace(cluster=SimpleNamespace(quotas=Quotas()))
     rights: Any = None
-    answer = alter_client_quotas(services, rights, aq.AlterClientQuotasRequest(entries))
+    answer = alter_client_quotas(backend, rights, aq.AlterClientQuotasRequest(entries))
     assert [each.error_code for each in answer.entries] == [INVALID_REQUEST, INVALID_REQUEST]
     # Both loops over the entries, and those over the many types of the last one.
     entries_once, types_once = 5_000 // 16, 5_000 // 16

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.testing import AclBroker
 from tests.memory_cluster.java_programs import (
     Program,
@@ -179,6 +179,7 @@ def offsets_in_copy(shop: Consumer) -> list[int]:
     return [each.offset for each in shop.committed(places, timeout=10)]
 
 
+@pytest.mark.thorough
 def test_a_topic_is_mirrored_once_with_its_settings_and_the_offsets_of_its_group(
     east: AclBroker, west: AclBroker, tmp_path: Path
 ):

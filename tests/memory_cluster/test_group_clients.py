@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -14,6 +14,16 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from aclbroker.broker.memory.topics import coordinator_of
+from aclbroker.conformance.behaviour.stories.group_requests import (
+    beat_until_rebalance,
+    commit,
+    heartbeat,
+    join,
+    stable,
+    sync,
+)
+from aclbroker.conformance.behaviour.story import Scene, Story, Teller
+from aclbroker.conformance.cluster import Cluster
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -28,11 +38,10 @@ from aclbroker.protocol.messages.offset_delete import OffsetDeleteRequest
 from aclbroker.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from aclbroker.protocol.messages.streams_group_describe import StreamsGroupDescribeRequest
 from aclbroker.protocol.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
-from tests.memory_cluster import group_stories
-from tests.memory_cluster.stories import Teller
+from tests.clients.acl_command import Commands
+from tests.memory_cluster import raw
 from tests.support.broker import Broker
 from tests.support.client import Client
-from tests.support.packages import java_command, kafka_jars
 
 _COMMAND: Final = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 _SETTINGS: Final = {
@@ -50,6 +59,19 @@ StartBroker = Callable[..., Broker]
 @pytest.fixture
 def address(start_broker: StartBroker) -> str:
     return start_broker(_SETTINGS).listeners["PLAINTEXT"]
+
+
+@contextmanager
+def telling(address: str) -> Iterator[Teller]:
+    """Yield a teller of group requests, whose group is called "group"."""
+    with Client(address) as admin:
+        offered = Cluster(admin).offered
+        scene = Scene(offered, False, "member", lambda: Client(address), admin, lambda: None)
+        teller = Teller(scene, Story(lambda _: None), "", {})
+        try:
+            yield teller
+        finally:
+            teller.close()
 
 
 def until(what: Callable[[], Any]) -> Any:
@@ -96,6 +118,7 @@ def test_consumers_share_out_what_an_expression_matches(address: str, protocol: 
     admin = AdminClient({"bootstrap.servers": address})
     group = admin.describe_consumer_groups(["group"])["group"].result(_PATIENCE_SECONDS)
     assert (group.state.name, len(group.members)) == ("STABLE", 2)
+    assert {each.host for each in group.members} == {"/127.0.0.1"}
     consumers.pop().close()
     until(lambda: shares() == [6])
     consumers.pop().close()
@@ -125,15 +148,10 @@ async def test_consumers_of_aiokafka_are_in_one_group_with_others(address: str):
             assert (len(first.assignment()), len(second.assignment())) == (2, 2)
 
 
-def test_kafkas_command_for_groups_does_all_that_it_can(address: str):
-    command = [
-        *java_command(_COMMAND, kafka_jars(), minimum=17),
-        *("--bootstrap-server", address),
-    ]
-
+def test_kafkas_command_for_groups_does_all_that_it_can(address: str, commands: Commands):
     def run(*arguments: str) -> str:
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
-        return " ".join(done.stdout.split())
+        words = ("--bootstrap-server", address, *arguments)
+        return " ".join(commands.run(*words, tool=_COMMAND).out.split())
 
     for protocol in ("classic", "consumer"):
         consumer = consumer_of(address, protocol, protocol, "payments")
@@ -175,17 +193,17 @@ def test_an_expression_matches_what_its_member_may_describe(start_broker: StartB
             AclCreation(2, "orders-eu", 3, "User:alice", "*", 8, 3),
         ]
         assert admin.create(*allowed) == [0, 0, 0]
-        teller = Teller(broker.listeners["PLAINTEXT"], "group")
-        ids = {teller.topic_id(name): name for name in ("orders", "orders-eu", "payments")}
-    with Client(broker.listeners["SASL_PLAINTEXT"]) as alice:
-        alice.login("alice", "alice-secret")
-        asked = group_stories.heartbeat(
+        ids = {raw.id_of(admin, name): name for name in ("orders", "orders-eu", "payments")}
+    with telling(broker.listeners["PLAINTEXT"]) as teller:
+        named = heartbeat(teller, "m", 0)
+        matched = heartbeat(
             teller, "m", 0, subscribed_topic_names=None, subscribed_topic_regex="orders.*"
         )
-        answer = alice.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, asked)
+    with Client(broker.listeners["SASL_PLAINTEXT"]) as alice:
+        alice.login("alice", "alice-secret")
+        answer = alice.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, matched)
         given = [ids[each.topic_id] for each in answer.assignment.topic_partitions]
         assert given == ["orders-eu"]
-        named = group_stories.heartbeat(teller, "m", 0)
         answer = alice.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, named)
         assert answer.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED
         [group] = _described(alice)
@@ -194,7 +212,6 @@ def test_an_expression_matches_what_its_member_may_describe(start_broker: StartB
         bob.login("bob", "bob-secret")
         [group] = _described(bob)
         assert (group.error_code, group.members) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, [])
-    teller.close()
 
 
 def _described(client: Client) -> Any:
@@ -222,69 +239,61 @@ def test_a_group_is_one_nodes_business(start_broker: StartBroker):
     nodes = broker.listeners["PLAINTEXT"].split(",")
     mine = coordinator_of("group", [1, 2, 3]) - 1
     right, wrong = nodes[mine], nodes[mine - 1]
-    there = Teller(right, "group")
-    member_id, generation = group_stories.stable(there)
-    elsewhere = Teller(wrong, "group")
-    client = elsewhere.client()
-    fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("group", None, -1, None)])
-    alive = HeartbeatRequest("group", generation, member_id)
-    sync = group_stories.sync(elsewhere, member_id, generation)
-    commit = group_stories.commit(elsewhere, member_id, generation)
-    heartbeat = group_stories.heartbeat(elsewhere, "m", 0)
-    leave = LeaveGroupRequest("group", member_id)
-    codes = [
-        client.ask(ApiKey.JOIN_GROUP, 9, group_stories.join(elsewhere)).error_code,
-        client.ask(ApiKey.SYNC_GROUP, 5, sync).error_code,
-        client.ask(ApiKey.HEARTBEAT, 4, alive).error_code,
-        client.ask(ApiKey.LEAVE_GROUP, 0, leave).error_code,
-        client.ask(ApiKey.OFFSET_COMMIT, 9, commit).topics[0].partitions[0].error_code,
-        client.ask(ApiKey.OFFSET_FETCH, 9, fetch).groups[0].error_code,
-        client.ask(ApiKey.OFFSET_FETCH, 7, OffsetFetchRequest("group", None)).error_code,
-        client.ask(ApiKey.OFFSET_DELETE, 0, OffsetDeleteRequest("group")).error_code,
-        client.ask(ApiKey.DESCRIBE_GROUPS, 6, DescribeGroupsRequest(["group"]))
-        .groups[0]
-        .error_code,
-        client.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(["group"])).results[0].error_code,
-        client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat).error_code,
-        _described(client)[0].error_code,
-    ]
-    assert codes == [ErrorCode.NOT_COORDINATOR] * len(codes)
-    assert client.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest()).groups == []
-    assert there.client().ask(ApiKey.HEARTBEAT, 4, alive).error_code == 0
-    there.close()
-    elsewhere.close()
+    with telling(right) as there, Client(wrong) as client:
+        member_id, generation = stable(there)
+        fetch = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("group", None, -1, None)])
+        alive = HeartbeatRequest("group", generation, member_id)
+        sent = commit(there, member_id, generation)
+        leave = LeaveGroupRequest("group", member_id)
+        described = DescribeGroupsRequest(["group"])
+        deleted = DeleteGroupsRequest(["group"])
+        codes = [
+            client.ask(ApiKey.JOIN_GROUP, 9, join(there)).error_code,
+            client.ask(ApiKey.SYNC_GROUP, 5, sync(there, member_id, generation)).error_code,
+            client.ask(ApiKey.HEARTBEAT, 4, alive).error_code,
+            client.ask(ApiKey.LEAVE_GROUP, 0, leave).error_code,
+            client.ask(ApiKey.OFFSET_COMMIT, 9, sent).topics[0].partitions[0].error_code,
+            client.ask(ApiKey.OFFSET_FETCH, 9, fetch).groups[0].error_code,
+            client.ask(ApiKey.OFFSET_FETCH, 7, OffsetFetchRequest("group", None)).error_code,
+            client.ask(ApiKey.OFFSET_DELETE, 0, OffsetDeleteRequest("group")).error_code,
+            client.ask(ApiKey.DESCRIBE_GROUPS, 6, described).groups[0].error_code,
+            client.ask(ApiKey.DELETE_GROUPS, 2, deleted).results[0].error_code,
+            client.ask(ApiKey.CONSUMER_GROUP_HEARTBEAT, 1, heartbeat(there, "m", 0)).error_code,
+            _described(client)[0].error_code,
+        ]
+        assert codes == [ErrorCode.NOT_COORDINATOR] * len(codes)
+        assert client.ask(ApiKey.LIST_GROUPS, 5, ListGroupsRequest()).groups == []
+        assert there.quietly(ApiKey.HEARTBEAT, alive).error_code == 0
 
 
 def test_a_member_whose_client_goes_away_stays_until_its_time_is_up(address: str):
-    teller = Teller(address, "group")
-    first, generation = group_stories.stable(teller)
-    client = teller.client()
-    second = client.ask(ApiKey.JOIN_GROUP, 9, group_stories.join(teller)).member_id
-    client.request(ApiKey.JOIN_GROUP, 9, group_stories.join(teller, member_id=second))
-    group_stories.heartbeat_until_rebalance(teller, first, generation)
-    client.close()
-    answer = teller.ask(ApiKey.JOIN_GROUP, 9, group_stories.join(teller, member_id=first))
-    assert {each.member_id for each in answer.members} == {first, second}
-    teller.close()
+    with telling(address) as teller:
+        first, generation = stable(teller)
+        client = teller.client()
+        second = client.ask(ApiKey.JOIN_GROUP, 9, join(teller)).member_id
+        client.request(ApiKey.JOIN_GROUP, 9, join(teller, member_id=second))
+        beat_until_rebalance(teller, first, generation)
+        client.close()
+        answer = teller.quietly(ApiKey.JOIN_GROUP, join(teller, member_id=first))
+        assert {each.member_id for each in answer.members} == {first, second}
 
 
 def test_a_broker_that_ends_keeps_nobody_waiting(start_broker: StartBroker):
     broker = start_broker({**_SETTINGS, "group.initial.rebalance.delay.ms": "600000"})
-    teller = Teller(broker.listeners["PLAINTEXT"], "group")
-    answered = teller.later(ApiKey.JOIN_GROUP, 3, group_stories.join(teller))
-    until(lambda: _states(teller) == ["PreparingRebalance"])
-    broker.terminate()
-    assert answered().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    teller.close()
+    with telling(broker.listeners["PLAINTEXT"]) as teller:
+        answered = teller.later(ApiKey.JOIN_GROUP, join(teller), version=3)
+        until(lambda: _states(teller) == ["PreparingRebalance"])
+        broker.terminate()
+        assert answered().error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def _states(teller: Teller) -> list[str]:
-    return [each.group_state for each in group_stories.listed(teller, ListGroupsRequest())]
+    groups = teller.quietly(ApiKey.LIST_GROUPS, ListGroupsRequest()).groups
+    return [each.group_state for each in groups]
 
 
 def test_a_member_offers_so_many_assignors_and_no_more(address: str):
-    teller = Teller(address, "group")
-    protocols = [JoinGroupRequestProtocol(f"p{n}", b"") for n in range(101)]
-    answer = teller.ask(ApiKey.JOIN_GROUP, 9, group_stories.join(teller, protocols=protocols))
-    assert answer.error_code == ErrorCode.INVALID_REQUEST
-    teller.close()
+    with telling(address) as teller:
+        protocols = [JoinGroupRequestProtocol(f"p{n}", b"") for n in range(101)]
+        answer = teller.quietly(ApiKey.JOIN_GROUP, join(teller, protocols=protocols))
+        assert answer.error_code == ErrorCode.INVALID_REQUEST

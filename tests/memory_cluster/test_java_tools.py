@@ -10,6 +10,7 @@ import pytest
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
+from tests.clients.acl_command import Commands
 from tests.memory_cluster import raw
 from tests.memory_cluster.commands import client_properties, run
 from tests.support.broker import Broker
@@ -21,8 +22,9 @@ ALLOW = 3
 class User:
     """Alice with the rights that are given to her here, and no others, and her tools."""
 
-    def __init__(self, broker: Broker, directory: Path) -> None:
+    def __init__(self, broker: Broker, directory: Path, commands: Commands) -> None:
         self._admin = raw.admin(broker)
+        self._commands = commands
         everything = DeleteAclsFilter(1, None, 1, "User:alice", None, 1, 1)
         self._admin.ask(ApiKey.DELETE_ACLS, 3, DeleteAclsRequest([everything]))
         properties = str(client_properties(directory, "alice"))
@@ -48,7 +50,7 @@ class User:
 
     def run(self, tool: str, *arguments: Any, given: str = "") -> tuple[int, str, str]:
         """Run a tool; returns its status and what it wrote to both of its outputs."""
-        return run(tool, *self._to_broker, *map(str, arguments), given=given)
+        return run(self._commands, tool, *self._to_broker, *map(str, arguments), given=given)
 
     def runs(self, tool: str, *arguments: Any, given: str = "") -> str:
         """Run a tool that succeeds; returns its standard output."""
@@ -63,8 +65,10 @@ class User:
         return output + errors
 
 
-def test_topics_are_created_described_changed_and_deleted(broker: Broker, tmp_path: Path):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+def test_topics_are_created_described_changed_and_deleted(
+    broker: Broker, tmp_path: Path, commands: Commands
+):
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     create = ("--create", "--topic", topic, "--partitions", 2, "--config", "retention.ms=60000")
     assert "AuthorizationException" in alice.fails("topics", *create)
     alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS)
@@ -83,8 +87,10 @@ def test_topics_are_created_described_changed_and_deleted(broker: Broker, tmp_pa
     assert topic not in alice.runs("topics", "--list")
 
 
-def test_records_are_written_read_looked_up_and_deleted(broker: Broker, tmp_path: Path):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+def test_records_are_written_read_looked_up_and_deleted(
+    broker: Broker, tmp_path: Path, commands: Commands
+):
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.DESCRIBE)
     alice.runs("topics", "--create", "--topic", topic)
     # Without WRITE on any topic it does not even get a producer id.
@@ -110,8 +116,10 @@ def test_records_are_written_read_looked_up_and_deleted(broker: Broker, tmp_path
     assert earliest.strip() == f"{topic}:0:2"
 
 
-def test_configurations_are_described_and_altered(broker: Broker, tmp_path: Path):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+def test_configurations_are_described_and_altered(
+    broker: Broker, tmp_path: Path, commands: Commands
+):
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS)
     alice.runs("topics", "--create", "--topic", topic)
     of_topic = ("--entity-type", "topics", "--entity-name", topic)
@@ -129,9 +137,9 @@ def test_configurations_are_described_and_altered(broker: Broker, tmp_path: Path
 
 
 def test_the_verifiable_producer_has_all_of_its_records_acknowledged(
-    broker: Broker, tmp_path: Path
+    broker: Broker, tmp_path: Path, commands: Commands
 ):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.WRITE)
     output = alice.runs("verifiable-producer", "--topic", topic, "--max-messages", 200)
     last = json.loads(output.splitlines()[-1])
@@ -142,9 +150,9 @@ def test_the_verifiable_producer_has_all_of_its_records_acknowledged(
     ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
 )
 def test_the_verifiable_consumer_reads_and_commits_each_record_once(
-    broker: Broker, protocol: str, tmp_path: Path
+    broker: Broker, protocol: str, tmp_path: Path, commands: Commands
 ):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.WRITE)
     alice.runs("verifiable-producer", "--topic", topic, "--max-messages", 100)
     consume = (
@@ -165,9 +173,9 @@ def test_the_verifiable_consumer_reads_and_commits_each_record_once(
     ("broker", "protocol"), [("node", "classic"), ("nodes", "consumer")], indirect=["broker"]
 )
 def test_the_console_consumer_reads_on_where_its_group_has_come_to(
-    broker: Broker, protocol: str, tmp_path: Path
+    broker: Broker, protocol: str, tmp_path: Path, commands: Commands
 ):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.WRITE)
     alice.runs("topics", "--create", "--topic", topic, "--partitions", 2)
     alice.runs("console-producer", "--topic", topic, given="one\ntwo\nthree\n")
@@ -187,8 +195,10 @@ def test_the_console_consumer_reads_on_where_its_group_has_come_to(
     assert found.split() == ["four"]
 
 
-def test_partitions_stay_where_they_are_and_a_reassignment_says_so(nodes: Broker, tmp_path: Path):
-    alice, topic = User(nodes, tmp_path), f"java-{uuid.uuid4().hex}"
+def test_partitions_stay_where_they_are_and_a_reassignment_says_so(
+    nodes: Broker, tmp_path: Path, commands: Commands
+):
+    alice, topic = User(nodes, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.DESCRIBE, raw.DESCRIBE_CONFIGS, raw.ALTER_CONFIGS)
     alice.runs("topics", "--create", "--topic", topic, "--replica-assignment", "2,3")
     # The tool first shows where partitions and their directories are now.
@@ -220,8 +230,10 @@ def test_partitions_stay_where_they_are_and_a_reassignment_says_so(nodes: Broker
     assert "None of the specified partition reassignments are active." in cancelled
 
 
-def test_the_cluster_tells_of_sizes_producers_and_leaders(broker: Broker, tmp_path: Path):
-    alice, topic = User(broker, tmp_path), f"java-{uuid.uuid4().hex}"
+def test_the_cluster_tells_of_sizes_producers_and_leaders(
+    broker: Broker, tmp_path: Path, commands: Commands
+):
+    alice, topic = User(broker, tmp_path, commands), f"java-{uuid.uuid4().hex}"
     alice.may(topic, raw.CREATE, raw.WRITE, raw.READ)
     alice.runs("console-producer", "--topic", topic, given="one\n")
     alice.may_on_cluster(raw.DESCRIBE)

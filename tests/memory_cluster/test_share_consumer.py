@@ -19,7 +19,7 @@ JAVA = Path(__file__).parent / "java"
 WITHIN = 90
 
 
-@pytest.fixture(params=[1, 3])
+@pytest.fixture(params=[pytest.param(1, marks=pytest.mark.thorough), 3])
 def broker(request: pytest.FixtureRequest) -> Iterator[AclBroker]:
     with AclBroker(topics={TOPIC: 3}, nodes=request.param) as started:
         yield started

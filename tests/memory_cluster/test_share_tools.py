@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.acl_command import Commands
 from tests.memory_cluster import raw
 from tests.memory_cluster.test_java_tools import User
 from tests.support.broker import Broker
@@ -41,8 +42,10 @@ def from_the_beginning(alice: User, group: str) -> None:
     alice.runs("configs", *alter, "--add-config", "share.auto.offset.reset=earliest")
 
 
-def test_a_share_consumer_reads_each_record_once(broker: Broker, name: str, tmp_path: Path):
-    alice = User(broker, tmp_path)
+def test_a_share_consumer_reads_each_record_once(
+    broker: Broker, name: str, tmp_path: Path, commands: Commands
+):
+    alice = User(broker, tmp_path, commands)
     written(alice, name, "one", "two", "three")
     from_the_beginning(alice, name)
     consume = ("--topic", name, "--group", name, "--timeout-ms", 8000)
@@ -59,9 +62,9 @@ def test_a_share_consumer_reads_each_record_once(broker: Broker, name: str, tmp_
 
 
 def test_share_groups_are_listed_described_reset_and_deleted(
-    node: Broker, name: str, tmp_path: Path
+    node: Broker, name: str, tmp_path: Path, commands: Commands
 ):
-    alice = User(node, tmp_path)
+    alice = User(node, tmp_path, commands)
     written(alice, name, "one", "two", "three")
     from_the_beginning(alice, name)
     alice.may_on_group(name, READ)
@@ -90,9 +93,9 @@ def test_share_groups_are_listed_described_reset_and_deleted(
 
 
 def test_the_verifiable_share_consumer_acknowledges_all_records(
-    nodes: Broker, name: str, tmp_path: Path
+    nodes: Broker, name: str, tmp_path: Path, commands: Commands
 ):
-    alice = User(nodes, tmp_path)
+    alice = User(nodes, tmp_path, commands)
     alice.may(name, CREATE, WRITE)
     alice.runs("topics", "--create", "--topic", name)
     alice.runs("verifiable-producer", "--topic", name, "--max-messages", 100)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.acls import describe_acls
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
@@ -76,7 +76,7 @@ def following(directory: Path, source: str, target: str, *options: str) -> Itera
         yield process
 
 
-def wait_until_equal(url: str, acls: Iterable[AclBinding], seconds: float = 30) -> None:
+def wait_until_equal(url: str, acls: Iterable[AclBinding], seconds: float = 120) -> None:
     """Wait until a place has these ACLs and no others."""
     wanted = set(acls)
     wait_for(f"{url} with {len(wanted)} ACLs", lambda: contents(url) == wanted or None, seconds)

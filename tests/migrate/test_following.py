@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
 from aclbroker.cli.migrate.command import MigrateCommand
 from aclbroker.cli.migrate.following import Follower
@@ -172,6 +172,7 @@ def test_a_lost_allow_makes_the_status_of_a_followed_move_1(tmp_path: Path) -> N
         assert process.running.wait(15) == 1
 
 
+@pytest.mark.thorough
 def test_what_the_source_changes_while_it_is_copied_is_brought_over_as_well(
     broker: Broker, tmp_path: Path
 ) -> None:

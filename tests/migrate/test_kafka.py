@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+from aclbroker.acl.bindings import AclBinding, AclFilter
 from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
 from tests.acl.examples import CLUSTER, DESCRIBE, READ, WRITE, allow, deny
 from tests.migrate.running import (

@@ -11,8 +11,8 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
-from aclbroker.broker.policy import Policy, read_policy, write_policy
+from aclbroker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.acl.files.policy import Policy, read_policy, write_policy
 from aclbroker.cli.migrate.places import open_place
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.migrate.running import contents, fill, migrate
@@ -30,6 +30,7 @@ def test_the_generated_acls_are_of_every_kind() -> None:
     assert len(ACLS) == len(set(ACLS)) == 10_000
 
 
+@pytest.mark.thorough
 def test_thousands_of_acls_go_round_all_places_and_are_the_same_at_the_end(tmp_path: Path) -> None:
     places = [place.format(tmp_path) for place in LOCAL]
     fill(places[0], ACLS)

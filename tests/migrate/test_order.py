@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.acl.bindings import AclBinding, AclPermission
 from aclbroker.cli.migrate.moving import make
 from aclbroker.cli.migrate.places import Contents, Place
 from aclbroker.cli.migrate.plan import move

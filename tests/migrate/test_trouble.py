@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclPermission
+from aclbroker.acl.bindings import AclPermission
 from aclbroker.broker.client.acls import describe_acls, exactly
 from aclbroker.cli.arguments import parse_arguments
 from tests.acl.examples import READ, WRITE, allow, deny

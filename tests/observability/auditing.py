@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import (
+from aclbroker.acl.authorizer import (
     Decision,
     Position,
     RequestContext,
@@ -16,7 +16,7 @@ from aclbroker.broker.acl.authorizer import (
     RuleKind,
     Session,
 )
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
 from aclbroker.broker.observability.audit import Audit, Explain

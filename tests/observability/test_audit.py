@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import (
+from aclbroker.acl.authorizer import (
     ANY_RESOURCE,
     Action,
     Decision,
@@ -22,15 +22,15 @@ from aclbroker.broker.acl.authorizer import (
     RuleKind,
     Session,
 )
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.reasons import AclChange, NearMiss
-from aclbroker.broker.acl.why_denied import WhyDenied
+from aclbroker.acl.reasons import AclChange, NearMiss
+from aclbroker.acl.why_denied import WhyDenied
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
 from aclbroker.broker.observability.audit import Audit, Explain

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.acl.authorizer import Session
 from aclbroker.broker.config import load
 from aclbroker.broker.observability import logs
 from aclbroker.broker.observability.audit import Audit

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Decision, Rule, RuleKind
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Decision, Rule, RuleKind
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.reasons import AclChange, NearMiss, other_host
-from aclbroker.broker.acl.why_denied import WhyDenied
+from aclbroker.acl.reasons import AclChange, NearMiss, other_host
+from aclbroker.acl.why_denied import WhyDenied
 from aclbroker.broker.observability.allowance import Allowance
 from aclbroker.broker.observability.rollups import RollUps
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse

@@ -9,7 +9,7 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.acl.authorizer import Session
 from aclbroker.broker.observability import stalls
 from aclbroker.broker.observability.limited_log import LimitedLog
 from aclbroker.broker.observability.metrics import Metrics

@@ -19,7 +19,7 @@ PROGRAMS = """
 """All that is on the PATH, besides Python."""
 
 LONGEST = """
-    acl fuzz gate memory migrate pipeline/ingest pipeline/jobs protocol reasoning
+    acl fuzz gate memory migrate pipeline/ingest pipeline/jobs protocol
     server/test_turns.py stores tools
 """
 """Tests that take longest, and need none of the programs that are missing."""
@@ -69,7 +69,7 @@ def test_make_test_sets_up_all_it_needs_and_passes(
     done = subprocess.run(
         [
             shutil.which("make") or "make",
-            "--old-file=check",
+            "--old-file=checked-and-compiled",
             "test",
             "WORKERS=0",
             f"ARGS={arguments}",

@@ -42,7 +42,6 @@ def built(source: Path, directory: Path) -> set[str]:
 
 
 def test_the_image_gets_all_of_the_package(tmp_path):
-    """What is linked to in src/aclbroker is elsewhere, and easily forgotten in the recipe."""
     source = tmp_path / "context"
     source.mkdir()
     sent = (ROOT / ".dockerignore").read_text().splitlines()

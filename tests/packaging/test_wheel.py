@@ -67,11 +67,11 @@ def test_a_wheel_holds_one_package_and_its_data(wheel: Path) -> None:
     assert {name for name in folders if not name.endswith(".dist-info")} == {"aclbroker"}
     assert {
         "aclbroker/py.typed",
-        "aclbroker/broker/acl/decisions.py",
+        "aclbroker/acl/decisions.py",
         "aclbroker/broker/config/kafka_names.txt",
         "aclbroker/broker/config/kafka_settings.tsv",
-        "aclbroker/broker/conformance/recordings/kafka-4.3.0.json.gz",
-        "aclbroker/broker/conformance/recordings/kafka-4.3.0-behaviour.json.gz",
+        "aclbroker/conformance/recordings/kafka-4.3.0.json.gz",
+        "aclbroker/conformance/recordings/kafka-4.3.0-behaviour.json.gz",
         "aclbroker/pipeline/report/style.css",
         "aclbroker/protocol/wire.py",
     } <= set(names)

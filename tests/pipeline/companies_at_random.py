@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

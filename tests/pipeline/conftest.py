@@ -17,19 +17,28 @@ if TYPE_CHECKING:
 WriteLog = Callable[[Sequence[str | bytes]], str]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Commands leave the classes that they load in a directory of the tests."""
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory in which commands leave the classes that they load."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cache(cache_home: Path) -> Iterator[None]:
+    """Set the directory for tests of the pipeline alone: Go, too, has its cache there."""
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        environment.setenv("XDG_CACHE_HOME", str(cache_home))
         yield
 
 
-ENGINES = ("spark", "local")
+ENGINES = (pytest.param("spark", marks=pytest.mark.thorough), "local")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test on both engines, unless the mark ``engines`` names one."""
+    """Run each test on both engines, unless the mark ``engines`` names them.
+
+    The daily run leaves out Spark here, because test_engines compares all tables of both engines.
+    """
     if "spark" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("engines")
         engines = mark.args if mark else ENGINES
@@ -48,16 +57,18 @@ def spark(request: pytest.FixtureRequest) -> Iterator["SparkSession | LocalSessi
 
 
 @pytest.fixture(scope="session")
-def spark_session() -> Iterator["SparkSession"]:
+def spark_session(cache_home: Path) -> Iterator["SparkSession"]:
     """Spark's session: it takes seconds to start."""
-    session = open_session(
-        "local[2]",
-        # C1 alone starts faster, and no test runs long enough to miss C2.
-        {
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-            "spark.sql.shuffle.partitions": "2",
-        },
-    )
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("XDG_CACHE_HOME", str(cache_home))
+        session = open_session(
+            "local[2]",
+            # C1 alone starts faster, and no test runs long enough to miss C2.
+            {
+                "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                "spark.sql.shuffle.partitions": "2",
+            },
+        )
     yield session
     session.stop()
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from aclbroker.broker.acl.authorizer import RuleKind
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import RuleKind
+from aclbroker.acl.bindings import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
     AclBinding,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.acl.bindings import AclBinding, AclPermission, PatternType
 from aclbroker.pipeline.acls.ruleset import ordered
 from tests.acl.examples import (
     ALL,

@@ -9,9 +9,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
-from aclbroker.broker.policy import policy_text
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.acl.files.policy import policy_text
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from tests.acl.examples import allow
 from tests.pipeline.kafka_lines import line

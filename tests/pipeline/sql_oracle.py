@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from aclbroker.broker.acl.hosts import canonical
+from aclbroker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ toolchain.require_spark()
 
 import pyarrow.parquet as pq
 
-from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.authorizer import RequestContext, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from aclbroker.pipeline.command.answers import answered
 from aclbroker.pipeline.command.arguments import add_jobs, audit_options
 from aclbroker.pipeline.command.progress import Progress

@@ -14,17 +14,17 @@ from ipaddress import ip_address, ip_network
 from itertools import combinations, product
 from typing import NamedTuple
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import ANY_RESOURCE, Session
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclOperation,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.hosts import canonical, subnet
-from aclbroker.broker.reasoning.lint.scopes import is_named_user, kafka_form
-from aclbroker.broker.reasoning.rules import operations_of
+from aclbroker.acl.hosts import canonical, subnet
+from aclbroker.acl.reasoning.lint.scopes import is_named_user, kafka_form
+from aclbroker.acl.reasoning.rules import operations_of
 from aclbroker.pipeline.acls.ruleset import Ruleset
 
 ELSEWHERE = "203.0.113.77"

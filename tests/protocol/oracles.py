@@ -2,7 +2,7 @@
 
 Kafka's own Java classes judge every message (`kafka_codec`). Codecs of other people judge what they
 know: kio, which was made from Kafka 4, and for versions that Kafka 4 dropped the classes that
-aiokafka's authors wrote by hand. `ORACLES` lists which of the two has which message.
+aiokafka's authors wrote by hand. `oracle_of` says which of the two has which message.
 """
 
 from __future__ import annotations
@@ -22,36 +22,19 @@ from hypothesis.strategies import SearchStrategy
 from kio.index import KioIndexError, load_request_schema, load_response_schema
 from kio.serial import entity_writer
 
-from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.primitives import ZERO_UUID
 from tests.protocol.strategies import EPOCH, MILLISECOND, aiokafka_values, kio_objects
+from tests.support.messages import Message
 
-DIRECTIONS = ("request", "response")
-
-
-class Message(NamedTuple):
-    """One message at one version."""
-
-    key: int
-    version: int
-    direction: str
-
-    @property
-    def cls(self) -> Any:
-        """Our class."""
-        return getattr(APIS[self.key], self.direction)
-
-    def __str__(self) -> str:
-        return f"{APIS[self.key].name}-{self.direction}-v{self.version}"
-
-
-MESSAGES = [
-    Message(api.key, version, direction)
-    for api in APIS.values()
-    for version in api.versions
-    for direction in DIRECTIONS
-]
-"""All that are declared."""
+KAFKA_ALONE = {
+    ApiKey.LEADER_AND_ISR,
+    ApiKey.STOP_REPLICA,
+    ApiKey.UPDATE_METADATA,
+    ApiKey.CONTROLLED_SHUTDOWN,
+}
+"""The APIs that ended with ZooKeeper: only Kafka's own classes judge them. Kafka's classes are
+also the only judges of some versions 0."""
 
 
 class Sample(NamedTuple):
@@ -69,6 +52,7 @@ class Oracle(NamedTuple):
     samples: SearchStrategy[Sample]
 
 
+@cache
 def oracle_of(message: Message) -> Oracle | None:
     """Return the codec of other people that judges a message, or None if there is none."""
     if (cls := kio_class(message)) is not None:
@@ -163,8 +147,3 @@ def present(item: Any, version: int) -> list[str]:
     """Return the names of the declared fields that a version has."""
     specs = ((f.name, f.metadata.get("spec")) for f in dataclasses.fields(item))
     return [name for name, spec in specs if spec and version in spec.versions]
-
-
-ORACLES = {message: oracle for message in MESSAGES if (oracle := oracle_of(message))}
-"""What kio and aiokafka judge. Both lack the APIs that ended with ZooKeeper, and some versions 0,
-which Kafka's own classes judge alone."""

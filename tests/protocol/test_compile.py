@@ -20,8 +20,12 @@ from aclbroker.protocol.messages.create_acls import AclCreation, CreateAclsReque
 from aclbroker.protocol.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
 from aclbroker.protocol.messages.metadata import MetadataRequest
 from aclbroker.protocol.schema import Struct, UnsupportedVersion, struct_of
-from tests.protocol.oracles import MESSAGES, Message
 from tests.protocol.strategies import full, mutated, ours
+from tests.support.messages import KEYS, Message, messages_of
+from tests.support.tables import check_each
+
+# HYPOTHESIS_PROFILE=nightly draws 1,000 examples of each message, and Fetch alone has 38 messages.
+pytestmark = pytest.mark.timeout(3600)
 
 HUGE = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\x7f\xff")
 """The greatest lengths: of an array or bytes, of their compact form, of a string."""
@@ -48,9 +52,13 @@ def by_generated_code(message: Message, data: bytes) -> Any:
     return repr(item), end
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
+@pytest.mark.parametrize("key", KEYS)
+def test_generated_code_agrees_with_the_schema(key: int, every_case: bool) -> None:
+    check_each(messages_of(key, every=every_case), check_against_schema)
+
+
 @given(data=st.data())
-def test_generated_code_agrees_with_the_schema(message: Message, data: st.DataObject) -> None:
+def check_against_schema(message: Message, data: st.DataObject) -> None:
     struct = struct_of(message.cls, message.version)
     read, write = decoder(message.cls, message.version), partial(encode, version=message.version)
     item = data.draw(ours(struct))
@@ -67,8 +75,12 @@ def test_generated_code_agrees_with_the_schema(message: Message, data: st.DataOb
     assert by_generated_code(message, broken) == by_reference(struct, broken)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-def test_message_cut_short_anywhere_is_refused(message: Message) -> None:
+@pytest.mark.parametrize("key", KEYS)
+def test_message_cut_short_anywhere_is_refused(key: int, every_case: bool) -> None:
+    check_each(messages_of(key, every=every_case), check_cut_short)
+
+
+def check_cut_short(message: Message) -> None:
     read, write = decoder(message.cls, message.version), partial(encode, version=message.version)
     written = write(full(struct_of(message.cls, message.version)))
 
@@ -77,8 +89,12 @@ def test_message_cut_short_anywhere_is_refused(message: Message) -> None:
             read(written[:size], 0)
 
 
-@pytest.mark.parametrize("message", MESSAGES, ids=str)
-def test_claimed_length_costs_no_memory(message: Message) -> None:
+@pytest.mark.parametrize("key", KEYS)
+def test_claimed_length_costs_no_memory(key: int, every_case: bool) -> None:
+    check_each(messages_of(key, every=every_case), check_memory)
+
+
+def check_memory(message: Message) -> None:
     decoder(message.cls, message.version)  # so that it is not compiled while memory is measured
     written = encode(full(struct_of(message.cls, message.version)), message.version)
     claims = [written[:at] + claim + written[at:] for at in range(len(written)) for claim in HUGE]

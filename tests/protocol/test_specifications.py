@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import pytest
 from aclbroker.protocol import messages
 from aclbroker.protocol.primitives import ZERO_UUID
 from aclbroker.protocol.schema import FieldSpec, versions_in
-from tests.protocol.oracles import MESSAGES
+from tests.support.messages import MESSAGES
 from tests.support.packages import kafka_clients_jars
+from tests.support.tables import check_each
 from tools.generate_messages import NEWER, OLDER, python_name, specifications, write
 
 ROOT = Path(__file__).parents[2]
@@ -27,9 +29,6 @@ Specification = dict[str, Any]
 
 EMPTY = {"bool": False, "bytes": b"", "string": "", "uuid": ZERO_UUID, "float64": 0.0}
 """The defaults of the types whose default is not 0."""
-
-VERSIONS = {m.cls: {each.version for each in MESSAGES if each.cls is m.cls} for m in MESSAGES}
-"""The declared messages and their versions."""
 
 
 def jar(version: str) -> Path:
@@ -42,8 +41,9 @@ def releases() -> dict[str, dict[str, Specification]]:
     return {version: specifications(jar(version)) for version in (OLDER, NEWER)}
 
 
+@pytest.mark.thorough
 def test_messages_are_what_the_generator_writes(tmp_path: Path) -> None:
-    output = tmp_path / "protocol" / "messages"
+    output = tmp_path / "src" / "aclbroker" / "protocol" / "messages"
     output.mkdir(parents=True)
     # Ruff finds its settings there, and what is ignored in this folder.
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -60,18 +60,23 @@ def test_messages_are_what_the_generator_writes(tmp_path: Path) -> None:
         assert present.get(name) == text, f"{name} is out of date: run `make messages`"
 
 
-@pytest.mark.parametrize("cls", VERSIONS, ids=lambda cls: cls.__name__)
 def test_fields_are_those_of_the_specification(
-    releases: dict[str, dict[str, Specification]], cls: Any
+    releases: dict[str, dict[str, Specification]],
 ) -> None:
-    newer, older = (releases[version].get(cls.__name__) for version in (NEWER, OLDER))
-    declared = VERSIONS[cls]
-    in_newer = of(declared, versions_in(newer["validVersions"])) if newer else set()
+    def check(cls: Any) -> None:
+        newer, older = (releases[version].get(cls.__name__) for version in (NEWER, OLDER))
+        declared = versions[cls]
+        in_newer = of(declared, versions_in(newer["validVersions"])) if newer else set()
 
-    for specification, versions in ((newer, in_newer), (older, declared - in_newer)):
-        if specification and versions:
-            for name, of_kafka, ours in compared(specification, cls, versions):
-                assert of_kafka == ours, name
+        for specification, present in ((newer, in_newer), (older, declared - in_newer)):
+            if specification and present:
+                for name, of_kafka, ours in compared(specification, cls, present):
+                    assert of_kafka == ours, name
+
+    versions: defaultdict[Any, set[int]] = defaultdict(set)
+    for message in MESSAGES:
+        versions[message.cls].add(message.version)
+    check_each(versions, check)
 
 
 def of(versions: set[int], among: range) -> set[int]:

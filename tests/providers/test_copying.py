@@ -11,10 +11,10 @@ from time import thread_time
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.joint import parts_of
-from aclbroker.broker.acl.settings import stale_settings
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.joint import parts_of
+from aclbroker.acl.settings import stale_settings
 from aclbroker.broker.authorizer import migration as module
 from aclbroker.broker.authorizer.migrated import KIND
 from aclbroker.broker.authorizer.migration import AclMigration
@@ -256,6 +256,7 @@ LATE = 0.1
 """For how long the loop may be held up, in seconds of work: a half of what all at once takes."""
 
 
+@pytest.mark.thorough
 async def test_others_have_their_turns_while_it_is_seen_that_many_acls_are_copied() -> None:
     own, central = MemoryStore(), MemoryStore()
     for store in (own, central):

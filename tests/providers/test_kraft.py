@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+from aclbroker.acl.bindings import AclBinding, AclFilter
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
 from aclbroker.broker.client.errors import RequestRefused
 from aclbroker.broker.client.session import Session, open_session
 from aclbroker.broker.client.settings import ClientSettings, read_addresses
 from tests.acl.examples import CLUSTER, DESCRIBE, allow, deny
 from tests.conftest import StartBroker
-from tests.mds.test_acls import sees
+from tests.http_api.test_acls import sees
 from tests.providers.test_migration import CONFLUENT_AUTHORIZER, MIGRATES, PROVIDERS
 from tests.server.test_status import STATUS, page
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
-from tests.support.kafka import Kafka, running_kafka
+from tests.support.kafka import STARTS_AGAIN_SOON, Kafka, running_kafka
 from tests.support.process import wait_for
 
 WITHIN = 20.0
@@ -171,12 +171,13 @@ def test_a_broker_that_was_stopped_allows_nothing_that_was_revoked_meanwhile(
         assert not sees(broker, "alice", "orders")
 
 
+@pytest.mark.thorough
 def test_a_kafka_out_of_reach_is_not_ready_and_changes_fail_until_it_is_back(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:
     directory = tmp_path / "kafka"
     directory.mkdir()
-    with running_kafka(directory) as kafka:
+    with running_kafka(directory, STARTS_AGAIN_SOON) as kafka:
         address = kafka.listeners["PLAINTEXT"]
         with session(address) as client:
             create_acls(client, [allow(operation=DESCRIBE)])

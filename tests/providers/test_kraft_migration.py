@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType
+from aclbroker.acl.bindings import AclBinding, AclFilter, PatternType
 from aclbroker.broker.client.acls import create_acls, delete_acls, exactly
 from tests.acl.examples import DESCRIBE, allow, deny
 from tests.conftest import StartBroker
-from tests.mds.api import MDS, Api, held
-from tests.mds.test_acls import sees
+from tests.http_api.api import MDS, Api, held
+from tests.http_api.test_acls import sees
 from tests.providers.test_kraft import acls_of, session
 from tests.providers.test_migration import (
     CONFLUENT_AUTHORIZER,
@@ -104,6 +104,7 @@ def brokers(own: str, tmp_path: Path) -> Iterator[list[Broker]]:
         yield made
 
 
+@pytest.mark.thorough
 def test_a_kafkas_acls_become_centralised_and_no_answer_changes_on_the_way(
     own: str, start_broker: StartBroker, brokers: list[Broker]
 ) -> None:

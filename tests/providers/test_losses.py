@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.authorizer import migration as module
 from aclbroker.broker.authorizer.migrated import KIND as MIGRATED
 from aclbroker.broker.authorizer.remembered_source import KIND

@@ -18,8 +18,8 @@ from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from tests.conftest import StartBroker
-from tests.mds.api import MDS, Api, broker_cluster_id, held
-from tests.mds.test_acls import sees
+from tests.http_api.api import MDS, Api, broker_cluster_id, held
+from tests.http_api.test_acls import sees
 from tests.server.test_scram import alter, upsertion
 from tests.support.broker import Broker
 from tests.support.client import Client

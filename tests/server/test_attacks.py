@@ -12,6 +12,8 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from aclbroker.broker.config.values import SECURITY_PROTOCOLS
 from aclbroker.broker.observability.limited_log import PEER_BURST
 from aclbroker.protocol.messages import ApiKey
@@ -81,6 +83,8 @@ def wrong_logins(address: str, count: int) -> None:
             assert client.is_closed()
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_ten_thousand_failed_logins_leave_figures_and_a_few_lines(
     start_broker: StartBroker,
 ) -> None:
@@ -105,6 +109,8 @@ def test_ten_thousand_failed_logins_leave_figures_and_a_few_lines(
     assert "not-hers" not in broker.log_text()
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_two_thousand_half_open_connections_keep_nobody_out(start_broker: StartBroker) -> None:
     broker = start_broker(METRICS)
     address = broker.listeners["SASL_PLAINTEXT"]
@@ -147,6 +153,7 @@ def test_figures_are_served_where_that_is_asked_for(start_broker: StartBroker) -
     assert broker.terminate() == 0
 
 
+@pytest.mark.broker_process
 def test_random_bytes_on_each_listener_disturb_nobody(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:
@@ -212,6 +219,8 @@ def test_refused_connections_leave_a_few_lines_and_their_number(start_broker: St
     assert count == AT_ONCE
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_who_asks_for_all_acls_on_many_connections_and_reads_nothing_takes_no_more_memory(
     start_broker: StartBroker,
 ) -> None:

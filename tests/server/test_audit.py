@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.policy import Policy, write_policy
+from aclbroker.acl.files.policy import Policy, write_policy
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from aclbroker.protocol.errors import ErrorCode
@@ -299,8 +297,7 @@ def test_repeats_are_one_line_that_is_written_when_the_log_is_opened_anew(log: L
         for _ in range(20):
             client.ask(ApiKey.METADATA, 12, metadata("orders"))
         log.path.rename(moved)
-        assert log.broker.process is not None
-        os.kill(log.broker.process.pid, signal.SIGHUP)
+        log.broker.hang_up()
         wait_for("a new file", lambda: log.path.exists() or None, seconds=30)
         for _ in range(5):
             client.ask(ApiKey.METADATA, 12, metadata("orders"))

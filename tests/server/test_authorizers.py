@@ -41,6 +41,7 @@ def test_kafkas_class_names_select_the_built_in_authorizer(
         assert topic_error(client, TOPIC) == 29
 
 
+@pytest.mark.broker_process
 def test_the_example_of_an_authorizer_of_ones_own_decides(
     start_broker: StartBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:

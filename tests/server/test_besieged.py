@@ -26,6 +26,8 @@ from tests.support.client import Client, topic_read
 from tests.support.kafka import free_ports
 from tests.support.process import wait_for
 
+pytestmark = pytest.mark.thorough
+
 DESCRIPTORS = 128
 HALF_SENT = 100
 CHANGES = 60

@@ -9,6 +9,7 @@ import pytest
 from aclbroker.protocol.messages import ApiKey
 from aclbroker.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.certificates import Authority, Identity
 from tests.support.client import Client, topic_read
 from tests.support.tls import LISTENERS, client_tls, pem_stores
@@ -42,7 +43,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, authority: Authority):
         "super.users": "User:ANONYMOUS;User:adminuser@admin",
     }
     stores = pem_stores(directory, authority.issue(), authority)
-    broker = Broker(directory, {**LISTENERS, **stores, **mapped})
+    broker = ThreadBroker(directory, {**LISTENERS, **stores, **mapped})
     broker.start()
     with Client(broker.listeners["PLAINTEXT"]) as admin:
         service, other = (
@@ -87,7 +88,7 @@ def test_a_certificate_that_no_rule_names_gets_nobody_in(
 ) -> None:
     rules = {"ssl.client.auth": "required", "ssl.principal.mapping.rules": "RULE:^CN=(a.*)$/$1/"}
     stores = pem_stores(tmp_path, authority.issue(), authority)
-    broker = Broker(tmp_path, {**LISTENERS, **stores, **rules})
+    broker = ThreadBroker(tmp_path, {**LISTENERS, **stores, **rules})
     broker.start()
     try:
         tls = client_tls(authority, authority.issue("CN=bob"))

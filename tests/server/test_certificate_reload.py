@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import ssl
 from collections.abc import Callable
 from pathlib import Path
@@ -90,7 +89,7 @@ def test_new_connections_get_the_new_certificate_and_open_ones_stay(
         assert before.resource_names() == []
         _put(tmp_path / "keystore.p12", new.pkcs12())
         if told:
-            broker.running.send_signal(signal.SIGHUP)
+            broker.hang_up()
         for event in _wait_for(broker, "certificate reloaded", 2):
             assert event["level"] == "info"
             assert event["certificates"][0].startswith("CN=localhost until ")
@@ -140,7 +139,7 @@ def test_a_certificate_of_another_name_is_refused_unless_that_is_allowed(
     for allowed in (False, True):
         broker = start(old, **{setting.removeprefix("ssl."): str(allowed).lower()})
         _put(tmp_path / "keystore.p12", new.pkcs12())
-        broker.running.send_signal(signal.SIGHUP)
+        broker.hang_up()
         if allowed:
             _wait_for(broker, "certificate reloaded", 2)
             assert _serial(broker, tls) == new.certificate.serial_number
@@ -161,11 +160,11 @@ def test_a_new_trust_store_counts_for_new_connections(
         client.resource_names()
     both = pkcs12_truststore(authority.certificate, others.certificate)
     _put(tmp_path / "truststore.p12", both)
-    broker.running.send_signal(signal.SIGHUP)
+    broker.hang_up()
     _wait_for(broker, "certificate reloaded", 2)
     assert _serial(broker, stranger)
     _put(tmp_path / "truststore.p12", pkcs12_truststore(others.certificate))
-    broker.running.send_signal(signal.SIGHUP)
+    broker.hang_up()
     _wait_for(broker, "certificate reloaded", 4)
     with (
         pytest.raises(ssl.SSLError),

@@ -25,6 +25,7 @@ from tests.support.process import wait_for
 DESCRIBE = request_frame(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
 
 
+@pytest.mark.broker_process
 def test_a_client_that_does_not_read_is_not_read_from_and_holds_no_memory(
     start_broker: StartBroker,
 ) -> None:
@@ -107,6 +108,18 @@ def test_connections_above_max_connections_wait_until_another_ends(
         assert third.response(ApiKey.DESCRIBE_ACLS, 3)[1].error_code == 0
 
 
+def test_a_connection_that_waits_for_a_place_is_closed_when_the_broker_stops(
+    start_broker: StartBroker,
+) -> None:
+    broker = start_broker({"max.connections": "1"})
+    address = broker.listeners["PLAINTEXT"]
+    with Client(address) as first, Client(address) as waiting:
+        assert first.resource_names() == []
+        waiting.send(DESCRIBE)
+        broker.terminate()
+        assert waiting.is_closed()
+
+
 def test_connections_above_max_connections_per_ip_are_closed(start_broker: StartBroker) -> None:
     broker = start_broker({"max.connections.per.ip": "1"})
     address = broker.listeners["PLAINTEXT"]
@@ -174,6 +187,7 @@ def successes_until_closed(client: Client) -> int:
     raise AssertionError
 
 
+@pytest.mark.broker_process
 def test_sigint_ends_it_too_and_idle_connections_do_not_hold_it_up(
     start_broker: StartBroker,
 ) -> None:
@@ -186,6 +200,7 @@ def test_sigint_ends_it_too_and_idle_connections_do_not_hold_it_up(
     assert [event["event"] for event in broker.events()][-2:] == ["stopping", "stopped"]
 
 
+@pytest.mark.broker_process
 def test_announced_bytes_take_no_memory_before_they_arrive(
     start_broker: StartBroker,
 ) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
+from aclbroker.acl.authorizer import Session
+from aclbroker.broker.backends.declared import DECLARED_HANDLERS
 from aclbroker.broker.catalog import Catalog
 from aclbroker.broker.config import load
-from aclbroker.broker.gate.topics_known import wanted
-from aclbroker.broker.handlers import HANDLERS
+from aclbroker.broker.gate.topic_resolver import wanted
+from aclbroker.broker.handlers import ANSWERED_HERE
 from aclbroker.broker.handlers.services import Services
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import configure
@@ -65,11 +66,11 @@ async def test_an_answer_may_be_encoded_already(
     async def later(*_: Any) -> bytes:
         return encode(ANSWER, version)
 
-    monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, lambda *_: ANSWER)
+    monkeypatch.setitem(ANSWERED_HERE, ApiKey.DESCRIBE_ACLS, lambda *_: ANSWER)
     expected = await answer_to(frame)
-    monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, lambda *_: encode(ANSWER, version))
+    monkeypatch.setitem(ANSWERED_HERE, ApiKey.DESCRIBE_ACLS, lambda *_: encode(ANSWER, version))
     assert await answer_to(frame) == expected
-    monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, later)
+    monkeypatch.setitem(ANSWERED_HERE, ApiKey.DESCRIBE_ACLS, later)
     answer = dispatch(parts(everything), SESSION, frame)
     assert isinstance(answer, Awaitable)
     assert await answer == expected
@@ -80,7 +81,7 @@ def test_an_encoded_answer_is_not_asked_for_without_the_right(
 ) -> None:
     frame = frame_of(ApiKey.DESCRIBE_ACLS, 3, ALL_ACLS)
     refused = dispatch(parts(nothing), SESSION, frame)
-    monkeypatch.setitem(HANDLERS, ApiKey.DESCRIBE_ACLS, lambda *_: encode(ANSWER, 3))
+    monkeypatch.setitem(ANSWERED_HERE, ApiKey.DESCRIBE_ACLS, lambda *_: encode(ANSWER, 3))
     assert dispatch(parts(nothing), SESSION, frame) == refused
 
 
@@ -89,9 +90,15 @@ def test_an_encoded_answer_cannot_stand_for_a_part_of_a_request(
 ) -> None:
     asked = MetadataRequest([MetadataRequestTopic(name="may"), MetadataRequestTopic(name="not")])
     frame = frame_of(ApiKey.METADATA, 12, asked)
-    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, lambda *_: encode(MetadataResponse(), 12))
+    monkeypatch.setitem(
+        DECLARED_HANDLERS, ApiKey.METADATA, lambda *_: encode(MetadataResponse(), 12)
+    )
     with pytest.raises(AttributeError):
         dispatch(parts(names_that_begin_with("may")), SESSION, frame)
+
+
+async def encoded(answering: Awaitable[Any]) -> Any:
+    return await answering
 
 
 def read_response(key: int, version: int, frame: bytes) -> Any:
@@ -124,7 +131,7 @@ async def test_a_request_with_topic_ids_waits_for_who_knows_their_names() -> Non
 
     answering = dispatch(services(names_that_begin_with("may"), elsewhere, audit), SESSION, frame)
     assert isinstance(answering, Awaitable)
-    answer = read_response(ApiKey.METADATA, 12, bytes(await answering))
+    answer = read_response(ApiKey.METADATA, 12, bytes(await encoded(answering)))
 
     assert elsewhere.asked == [(set(ids), set())]
     assert [(topic.topic_id, topic.error_code) for topic in answer.topics] == [
@@ -140,7 +147,7 @@ async def test_a_handler_that_waits_may_follow_a_resolver_that_waits(
     async def later(*_: Any) -> MetadataResponse:
         return MetadataResponse()
 
-    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, later)
+    monkeypatch.setitem(DECLARED_HANDLERS, ApiKey.METADATA, later)
     elsewhere = AskedElsewhere("orders")
     asked = MetadataRequest([MetadataRequestTopic(name="orders"), MetadataRequestTopic(name="x")])
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
@@ -148,7 +155,8 @@ async def test_a_handler_that_waits_may_follow_a_resolver_that_waits(
         services(everything, elsewhere, audit), SESSION, frame_of(ApiKey.METADATA, 12, asked)
     )
     assert isinstance(answering, Awaitable)
-    assert read_response(ApiKey.METADATA, 12, bytes(await answering)).topics == []
+    frame: Any = await answering
+    assert read_response(ApiKey.METADATA, 12, bytes(frame)).topics == []
     assert elsewhere.asked == [(set(), {"orders", "x"})]
 
 
@@ -163,14 +171,14 @@ async def test_a_list_that_an_answer_shares_with_somebody_else_is_not_emptied(
         own.append(response)
         return response
 
-    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, later)
+    monkeypatch.setitem(DECLARED_HANDLERS, ApiKey.METADATA, later)
     asked = MetadataRequest([MetadataRequestTopic(name=f"topic-{n}") for n in range(2_000)])
     audit = Audit(load(), "cluster", configure(stream=io.StringIO()))
     answering = dispatch(
         services(everything, Catalog(), audit), SESSION, frame_of(ApiKey.METADATA, 9, asked)
     )
     assert isinstance(answering, Awaitable)
-    answer = read_response(ApiKey.METADATA, 9, bytes(await answering))
+    answer = read_response(ApiKey.METADATA, 9, bytes(await encoded(answering)))
     assert (len(answer.brokers), len(answer.topics)) == (2_000, 2_000)
     assert len(nodes) == 2_000
     assert own[0].topics == []  # what only the message has is freed, piece by piece
@@ -184,7 +192,7 @@ async def test_a_repeated_request_is_the_same_after_a_large_answer(
         topics = [MetadataResponseTopic(0, topic.name) for topic in request.topics or ()]
         return MetadataResponse(brokers=nodes, topics=topics)
 
-    monkeypatch.setitem(HANDLERS, ApiKey.METADATA, large)
+    monkeypatch.setitem(DECLARED_HANDLERS, ApiKey.METADATA, large)
     names = ["orders", "payments"]
     asked = MetadataRequest([MetadataRequestTopic(name=name) for name in names])
     frame = frame_of(ApiKey.METADATA, 12, asked)

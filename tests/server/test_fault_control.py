@@ -24,6 +24,7 @@ from aclbroker.testing.clients import client_config
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.toolchain import require
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +143,7 @@ def test_a_fault_that_cannot_be_is_refused_with_the_reason(shared, fault, told):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory):
-    broker = Broker(tmp_path_factory.mktemp("broker"), OPEN)
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"), OPEN)
     broker.start()
     yield broker
     broker.terminate()
@@ -171,6 +172,7 @@ def test_a_page_in_a_browser_of_this_machine_can_ask_for_nothing(shared, method,
     assert asked(url(shared)) == (200, [])
 
 
+@pytest.mark.thorough
 def test_no_more_faults_are_kept_than_there_may_be(start_broker):
     broker = start_broker(OPEN)
     for _ in range(MOST_FAULTS):

@@ -12,6 +12,7 @@ from aclbroker.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAcls
 from tests.conftest import StartBroker
 from tests.support.accounts import properties_text
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import Client, topic_read
 
 POLICY = """\
@@ -26,6 +27,12 @@ acls:
     deny: ALL
 """
 ALL = DeleteAclsRequest([DeleteAclsFilter(1, None, 1, None, None, 1, 1)])
+
+
+@pytest.fixture(autouse=True)
+def directory_of_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path of a setting begins there."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -116,7 +123,7 @@ def test_a_file_that_cannot_be_taken_stops_the_start_and_changes_nothing(
     tmp_path: Path, file: Path, overrides: dict[str, str], text: str | None, reason: str
 ):
     file.unlink() if text is None else file.write_text(text)
-    broker = Broker(tmp_path, {"aclbroker.acls.file": "acls.yaml", **overrides})
+    broker = ThreadBroker(tmp_path, {"aclbroker.acls.file": "acls.yaml", **overrides})
     with pytest.raises(RuntimeError):
         broker.start()
     [event] = [each for each in broker.events() if each["event"] == "cannot start"]

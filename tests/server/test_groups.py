@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -74,7 +73,7 @@ class Grouped:
         """Replace the file, tell the broker, and return what it then says."""
         before = len(self.said(event))
         self.write(groups)
-        self.broker.running.send_signal(signal.SIGHUP)
+        self.broker.hang_up()
         return self.wait_for(event, before + 1)
 
     def said(self, event: str) -> list[dict[str, Any]]:
@@ -221,7 +220,7 @@ def test_a_file_that_is_gone_keeps_the_groups(grouped: Grouped) -> None:
     grouped.allow(topic_read("orders", "Group:staff"))
     bob = grouped.client("bob")
     grouped.file.unlink()
-    grouped.broker.running.send_signal(signal.SIGHUP)
+    grouped.broker.hang_up()
     assert "cannot be read: No such file" in grouped.wait_for(REFUSED, 1)["reason"]
     assert code(bob) == ALLOWED
     grouped.renew({})

@@ -18,6 +18,7 @@ from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from aclbroker.protocol.wire import framed
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import ALL_ACLS, Client, request_frame
 from tests.support.process import wait_for
 
@@ -27,7 +28,7 @@ HANDSHAKE = SaslHandshakeRequest("PLAIN")
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory):
-    broker = Broker(tmp_path_factory.mktemp("broker"))
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"))
     broker.start()
     yield broker
     broker.terminate()
@@ -191,7 +192,7 @@ def test_frames_after_the_login_may_be_larger(client: Client) -> None:
 
 
 def test_who_does_not_log_in_in_time_is_disconnected(tmp_path: Path) -> None:
-    broker = Broker(tmp_path, {"aclbroker.sasl.timeout.ms": "200"})
+    broker = ThreadBroker(tmp_path, {"aclbroker.sasl.timeout.ms": "200"})
     broker.start()
     try:
         with (
@@ -209,7 +210,7 @@ def test_who_does_not_log_in_in_time_is_disconnected(tmp_path: Path) -> None:
 
 
 def test_a_session_must_be_authenticated_again_where_that_is_set(tmp_path: Path) -> None:
-    broker = Broker(tmp_path, {"connections.max.reauth.ms": "1500"})
+    broker = ThreadBroker(tmp_path, {"connections.max.reauth.ms": "1500"})
     broker.start()
     token = SaslAuthenticateRequest(b"\0admin\0" + PASSWORDS["admin"].encode())
     try:

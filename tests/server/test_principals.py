@@ -25,6 +25,7 @@ def error(address: str, user: str) -> int:
         return int(topic.error_code)
 
 
+@pytest.mark.broker_process
 def test_the_example_of_a_builder_gives_users_the_rights_of_their_groups(
     start_broker: StartBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +60,7 @@ def test_a_builder_that_cannot_be_made_stops_the_start(
     settings: dict[str, str],
     reason: str,
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(EXAMPLES))
+    monkeypatch.syspath_prepend(str(EXAMPLES))
     with pytest.raises(RuntimeError, match=reason):
         start_broker(settings)
 

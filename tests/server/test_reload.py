@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,7 +44,7 @@ def reloaded_with(
             del broker.properties[name]
     before = said(broker, event)
     (broker.directory / "server.properties").write_text(properties_text(broker.properties))
-    broker.running.send_signal(signal.SIGHUP)
+    broker.hang_up()
     wait_for(event, lambda: len(said(broker, event)) > len(before) or None, 30)
     return said(broker, event)[-1]
 
@@ -107,6 +106,7 @@ def test_broker_users_and_the_default_without_acls_are_taken_over(start_broker: 
         assert describes(client)
 
 
+@pytest.mark.broker_process
 def test_levels_of_both_logs_are_taken_over(start_broker: StartBroker):
     broker = start_broker({"super.users": "User:admin"})
     with Client(broker.listeners["PLAINTEXT"]) as client:

@@ -6,8 +6,9 @@ import struct
 
 import pytest
 
+from aclbroker.broker.backends.declared import DECLARED_LISTED
 from aclbroker.broker.client.blocking import ConnectionClosed
-from aclbroker.broker.handlers import ADVERTISED
+from aclbroker.broker.handlers import ANSWERED_HERE
 from aclbroker.protocol.errors import ErrorCode
 from aclbroker.protocol.messages import APIS, ApiKey
 from aclbroker.protocol.messages.api_versions import ApiVersionsRequest
@@ -23,6 +24,7 @@ from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import ALL_ACLS, Client, request_frame, topic_read
 from tests.support.process import wait_for
 
@@ -36,7 +38,7 @@ def malformed(broker: Broker) -> list[dict[str, object]]:
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory):
-    broker = Broker(tmp_path_factory.mktemp("broker"))
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"))
     broker.start()
     yield broker
     broker.terminate()
@@ -83,7 +85,7 @@ def test_every_version_of_every_key_of_kafka_is_advertised(broker: Broker) -> No
     advertised = {
         api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys
     }
-    assert advertised == {key: APIS[key].versions for key in ADVERTISED}
+    assert advertised == {key: APIS[key].versions for key in (*ANSWERED_HERE, *DECLARED_LISTED)}
 
 
 def test_an_unknown_version_of_api_versions_gets_a_version_0_answer_with_the_range(

@@ -28,6 +28,7 @@ from aclbroker.protocol.wire import framed
 from tests.conftest import StartBroker
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import ALL_ACLS, Client
 from tests.support.scram import ScramClient, attributes
 
@@ -71,7 +72,7 @@ def described(broker: Broker, *users: str) -> dict[str, list[tuple[int, int]] | 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    broker = Broker(tmp_path_factory.mktemp("broker"), SCRAM)
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"), SCRAM)
     broker.start()
     users = [
         upsertion("alice", "alice-scram"),
@@ -257,6 +258,8 @@ def test_no_password_and_no_key_is_in_the_log_or_the_store(broker: Broker) -> No
             assert secret not in text
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_users_are_there_after_a_restart_and_after_kill_9(start_broker: StartBroker) -> None:
     broker = start_broker(SCRAM)
     decoy = challenge_of(broker, "nobody")
@@ -289,7 +292,7 @@ def test_a_store_that_cannot_be_written_is_an_error_and_then_works_again(
 
 
 AUTHORIZER_OF_ONES_OWN = """
-from aclbroker.broker.acl.authorizer import Decision, Rule, RuleKind
+from aclbroker.acl.authorizer import Decision, Rule, RuleKind
 
 YES = Decision(True, Rule(RuleKind.DEFAULT_ALLOW))
 
@@ -301,6 +304,7 @@ class Lenient:
 """
 
 
+@pytest.mark.broker_process
 @pytest.mark.parametrize("authorizer", ["", "own_authorizer:Lenient"])
 def test_users_are_kept_where_the_authorizer_has_no_store(
     start_broker: StartBroker, authorizer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

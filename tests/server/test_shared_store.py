@@ -7,7 +7,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from aclbroker.broker.acl.bindings import AclBinding
+import pytest
+
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.client.acls import create_acls, delete_acls, describe_acls, exactly
 from aclbroker.broker.client.scram_users import add_user, remove_user
@@ -102,6 +104,8 @@ def is_among(name: str, acknowledged: list[str]) -> bool | None:
     return name in acknowledged or None
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_brokers_that_are_killed_harm_nothing_at_the_other(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.error import HTTPError
 
+import pytest
+
 from aclbroker.broker.observability.http_listener import CONNECTIONS
 from aclbroker.broker.observability.limited_log import PEER_BURST
 from aclbroker.broker.server.readiness import PROBE_SECONDS, Readiness
@@ -66,6 +68,7 @@ def test_a_broker_that_serves_is_alive_and_ready_and_has_no_other_pages(
     assert broker.terminate() == 0
 
 
+@pytest.mark.broker_process
 def test_half_sent_requests_take_few_descriptors_and_no_threads_and_a_scrape_is_answered(
     start_broker: StartBroker,
 ) -> None:
@@ -87,6 +90,7 @@ def test_half_sent_requests_take_few_descriptors_and_no_threads_and_a_scrape_is_
     assert broker.terminate() == 0
 
 
+@pytest.mark.broker_process
 def test_a_store_that_cannot_be_written_is_told_and_so_is_its_recovery(
     start_broker: StartBroker,
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from tests.conftest import StartBroker
 from tests.support.broker import COMMAND, Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import Client, topic_read
 from tests.support.process import wait_for
 
@@ -107,7 +108,7 @@ def test_a_damaged_store_is_not_served_and_the_commands_say_what_can_be_kept(
 
 
 def test_an_empty_file_stops_the_start(tmp_path: Path) -> None:
-    broker = Broker(tmp_path)
+    broker = ThreadBroker(tmp_path)
     broker.store.touch()
     with pytest.raises(RuntimeError, match="is empty \\(0 bytes\\)"):
         broker.start()

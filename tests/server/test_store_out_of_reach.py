@@ -35,7 +35,7 @@ from tests.server.test_status import STATUS, figure, page
 from tests.support.accounts import PASSWORDS, properties_text
 from tests.support.broker import Broker
 from tests.support.client import Client, topic_read
-from tests.support.kafka import READY_WITHIN, Kafka
+from tests.support.kafka import READY_WITHIN, STARTS_AGAIN_SOON, Kafka
 from tests.support.process import wait_for
 from tests.support.zookeeper import Zookeeper
 
@@ -53,7 +53,7 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def kafka_store(directory):
-    kafka = Kafka(directory)
+    kafka = Kafka(directory, overrides=STARTS_AGAIN_SOON)
     yield f"kafka://{kafka.listeners['PLAINTEXT']}/acls", kafka.start, kafka.start_again, kafka
 
 
@@ -63,7 +63,9 @@ def zookeeper_store(directory):
     yield f"zookeeper://{zookeeper.address}/acls", zookeeper.start, zookeeper.start, zookeeper
 
 
-@pytest.fixture(scope="module", params=[kafka_store, zookeeper_store])
+@pytest.fixture(
+    scope="module", params=[pytest.param(kafka_store, marks=pytest.mark.thorough), zookeeper_store]
+)
 def stopped(request, tmp_path_factory):
     """A store that is stopped and has a user of SCRAM: its URL, what starts it, and its server."""
     directory = tmp_path_factory.mktemp("store")
@@ -106,6 +108,7 @@ def waiting(broker):
     return next((each for each in broker.events() if each["event"] == WAITS), None)
 
 
+@pytest.mark.thorough
 def test_it_ends_when_it_is_told_to_while_it_waits(away):
     broker, _ = away
     began = threading.Event()

@@ -77,6 +77,7 @@ def test_clients_are_answered_and_sigterm_ends_it_while_nobody_reads_the_log(
     assert unread.terminate() == 0
 
 
+@pytest.mark.thorough
 def test_a_reader_who_comes_back_finds_all_lines_or_their_number(unread: Unread) -> None:
     count = denied(unread, UNREAD)
     lost = 0

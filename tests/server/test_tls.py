@@ -16,6 +16,7 @@ from tests.conftest import StartBroker
 from tests.server.test_connections import sent_until_it_blocks
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.certificates import Authority, Identity, self_signed
 from tests.support.client import ALL_ACLS, Client, request_frame, topic_read
 from tests.support.process import wait_for
@@ -58,7 +59,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory, identity: Identity, authori
     directory = tmp_path_factory.mktemp("broker")
     stores = pem_stores(directory, identity, authority)
     mutual = {"listener.name.sasl_ssl.ssl.client.auth": "required"}
-    broker = Broker(directory, {**LISTENERS, **stores, **mutual})
+    broker = ThreadBroker(directory, {**LISTENERS, **stores, **mutual})
     broker.start()
     yield broker
     broker.terminate()
@@ -69,7 +70,7 @@ def required(tmp_path_factory: pytest.TempPathFactory, identity: Identity, autho
     """A broker that requires certificates on SSL."""
     directory = tmp_path_factory.mktemp("required")
     stores = pem_stores(directory, identity, authority)
-    broker = Broker(directory, {**LISTENERS, **stores, "ssl.client.auth": "required"})
+    broker = ThreadBroker(directory, {**LISTENERS, **stores, "ssl.client.auth": "required"})
     broker.start()
     yield broker
     broker.terminate()
@@ -299,6 +300,7 @@ def test_requests_sent_at_once_are_answered_in_order(
         assert client.is_closed()
 
 
+@pytest.mark.broker_process
 def test_large_answers_arrive_whole_and_a_client_that_does_not_read_holds_no_memory(
     start_broker: StartBroker,
     tmp_path: Path,

@@ -32,6 +32,7 @@ def log_in() -> Iterator[LogIn]:
         users.close()
 
 
+@pytest.mark.broker_process
 def test_expired_tokens_are_removed_and_the_rest_kept_over_restarts(
     start_broker: StartBroker, log_in: LogIn
 ) -> None:
@@ -49,6 +50,8 @@ def test_expired_tokens_are_removed_and_the_rest_kept_over_restarts(
     assert users.with_token(gone)[1].error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
 
 
+@pytest.mark.thorough
+@pytest.mark.broker_process
 def test_every_token_that_was_answered_survives_kill_9(
     start_broker: StartBroker, log_in: LogIn
 ) -> None:

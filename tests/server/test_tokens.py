@@ -18,6 +18,7 @@ from aclbroker.protocol.messages.create_acls import AclCreation
 from aclbroker.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from aclbroker.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.client import ALL_ACLS, Client
 from tests.support.delegation_tokens import (
     KEY,
@@ -40,7 +41,7 @@ HOUR = 3_600_000
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    broker = Broker(tmp_path_factory.mktemp("broker"), TOKENS)
+    broker = ThreadBroker(tmp_path_factory.mktemp("broker"), TOKENS)
     broker.start()
     yield broker
     broker.terminate()

@@ -36,6 +36,7 @@ def cluster_id(broker: Broker) -> str:
     return str(ready["cluster_id"])
 
 
+@pytest.mark.broker_process
 @pytest.mark.parametrize("authorizer", ["owner_authorizer:OwnerAuthorizer", None])
 def test_a_topic_keeps_its_id_over_a_restart(
     start_broker: StartBroker, monkeypatch: pytest.MonkeyPatch, authorizer: str | None

@@ -28,14 +28,12 @@ from tests.gate.requests import codes
 from tests.support.accounts import PASSWORDS
 from tests.support.broker import Broker
 from tests.support.client import ALL_ACLS, Client, request_frame
+from tests.support.tables import check_each
 
 MORE = MOST_ENTRIES + 1
 
 CASES = [
-    pytest.param(key, version, id=f"{api.name} v{version}")
-    for key, api in APIS.items()
-    if key != ApiKey.PRODUCE
-    for version in api.versions
+    (key, version) for key, api in APIS.items() if key != ApiKey.PRODUCE for version in api.versions
 ]
 
 
@@ -44,14 +42,18 @@ def has_no_code(key: int, version: int) -> bool:
     return key == ApiKey.DESCRIBE_LOG_DIRS and version < 3
 
 
-@pytest.mark.parametrize(("key", "version"), CASES)
-def test_every_answer_has_a_place_for_the_error(key: int, version: int) -> None:
+def check_answer(case: tuple[int, int]) -> None:
+    key, version = case
     frame = request_frame(key, version, APIS[key].request(), correlation_id=7)[4:]
     refusal = unread(frame, TooMany("it has too many"))
     correlation_id, answer = decode_response(APIS[key], version, refusal.answer[4:])
     assert correlation_id == 7
     found = codes(answer) - {0}
     assert found == (set() if has_no_code(key, version) else {ErrorCode.INVALID_REQUEST})
+
+
+def test_every_answer_has_a_place_for_the_error() -> None:
+    check_each(CASES, check_answer)
 
 
 def with_many_tags(key: int) -> bytes:

@@ -19,6 +19,8 @@ from tests.support.broker import Broker
 from tests.support.client import Client, topic_read
 from tests.support.process import wait_for
 
+pytestmark = pytest.mark.broker_process
+
 LISTENER = "SASL_PLAINTEXT"
 
 

@@ -25,11 +25,18 @@ from tests.support.kafka import Kafka
 from tests.support.process import wait_for
 from tests.support.zookeeper import running_zookeeper
 
+pytestmark = pytest.mark.broker_process
+
 WITHIN = 20.0
 _numbers = itertools.count()
 
 
-@pytest.fixture(params=["file", "topic", "zookeeper"])
+@pytest.fixture(
+    params=[
+        "file",
+        *(pytest.param(each, marks=pytest.mark.thorough) for each in ("topic", "zookeeper")),
+    ]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a store of each kind that brokers share."""
     if request.param == "zookeeper":

@@ -26,6 +26,8 @@ from tests.server.teams import DENIED, cluster_describe, delete_of, described
 from tests.support.accounts import AUTHORIZER, PASSWORDS, SASL_PLAIN, properties_text
 from tests.support.client import Client, topic_read
 
+pytestmark = pytest.mark.broker_process
+
 SETTINGS = {
     "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
     "aclbroker.workers": "2",

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores import AclStore, Origin
 from aclbroker.broker.stores.store import DistantStore
 from tests.acl.examples import allow

@@ -7,7 +7,7 @@ import asyncio
 import resource
 import sys
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import StoreError
 from tests.acl.examples import allow

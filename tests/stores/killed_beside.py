@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores.database import Database
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import StoreReset

@@ -14,7 +14,6 @@ from typing import Any
 from tests.stores import killed_stores
 from tests.stores.killed_stores import KEPT
 
-KILLS = 50
 START_S = 0.25
 """A fifth of the kills come so soon that it may not even have read the store."""
 
@@ -50,7 +49,7 @@ class Story:
         self.record_change = max(map(int, records.values()), default=-1)
 
 
-def check_kills(url: str, kills: int = KILLS) -> None:
+def check_kills(url: str, kills: int) -> None:
     """Kill a process again and again that changes the store at a URL."""
     seed = secrets.randbits(32)
     try:

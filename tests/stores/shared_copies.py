@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores import AclStore, open_store
 from aclbroker.broker.stores.archive import read_archive
 from aclbroker.cli.arguments import parse_arguments

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores.copies import backup
 from aclbroker.broker.stores.examination import examine
 from aclbroker.broker.stores.reading import read_acls, read_acls_at, read_history

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.stores import StoreError, StoreUnavailable, open_store
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.stores.owned.channel import Channel

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from aclbroker.broker.acl.authorizer import AclError, RequestContext, Session
-from aclbroker.broker.acl.bindings import AclFilter
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.authorizer import AclError, RequestContext, Session
+from aclbroker.acl.bindings import AclFilter
+from aclbroker.acl.index import AclIndex
 from aclbroker.broker.auth.sasl.scram_credentials import ScramMechanism
 from aclbroker.broker.authorizer.seed import seed
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
@@ -575,6 +575,7 @@ async def test_a_store_that_another_uses_and_somebody_removed_is_not_made_anew(p
         assert await content(path) == [allow()]
 
 
+@pytest.mark.thorough
 def test_fifty_that_are_killed_in_mid_write_harm_nothing_beside_one_that_goes_on(path):
     command = [sys.executable, "-m", killed_beside.__name__, path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

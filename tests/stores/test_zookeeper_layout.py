@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

@@ -1,6 +1,7 @@
 """Our broker, started as a user starts it: the command `aclbroker serve FILE`."""
 
 import json
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -58,6 +59,10 @@ class Broker(LoggedProcess):
         """Stop with SIGTERM, start again on the same store; the ports may be others."""
         self.terminate()
         self.start()
+
+    def hang_up(self) -> None:
+        """Send SIGHUP: it reads its configuration and its files again."""
+        self.running.send_signal(signal.SIGHUP)
 
     def events(self) -> list[dict[str, Any]]:
         """The log lines since the last start, except those that are not JSON."""

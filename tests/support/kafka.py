@@ -24,6 +24,15 @@ QUICK_TO_START = (*JVM_FLAGS, "-Xmx512m")
 """The JVM's flags for a Kafka that has to answer few requests soon."""
 
 
+STARTS_AGAIN_SOON = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+}
+"""Settings of a Kafka that is killed and started again.
+
+A broker cannot register again before its last session has timed out, by default after 9 s.
+"""
+
 PORTS = range(12_000, 32_000)
 """Linux gives none of these to who asks for any port, nor to a connection: by default it begins at
 32,768.
@@ -170,9 +179,7 @@ def running_cluster(
         "offsets.topic.replication.factor": str(size),
         "transaction.state.log.replication.factor": str(size),
         "transaction.state.log.min.isr": "2",
-        # A broker that was killed is noticed sooner.
-        "broker.session.timeout.ms": "3000",
-        "broker.heartbeat.interval.ms": "500",
+        **STARTS_AGAIN_SOON,
         **(settings or {}),
     }
     nodes = []

@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from tests.support.shared_classes import archive_flags
 from tests.support.toolchain import CLIENTS, cached, require, require_java, run
 
 SLF4J = "org.slf4j:slf4j-simple:1.7.36"
@@ -98,9 +99,16 @@ def connect_jars() -> Path:
 def java_command(
     main_class: str, *class_path: Path, minimum: int = 11, flags: tuple[str, ...] = JVM_FLAGS
 ) -> list[str]:
-    """The command that runs a class from directories of jars or of classes."""
-    entries = [str(part) for path in class_path for part in (path, path / "*")]
-    return [require_java(minimum), *flags, "-cp", ":".join(entries), main_class]
+    """The command that runs a class from directories of jars or of classes.
+
+    Jars stand first on its class path, because a JVM uses no archive of shared classes otherwise.
+    """
+    java = require_java(minimum)
+    of_jars = [path for path in class_path if any(path.glob("*.jar"))]
+    entries = [f"{path}/*" for path in of_jars]
+    entries += [str(path) for path in class_path if path not in of_jars]
+    shared = archive_flags(of_jars[0]) if of_jars else []
+    return [java, *shared, *flags, "-cp", ":".join(entries), main_class]
 
 
 def compiled_java(

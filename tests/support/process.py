@@ -61,6 +61,11 @@ class LoggedProcess:
             )
 
     @property
+    def is_alive(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self.process is not None and self.process.poll() is None
+
+    @property
     def running(self) -> subprocess.Popen[bytes]:
         """The process; RuntimeError if it was never started."""
         if self.process is None:
@@ -104,7 +109,7 @@ class LoggedProcess:
 
         def look_while_alive() -> Found | None:
             # Whether it ended is asked first: what it logged before that is then all there.
-            ended = self.running.poll() is not None
+            ended = not self.is_alive
             found = look()
             if found is None and ended:
                 raise RuntimeError(f"{self.command} ended:\n{self.log_text()}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import cycle, product
 from random import Random
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD_PRINCIPAL,
     AclBinding,

@@ -5,15 +5,19 @@ any other module is a group of its own. No group is divided, and each process ta
 when it has finished its last, so the longest stand first.
 """
 
-from collections.abc import Collection
+from functools import cache
 from pathlib import PurePosixPath
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 SHARING = {
-    "tests/pipeline": "tests/pipeline",
-    "tests/pipeline/analysis": "tests/pipeline/analysis",
+    "tests/pipeline/command/test_engines.py": "spark",
+    "tests/pipeline/command/test_foreign_tables.py": "spark",
+    "tests/pipeline/ingest/test_tables.py": "spark",
+    "tests/pipeline/replay/test_replay.py": "spark",
+    "tests/pipeline/spark": "spark",
+    "tests/pipeline/usage/test_table.py": "spark",
     "tests/clients": "tests/clients",
     "tests/conformance": "tests/clients",
     "tests/conformance_tool/test_kafka.py": "tests/clients",
@@ -22,51 +26,71 @@ SHARING = {
     "tests/auth": "tests/auth",
     "tests/zookeeper": "tests/zookeeper",
 }
-"""The group of a module or of all modules of a folder; the longest name that fits counts."""
+"""The group of a module or of all modules of a folder; the longest name that fits counts.
 
-ALONE = (
-    "tests/pipeline/ingest/test_kafka_log.py",
-    "tests/pipeline/replay/test_oracles.py",
-)
-"""Modules of those folders that share nothing."""
+The group `spark` has the modules whose daily tests use Spark, so the daily run starts it once.
+"""
 
 FIRST = (
-    "tests/pipeline",
-    "tests/clients",
-    "tests/packaging/test_wheel.py",
     "tests/packaging/test_fresh_clone.py",
-    "tests/pipeline/replay/test_oracles.py",
-    "tests/logins",
-    "tests/server/test_turns.py",
+    "spark",
     "tests/zookeeper",
-    "tests/kafka_store/test_fleet.py",
+    "tests/clients",
+    "tests/pipeline/replay/test_oracles.py",
+    "tests/packaging/test_wheel.py",
+    "tests/kafka_store/test_brokers.py",
+    "tests/auth",
+    "tests/kafka_store/test_contract.py",
     "tests/cli/test_tutorials.py",
-    "tests/memory_cluster/test_franz_go.py",
     "tests/pipeline/ingest/test_kafka_log.py",
-    "tests/pipeline/analysis",
-    "tests/fuzz/test_broker.py",
-    "tests/fuzz/test_unkind.py",
-    "tests/kraft/test_kafka.py",
-    "tests/protocol/test_compile.py",
-    "tests/protocol/test_kio.py",
-    "tests/protocol/test_kafka.py",
-    "tests/conformance_tool/test_comparison.py",
+    "tests/kafka_store/test_fleet.py",
     "tests/conformance_tool/test_behaviour.py",
+    "tests/fuzz/test_unkind.py",
+    "tests/stores/test_contract.py",
+    "tests/acl/reasoning/test_lint_exact.py",
+    "tests/logins",
+    "tests/protocol/test_compile.py",
+    "tests/acl/reasoning/test_exact.py",
+    "tests/server/test_turns.py",
+    "tests/server/test_tls.py",
+    "tests/protocol/test_kafka.py",
+    "tests/providers/test_migration.py",
     "tests/conformance_tool/test_broker.py",
-    "tests/benchmarks/test_attacks.py",
-    "tests/testing/test_application.py",
+    "tests/testing/test_plugin.py",
+    "tests/testing/test_run.py",
+    "tests/protocol/test_kio.py",
+    "tests/memory_cluster/test_franz_go.py",
+    "tests/pipeline/analysis/test_proposals.py",
+    "tests/pipeline/ingest/test_json_form.py",
+    "tests/pipeline/report/test_browser.py",
+    "tests/server/test_workers.py",
+    "tests/pipeline/acls/test_commands.py",
+    "tests/pipeline/command/test_coverage_command.py",
+    "tests/pipeline/jobs/test_judged_by_kafka.py",
+    "tests/pipeline/jobs/test_applied_to_kafka.py",
+    "tests/pipeline/analysis/test_redundancy.py",
+    "tests/pipeline/ingest/test_json_batches.py",
+    "tests/pipeline/ingest/test_ledger_file.py",
+    "tests/pipeline/ingest/test_kafka_form.py",
+    "tests/pipeline/ingest/test_growth.py",
+    "tests/memory_cluster/test_connect.py",
+    "tests/providers/test_kraft_migration.py",
+    "tests/server/test_certificate_reload.py",
     "tests/server/test_besieged.py",
     "tests/server/test_durability.py",
+    "tests/testing/test_application.py",
+    "tests/fuzz/test_broker.py",
+    "tests/kraft/test_kafka.py",
+    "tests/conformance_tool/test_comparison.py",
+    "tests/benchmarks/test_attacks.py",
     "tests/stores/test_flips.py",
     "tests/server/test_store.py",
-    "tests/server/test_certificate_reload.py",
     "tests/server/test_groups.py",
-    "tests/server/test_tls.py",
-    "tests/auth",
 )
 """The groups that take longest, in the order in which they start."""
 
 OF_PEERS = (
+    "tests/acl/reasoning/test_kafka.py",
     "tests/cli/test_tutorials.py",
     "tests/clients",
     "tests/conformance",
@@ -75,36 +99,48 @@ OF_PEERS = (
     "tests/conformance_tool/test_kafka.py",
     "tests/fuzz/test_broker.py",
     "tests/fuzz/test_unkind.py",
+    "tests/http_api",
     "tests/kafka_store",
     "tests/logins",
-    "tests/mds",
     "tests/memory_cluster",
+    "tests/migrate",
     "tests/packaging",
+    "tests/pipeline/command/test_engines.py",
     "tests/pipeline/ingest/test_dialects.py",
     "tests/pipeline/replay/test_oracles.py",
     "tests/protocol/test_kafka.py",
-    "tests/reasoning/test_kafka.py",
     "tests/server",
-    "tests/testing/test_application.py",
+    "tests/support/test_shared_classes.py",
+    "tests/testing",
     "tests/zookeeper",
 )
 """Modules and folders whose tests wait for other programs."""
 
 EXHAUSTIVE = (
+    "tests/acl/reasoning/test_exact.py",
+    "tests/acl/reasoning/test_lint_exact.py",
     "tests/acl/test_cost.py",
     "tests/acl/test_index.py",
     "tests/acl/test_properties.py",
+    "tests/acl/test_reference.py",
     "tests/benchmarks",
     "tests/conformance_tool/test_comparison.py",
+    "tests/conformance_tool/test_corpus.py",
+    "tests/conformance_tool/test_recording.py",
     "tests/fuzz/test_decode.py",
+    "tests/fuzz/test_garbage.py",
+    "tests/gate/test_mutations.py",
     "tests/pipeline/analysis",
     "tests/pipeline/ingest/test_json_batches.py",
+    "tests/pipeline/ingest/test_json_form.py",
     "tests/pipeline/ingest/test_kafka_batches.py",
+    "tests/pipeline/ingest/test_kafka_form.py",
+    "tests/pipeline/ingest/test_layouts.py",
+    "tests/pipeline/jobs/test_recommend_parts.py",
+    "tests/pipeline/replay",
     "tests/protocol/test_compile.py",
     "tests/protocol/test_kio.py",
     "tests/protocol/test_specifications.py",
-    "tests/reasoning/test_exact.py",
-    "tests/reasoning/test_lint_exact.py",
     "tests/server/test_turns.py",
     "tests/stores/test_crash.py",
     "tests/stores/test_flips.py",
@@ -112,17 +148,62 @@ EXHAUSTIVE = (
 )
 """Modules and folders whose tests wait for nothing but go through a great many cases."""
 
-INSTALLING = ("tests/packaging/test_fresh_clone.py", "tests/packaging/test_wheel.py")
-"""Modules whose tests install the program, with all that it needs, into new environments."""
+THOROUGH = (
+    "tests/benchmarks/test_hidden_names.py",
+    "tests/conformance/test_conformance.py",
+    "tests/http_api/test_out_of_reach.py",
+    "tests/http_api/test_topic.py",
+    "tests/kafka_store/test_completeness.py",
+    "tests/kafka_store/test_cut_off.py",
+    "tests/kafka_store/test_drills.py",
+    "tests/kafka_store/test_migrate.py",
+    "tests/kafka_store/test_outage.py",
+    "tests/kafka_store/test_past.py",
+    "tests/kafka_store/test_snapshot.py",
+    "tests/memory_cluster/test_connect.py",
+    "tests/memory_cluster/test_consumer_groups_command.py",
+    "tests/memory_cluster/test_franz_go.py",
+    "tests/memory_cluster/test_kafka_python.py",
+    "tests/memory_cluster/test_share_tools.py",
+    "tests/memory_cluster/test_streams.py",
+    "tests/memory_cluster/test_transactions_command.py",
+    "tests/migrate/test_trouble.py",
+    "tests/packaging/test_fresh_clone.py",
+    "tests/packaging/test_wheel.py",
+    "tests/pipeline/ingest/test_kafka_log.py",
+    "tests/pipeline/jobs/test_applied_to_kafka.py",
+    "tests/pipeline/replay/test_oracles.py",
+    "tests/pipeline/spark/test_cluster.py",
+    "tests/providers/test_lost_sources.py",
+    "tests/providers/test_migration.py",
+    "tests/zookeeper/test_acls_command.py",
+    "tests/zookeeper/test_drills.py",
+    "tests/zookeeper/test_trouble.py",
+)
+"""Modules and folders that only `make test-all` runs."""
+
+BROKER_PROCESSES = (
+    "tests/kafka_store",
+    "tests/migrate",
+    "tests/pipeline",
+    "tests/providers",
+    "tests/zookeeper",
+)
+"""Modules and folders whose brokers are processes, as of tests that are marked broker_process."""
 
 PEERS = {"broker", "start_broker", "kafka", "java", "oracle", "spark"}
 """The fixtures that start another program."""
 
 
-def _is_of(item: pytest.Item, places: Collection[str]) -> bool:
+def _is_of(item: pytest.Item, places: tuple[str, ...]) -> bool:
     """Whether a test is in one of the modules and folders."""
-    module = PurePosixPath(item.nodeid.partition("::")[0])
-    return any(str(each) in places for each in (module, *module.parents))
+    return _is_in(item.nodeid.partition("::")[0], places)
+
+
+@cache
+def _is_in(module: str, places: tuple[str, ...]) -> bool:
+    path = PurePosixPath(module)
+    return any(str(parent) in places for parent in (path, *path.parents))
 
 
 def is_exhaustive(item: pytest.Item) -> bool:
@@ -130,9 +211,14 @@ def is_exhaustive(item: pytest.Item) -> bool:
     return _is_of(item, EXHAUSTIVE)
 
 
-def installs(item: pytest.Item) -> bool:
-    """Whether a test installs the program anew, which takes minutes and says little of its code."""
-    return _is_of(item, INSTALLING)
+def is_thorough(item: pytest.Item) -> bool:
+    """Whether only `make test-all` runs a test."""
+    return _is_of(item, THOROUGH)
+
+
+def starts_processes(item: pytest.Item) -> bool:
+    """Whether the brokers that a test starts are processes."""
+    return _is_of(item, BROKER_PROCESSES)
 
 
 def waits_for_a_peer(item: pytest.Item) -> bool:
@@ -142,9 +228,11 @@ def waits_for_a_peer(item: pytest.Item) -> bool:
 
 def group_of(node_id: str) -> str:
     """The group of a test."""
-    module = node_id.partition("::")[0]
-    if module in ALONE:
-        return module
+    return _group_of_module(node_id.partition("::")[0])
+
+
+@cache
+def _group_of_module(module: str) -> str:
     path = PurePosixPath(module)
     shared = (SHARING[str(each)] for each in (path, *path.parents) if str(each) in SHARING)
     return next(shared, module)

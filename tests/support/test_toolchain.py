@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import toolchain
 from tests.support.toolchain import cached, require, require_java, run
 
 
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(toolchain, "CACHE", tmp_path)
 
 
 def test_a_missing_program_skips_the_test_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,8 @@ from typing import NoReturn
 import pytest
 
 CLIENTS = Path(__file__).parents[1] / "clients"
+# Read at import, because tests of the pipeline set XDG_CACHE_HOME to a temporary directory.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
 def missing(reason: str) -> NoReturn:
@@ -37,25 +39,31 @@ def require(program: str) -> str:
 
 
 @functools.cache
-def _java_on_this_machine() -> tuple[str | None, int]:
+def _java_on_this_machine() -> tuple[str | None, int, str]:
     home = os.environ.get("JAVA_HOME")
     beside = shutil.which("java", path=f"{home}/bin") if home else None
     java = beside or shutil.which("java")
     if java is None:
-        return None, 0
+        return None, 0, ""
     told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
     version = re.search(r'version "(?:1\.)?(\d+)', told)
-    return java, int(version[1]) if version else 0
+    return java, int(version[1]) if version else 0, told
 
 
 def require_java(minimum: int = 11) -> str:
     """The `java` of JAVA_HOME or PATH if it is at least Java `minimum`, or `missing`."""
-    java, version = _java_on_this_machine()
+    java, version, _ = _java_on_this_machine()
     if java is None:
         missing("java is neither in JAVA_HOME nor on PATH")
     if version < minimum:
         missing(f"{java} is Java {version}; Java {minimum} or newer is needed")
     return java
+
+
+def java_version() -> str:
+    """All that `java -version` prints, or `missing`."""
+    require_java()
+    return _java_on_this_machine()[2]
 
 
 def require_spark() -> None:
@@ -74,8 +82,7 @@ def require_spark() -> None:
 
 def cache_dir() -> Path:
     """Where downloads and compiled drivers are kept between test runs."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    directory = Path(base) / "aclbroker-tests"
+    directory = CACHE / "aclbroker-tests"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
 

@@ -83,6 +83,8 @@ class Reader:
         path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
         # What pytest prints is that of a reader who has given it no options.
         self._environment = {**os.environ, "PATH": path, "PYTEST_ADDOPTS": ""}
+        # Maven ends before the second compiler of its JVM has been worth its work.
+        self._environment["MAVEN_OPTS"] = "-XX:TieredStopAtLevel=1"
         self._broker: LoggedProcess | None = None
         self.typed: list[str] = []
 

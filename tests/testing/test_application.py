@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import pytest
 
-from aclbroker.broker.acl.acl_text import acl_text
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.policy import Policy, parse_policy, write_policy
+from aclbroker.acl.acl_text import acl_text
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.policy import Policy, parse_policy, write_policy
 
 SHOP = Path(__file__).parent / "shop"
 SETTINGS = """\
@@ -162,7 +162,14 @@ def test_each_acl_is_there_for_some_test():
     assert {acl_text(acl) for acl in parse_policy(RECORDED).acls} == set(NEEDED_BY)
 
 
-@pytest.mark.parametrize("acl", sorted(parse_policy(RECORDED).acls), ids=acl_text)
+DAILY_ACLS = 2
+EACH_ACL = [
+    pytest.param(acl, marks=[pytest.mark.thorough] * (number >= DAILY_ACLS))
+    for number, acl in enumerate(sorted(parse_policy(RECORDED).acls))
+]
+
+
+@pytest.mark.parametrize("acl", EACH_ACL, ids=acl_text)
 def test_without_one_acl_exactly_those_tests_fail_that_need_it_and_they_name_it(
     directory, acl: AclBinding
 ):

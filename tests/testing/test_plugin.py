@@ -7,9 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+
+from tests.support.tables import thorough
 
 APPLICATION = '''
 """A made-up application: it looks at orders, and at payments if it is asked to."""
@@ -55,6 +57,14 @@ acls:
 """
 
 
+ALONE = pytest.param((), id="alone")
+
+
+def with_workers(number: int) -> Any:
+    """The options of a run in worker processes of pytest-xdist, which `make test-all` tries."""
+    return pytest.param(("-n", str(number)), id="xdist", marks=pytest.mark.thorough)
+
+
 class Run(NamedTuple):
     """A run of pytest: what became of each test, its exit status and its output."""
 
@@ -96,7 +106,7 @@ def test_a_failed_test_shows_what_was_denied_and_what_would_allow_it(suite):
     assert "add ALLOW WRITE on TOPIC LITERAL payments to User:till from *" in done.output
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [ALONE, with_workers(1)])
 def test_the_number_of_denials_that_are_too_many_is_told(suite, workers):
     (suite / "test_application.py").write_text("""
 from confluent_kafka import TopicCollection
@@ -114,7 +124,7 @@ def test_it(acl_broker):
     assert "policy.yaml: 3 denials were not kept: more may be missing" in done.output
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [ALONE, with_workers(2)])
 def test_the_recorded_policy_is_the_smallest_and_the_same_each_time(suite, workers):
     for _ in range(2):
         done = run(suite, "--acl-record", "policy.yaml", *workers)
@@ -130,7 +140,7 @@ def test_names_are_made_a_prefix_where_that_was_asked_for(suite):
     assert "orders-eu" not in text
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [ALONE, with_workers(2)])
 def test_the_recorded_policy_is_enough_and_all_of_it_is_used(suite, workers):
     (suite / "policy.yaml").write_text(POLICY)
     done = run(suite, "--acl-policy", "policy.yaml", *workers)
@@ -140,8 +150,8 @@ def test_the_recorded_policy_is_enough_and_all_of_it_is_used(suite, workers):
 
 @pytest.mark.parametrize(("topic", "test"), [
     ("orders", "test_orders"),
-    ("orders-eu", "test_orders_of_europe"),
-    ("payments", "test_payments"),
+    thorough("orders-eu", "test_orders_of_europe"),
+    thorough("payments", "test_payments"),
 ])  # fmt: skip
 def test_without_one_acl_the_test_fails_that_needs_it_and_the_acl_is_named(suite, topic, test):
     (suite / "policy.yaml").write_text(POLICY.replace(f"topic: {topic}\n", "topic: another\n"))
@@ -170,7 +180,7 @@ def test_the_shop_sees_no_payments(broker):
 
 @pytest.mark.parametrize(("test", "why"), [
     ("def test_nothing(): pass", "no test had a broker"),
-    ("import nothing_that_there_is", "the run has not ended by itself"),
+    thorough("import nothing_that_there_is", "the run has not ended by itself"),
     ("def test_it(acl_broker): raise KeyboardInterrupt", "the run has not ended by itself"),
 ])  # fmt: skip
 def test_a_run_that_tells_nothing_of_use_leaves_the_file_that_there_was(suite, test, why):
@@ -196,9 +206,9 @@ def test_it(acl_broker):
 }
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [ALONE, with_workers(1)])
 @pytest.mark.parametrize(("test", "why"), NO_LOGIN.items(), ids=["none", "wrong password"])
-@pytest.mark.parametrize("option", ["--acl-record", "--acl-policy"])
+@pytest.mark.parametrize("option", ["--acl-record", thorough("--acl-policy")])
 def test_a_run_in_which_no_client_logs_in_fails_and_leaves_the_file(
     suite, test, why, option, workers
 ):
@@ -261,7 +271,7 @@ def test_expects_it(broker):
 
 STOPPED_EARLY = [
     ("def test_more(broker): assert False", ("-x",)),
-    ("def test_more(broker): __import__('os')._exit(1)", ("-n", "2")),
+    thorough("def test_more(broker): __import__('os')._exit(1)", ("-n", "2")),
 ]
 WHY_PARTIAL = r"(the run|worker gw\d) has not ended by itself"
 
@@ -274,8 +284,8 @@ def suite_with(suite: Path, test: str) -> None:
 
 @pytest.mark.parametrize(("test", "options"), [
     *STOPPED_EARLY,
-    ("def test_more(broker): assert False", ("-x", "-n", "2")),
-    ("def test_more(broker): pytest.exit('enough', returncode=0)", ()),
+    thorough("def test_more(broker): assert False", ("-x", "-n", "2")),
+    thorough("def test_more(broker): pytest.exit('enough', returncode=0)", ()),
 ])  # fmt: skip
 def test_a_run_that_stops_early_leaves_the_complete_policy_that_there_was(suite, test, options):
     suite_with(suite, test)
@@ -299,7 +309,7 @@ def test_after_a_run_that_stops_early_nothing_is_said_to_be_never_used(suite, te
 
 @pytest.mark.parametrize("test", [
     "def test_it(acl_broker): assert False",
-    "def test_it(acl_broker_factory): acl_broker_factory(nodes=0)",
+    thorough("def test_it(acl_broker_factory): acl_broker_factory(nodes=0)"),
 ])  # fmt: skip
 def test_a_suite_that_fails_before_it_uses_anything_leaves_the_file_that_there_was(suite, test):
     (suite / "test_application.py").write_text(f"{test}\n")
@@ -309,7 +319,7 @@ def test_a_suite_that_fails_before_it_uses_anything_leaves_the_file_that_there_w
     assert (suite / "policy.yaml").read_text() == POLICY
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("workers", [ALONE, with_workers(2)])
 def test_where_a_test_failed_the_record_says_that_it_may_lack_something(suite, workers):
     failing = "\ndef test_more(broker):\n    assert False\n"
     (suite / "test_application.py").write_text(TESTS + failing)

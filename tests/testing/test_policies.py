@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from aclbroker.broker.acl.acl_text import acl_text
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.acl_text import acl_text
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.testing.decisions import Question
 from aclbroker.testing.policies import never_used
 

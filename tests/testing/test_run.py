@@ -156,6 +156,7 @@ def test_what_of_a_policy_is_never_used_is_listed_and_does_no_harm(application, 
     )
 
 
+@pytest.mark.thorough
 def test_a_command_that_does_nothing_and_fails_leaves_the_file_that_there_was(tmp_path):
     (tmp_path / "policy.yaml").write_text(POLICY)
     for words, status in ((["no-such-command"], 127), ([sys.executable, "-c", "exit(7)"], 7)):
@@ -174,6 +175,7 @@ def test_a_command_that_fails_is_recorded_as_far_as_it_came(application, tmp_pat
     assert (tmp_path / "policy.yaml").read_text() == POLICY
 
 
+@pytest.mark.thorough
 def test_a_record_that_cannot_be_written_is_told(application, tmp_path):
     common = "--topic", "orders", "--record"
     done = run(*common, "missing/policy.yaml", "--", *application, cwd=tmp_path)
@@ -231,7 +233,7 @@ def test_the_command_is_told_where_to_ask_for_faults(tmp_path):
     (["--policy", "missing.yaml"], "No such file"),
     (["--topic", "a/b"], "'a/b'"),
     (["--override", "aclbroker.nodes=0"], "aclbroker.nodes"),
-    (["--nodes", "0"], "aclbroker.nodes"),
+    pytest.param(["--nodes", "0"], "aclbroker.nodes", marks=pytest.mark.thorough),
 ])  # fmt: skip
 def test_what_cannot_be_is_told_before_the_command_runs(arguments, told, tmp_path):
     done = run(*arguments, "--", sys.executable, "-c", "print('ran')", cwd=tmp_path)
@@ -298,7 +300,9 @@ def started(cwd: Path, *arguments: str) -> tuple[subprocess.Popen[str], int, Pat
     return process, int(number), Path(directory)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough)]
+)
 def test_a_signal_ends_the_command_and_leaves_nothing(number, tmp_path):
     process, command, directory = started(tmp_path, "--")
     assert directory.exists()
@@ -330,7 +334,7 @@ def test_what_was_done_before_a_signal_is_recorded(application, tmp_path):
 @pytest.mark.parametrize(("script", "status"), [
     # It comes while the command has hardly begun.
     ("kill -TERM $PPID; exec sleep 60", 128 + signal.SIGTERM),
-    ("kill -HUP $PPID; exec sleep 60", 128 + signal.SIGHUP),
+    pytest.param("kill -HUP $PPID; exec sleep 60", 128 + signal.SIGHUP, marks=pytest.mark.thorough),
     # A terminal sends these to the command as well, which may go on.
     ("kill -INT $PPID; kill -QUIT $PPID; exit 5", 5),
     ("kill -INT $$; exit 5", 128 + signal.SIGINT),

@@ -9,20 +9,20 @@ from io import StringIO
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Action, RequestContext, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Action, RequestContext, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.files.policy import read_policy
+from aclbroker.acl.index import AclIndex
 from aclbroker.broker.config import load
 from aclbroker.broker.observability.audit import Audit
 from aclbroker.broker.observability.logs import LogOutput
-from aclbroker.broker.policy import read_policy
 from aclbroker.protocol.messages import APIS
 from tools.audit_data.lines import CLUSTER_ID
 from tools.audit_data.world import Sizes, World, make_acls

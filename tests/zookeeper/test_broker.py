@@ -9,7 +9,7 @@ import pytest
 from aclbroker.broker.server.readiness import PROBE_SECONDS
 from aclbroker.cli.migrate.places import open_place
 from tests.acl.examples import DESCRIBE, allow
-from tests.mds.test_acls import sees
+from tests.http_api.test_acls import sees
 from tests.server.test_scram import SCRAM, alter, described, upsertion
 from tests.server.test_status import STATUS, page
 from tests.support.accounts import PASSWORDS

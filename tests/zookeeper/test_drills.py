@@ -85,8 +85,8 @@ def test_what_zookeeper_cannot_keep_of_a_backup_is_listed(url, tmp_path, capsys)
     assert store(*words) == 1
 
 
-def test_nothing_acknowledged_is_lost_by_50_kills_at_random_points(url):
-    check_kills(url)
+def test_nothing_acknowledged_is_lost_by_kills_at_random_points(url, every_case):
+    check_kills(url, 50 if every_case else 10)
     assert store("check", "--store", url) == 0
 
 

@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from kazoo.client import KazooClient
 
-from aclbroker.broker.acl.bindings import AclFilter, AclOperation
+from aclbroker.acl.bindings import AclFilter, AclOperation
 from aclbroker.broker.client.acls import delete_acls
 from aclbroker.cli.migrate.places import open_place
 from tests.acl.examples import READ, WRITE, allow, deny
 from tests.conftest import StartBroker
-from tests.mds.api import MDS, held
-from tests.mds.test_migrate import config, url_of
+from tests.http_api.api import MDS, held
+from tests.http_api.test_migrate import config, url_of
 from tests.migrate.running import (
     contents,
     described,
@@ -43,6 +43,7 @@ LISTENER_OF_A = {
 OURS, DENIED = allow("User:alice", READ), deny("User:bob", WRITE)
 
 
+@pytest.mark.thorough
 def test_thousands_of_acls_go_through_a_zookeeper(connect: str, tmp_path: Path) -> None:
     acls = [
         acl
@@ -120,6 +121,7 @@ def test_changes_in_a_zookeeper_are_followed(connect: str, tmp_path: Path) -> No
         assert process.running.wait(15) == 0
 
 
+@pytest.mark.thorough
 def test_who_follows_and_slept_misses_nothing_that_is_told_no_more(
     connect: str, zk: KazooClient, tmp_path: Path
 ) -> None:
@@ -160,16 +162,18 @@ def test_a_zookeeper_that_is_not_there_is_told(
     assert f"{url}: it did not answer within 0.5 s" in capsys.readouterr().err
 
 
-def test_ten_thousand_acls_go_through_all_kinds_of_places_and_back(
-    connect: str, kafka: Kafka, start_broker: StartBroker, tmp_path: Path
+@pytest.mark.thorough
+def test_thousands_of_acls_go_through_all_kinds_of_places_and_back(
+    connect: str, kafka: Kafka, start_broker: StartBroker, tmp_path: Path, every_case: bool
 ) -> None:
+    count = 10_000 if every_case else 2_000
     zookeeper, bootstrap = f"zookeeper://{connect}", kafka.listeners["PLAINTEXT"]
     central = start_broker({**MDS, **held("lkc-A"), **LISTENER_OF_A})
     with open_place(zookeeper, is_target=True) as place:
         place.read(may_be_new=True)
-        drawn = random_acls(Random(17), 20_000)
-        acls = [acl for acl in drawn if place.refusal(acl) is None][:10_000]
-    assert len(acls) == 10_000
+        drawn = random_acls(Random(17), 2 * count)
+        acls = [acl for acl in drawn if place.refusal(acl) is None][:count]
+    assert len(acls) == count
     with session_with(bootstrap) as session:
         delete_acls(session, [AclFilter()])
         wait_for("no ACLs", lambda: not described(bootstrap) or None, 30)

@@ -7,7 +7,7 @@ import pytest
 from kazoo.exceptions import NoAuthError, WriterNotClosedException
 from kazoo.protocol.states import ZnodeStat
 
-from aclbroker.broker.acl.bindings import ResourcePattern
+from aclbroker.acl.bindings import ResourcePattern
 from aclbroker.broker.stores import StoreError, StoreUnavailable
 from aclbroker.broker.stores.zookeeper import change_nodes
 from aclbroker.broker.stores.zookeeper import connection as connection_module

@@ -5,7 +5,7 @@ import json
 import pytest
 from kazoo.exceptions import BadArgumentsError
 
-from aclbroker.broker.acl.bindings import ResourcePattern
+from aclbroker.acl.bindings import ResourcePattern
 from aclbroker.broker.stores.zookeeper.decoding import decode_acls
 from aclbroker.broker.stores.zookeeper.layout import encode_acls, invalid_name, node_path
 from tests.acl.examples import LITERAL, TOPIC

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 from kazoo.client import KazooClient
 
-from aclbroker.broker.acl.authorizer import AclError, RequestContext
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourcePattern
+from aclbroker.acl.authorizer import AclError, RequestContext
+from aclbroker.acl.bindings import AclBinding, AclOperation, ResourcePattern
 from aclbroker.broker.authorizer.standard import StandardAuthorizer
 from aclbroker.broker.stores import StoreError
 from aclbroker.broker.stores.zookeeper import change_nodes

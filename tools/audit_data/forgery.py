@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.bindings import AclOperation, ResourceType
 from tools.audit_data.lines import Asked, Form, JsonLines, Kind
 from tools.audit_data.traffic import Traffic
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from sys import intern
 from typing import Final, NamedTuple, Protocol
 
-from aclbroker.broker.acl.authorizer import Decision
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.acl.authorizer import Decision
+from aclbroker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
 from aclbroker.broker.observability.logs import json_line
 
 CLUSTER_ID: Final = "synthetic-cluster-0001"

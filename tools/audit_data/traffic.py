@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -22,9 +22,9 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.operations import supported_operations
 from tools.audit_data.lines import LISTENER, Asked, Form, Template
 from tools.audit_data.world import SUPER_USER, World, hosts_of, team_of, transactional_id
 

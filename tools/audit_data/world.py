@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -22,7 +22,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.operations import supported_operations
+from aclbroker.acl.operations import supported_operations
 
 SUPER_USER = "User:admin"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from aclbroker.broker.acl_files import Form, Found, acls_of
-from aclbroker.broker.policy import Policy
+from aclbroker.acl.files.policy import Policy
+from aclbroker.acl.files.reading import Form, Found, acls_of
 from aclbroker.cli.acls.script import is_script, parse_script
 from aclbroker.terminal import complain
 

@@ -5,13 +5,13 @@ And those of files that no text editor reads: a store, and the metadata log of a
 
 from __future__ import annotations
 
-from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.acl.files.policy import Policy
 from aclbroker.broker.client.acls import describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
 from aclbroker.broker.client.errors import ClientError, RequestRefused
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
-from aclbroker.broker.policy import Policy
 from aclbroker.broker.urls import without_login
 from aclbroker.pipeline.errors import InputError
 from aclbroker.protocol.errors import ErrorCode

@@ -7,13 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from aclbroker.broker.reasoning.allowing import concerns
-from aclbroker.broker.reasoning.compound import Part
-from aclbroker.broker.reasoning.difference import Compared
-from aclbroker.broker.reasoning.explain import Change, Explanation
-from aclbroker.broker.reasoning.names import NamePattern
-from aclbroker.broker.reasoning.questions import Holder, Reasoner
-from aclbroker.broker.reasoning.regions import Region, Request
+from aclbroker.acl.reasoning.allowing import concerns
+from aclbroker.acl.reasoning.compound import Part
+from aclbroker.acl.reasoning.difference import Compared
+from aclbroker.acl.reasoning.explain import Change, Explanation
+from aclbroker.acl.reasoning.names import NamePattern
+from aclbroker.acl.reasoning.questions import Holder, Reasoner
+from aclbroker.acl.reasoning.regions import Region, Request
 from aclbroker.cli.lost_use import LostUse, Use, besides_row, notes, summary, used_line, used_row
 from aclbroker.cli.mending import Step, steps
 from aclbroker.pipeline.acls.acl_text import acl_text

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aclbroker.broker.policy import Policy
+    from aclbroker.acl.files.policy import Policy
     from aclbroker.pipeline.acls.history import AclHistory
     from aclbroker.pipeline.command.options import AuditOptions
 
@@ -31,7 +31,7 @@ class AuditCommand:
 
 def _described(url: str, command_config: str | None) -> Policy:
     # The client of a cluster is imported only where one is asked.
-    from aclbroker.broker.policy import Policy
+    from aclbroker.acl.files.policy import Policy
     from aclbroker.cli.acl_source import described, of_place
     from aclbroker.cli.rules_source import KAFKA
 

@@ -16,13 +16,13 @@ class ConformanceCommand:
     """
 
     options: dict[str, Any]
-    """The fields of `broker.conformance.command.ConformanceOptions`, by name; for ``catalog`` none
+    """The fields of `conformance.command.ConformanceOptions`, by name; for ``catalog`` none
     but the action.
     """
 
     def run(self) -> int:
         """Run the command; return 0 if recorded or equal, 1 if different, 2 if it failed."""
-        from aclbroker.broker.conformance.command import ConformanceOptions, run, write_catalog
+        from aclbroker.conformance.command import ConformanceOptions, run, write_catalog
 
         if self.options["action"] == "catalog":
             return write_catalog()

@@ -9,7 +9,7 @@ from aclbroker.cli.rules_source import principal
 from aclbroker.cli.words import TYPES_HELP, name_of, type_of
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclFilter
+    from aclbroker.acl.bindings import AclFilter
     from aclbroker.broker.stores.reading import PastChange
     from aclbroker.cli.answers import Answer
 
@@ -76,7 +76,7 @@ def told(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _filter(text: str) -> AclFilter:
-    from aclbroker.broker.acl.bindings import AclFilter, PatternType
+    from aclbroker.acl.bindings import AclFilter, PatternType
 
     kind, colon, name = text.partition(":")
     resource_type = type_of(kind)
@@ -106,7 +106,7 @@ def _row(change: PastChange) -> dict[str, Any]:
 
 
 def _line(change: PastChange, row: dict[str, Any]) -> str:
-    from aclbroker.broker.acl.acl_text import acl_text, word
+    from aclbroker.acl.acl_text import acl_text, word
 
     if change.origin is None:
         return f"{change.position} (not known who) {row['change']}: {acl_text(change.binding)}"

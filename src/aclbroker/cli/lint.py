@@ -14,9 +14,9 @@ from aclbroker.cli.mending import server_options, steps
 from aclbroker.cli.rules_source import SourceError, add_source, source_of
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
-    from aclbroker.broker.reasoning.lint.findings import Finding
-    from aclbroker.broker.reasoning.lint.orphans import Live
+    from aclbroker.acl.bindings import AclBinding
+    from aclbroker.acl.reasoning.lint.findings import Finding
+    from aclbroker.acl.reasoning.lint.orphans import Live
     from aclbroker.cli.answers import Answer
 
 _STORE: Final = "aclbroker-store"
@@ -55,8 +55,8 @@ def add_lint(parser: argparse.ArgumentParser) -> None:
 
 def linted(options: argparse.Namespace) -> tuple[int, Answer]:
     """Return the exit status, and the findings. Raises SourceError and ValueError."""
-    from aclbroker.broker.reasoning.lint.findings import CODES, Severity
-    from aclbroker.broker.reasoning.lint.linting import lint
+    from aclbroker.acl.reasoning.lint.findings import CODES, Severity
+    from aclbroker.acl.reasoning.lint.linting import lint
     from aclbroker.cli.answers import Answer
 
     for code in options.ignore:
@@ -98,8 +98,8 @@ def _no_collector() -> Iterator[None]:
 
 
 def _live(options: argparse.Namespace) -> Live:
-    from aclbroker.broker.name_lists import read_groups, read_topics
-    from aclbroker.broker.reasoning.lint.orphans import Live
+    from aclbroker.acl.files.name_lists import read_groups, read_topics
+    from aclbroker.acl.reasoning.lint.orphans import Live
 
     topics: Collection[str] | None = None
     groups: Collection[str] | None = None
@@ -114,7 +114,7 @@ def _live(options: argparse.Namespace) -> Live:
 
 def _names(file: str, read: Callable[[str], frozenset[str]]) -> frozenset[str]:
     """Return the names in a file. Raises SourceError."""
-    from aclbroker.broker.name_lists import NameListError
+    from aclbroker.acl.files.name_lists import NameListError
 
     try:
         return read(file)
@@ -126,7 +126,7 @@ def _names(file: str, read: Callable[[str], frozenset[str]]) -> frozenset[str]:
 
 def _check_empty(live: Live, acls: Iterable[AclBinding], options: argparse.Namespace) -> None:
     """Raise SourceError for an empty list, which would make all ACLs of its type orphans."""
-    from aclbroker.broker.acl.bindings import ResourceType
+    from aclbroker.acl.bindings import ResourceType
 
     types = {acl.resource_type for acl in acls}
     for kind, names, file, noun in (
@@ -213,7 +213,7 @@ def _write_sarif(rows: Sequence[dict[str, Any]], place: str, path: Path) -> None
     """Write a result for each finding; CI systems know one again by its code and ACL."""
     from urllib.parse import quote
 
-    from aclbroker.broker.reasoning.lint.findings import CODES
+    from aclbroker.acl.reasoning.lint.findings import CODES
     from aclbroker.cli.sarif import write_results
 
     location = {"physicalLocation": {"artifactLocation": {"uri": quote(place, safe="/:")}}}

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.reasoning.difference import Compared
-from aclbroker.broker.reasoning.places import Places
-from aclbroker.broker.reasoning.regions import Request
-from aclbroker.broker.reasoning.rules import Rules
+from aclbroker.acl.authorizer import ANY_RESOURCE, Session
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.reasoning.difference import Compared
+from aclbroker.acl.reasoning.places import Places
+from aclbroker.acl.reasoning.regions import Request
+from aclbroker.acl.reasoning.rules import Rules
 from aclbroker.cli.rules_source import SourceError
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.replay.hosts import Hosts

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
 
 
 def server_options(options: argparse.Namespace) -> str:

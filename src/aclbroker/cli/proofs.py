@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.invariants import Statement
-from aclbroker.broker.reasoning.invariants import Counterexample, counterexample
-from aclbroker.broker.reasoning.questions import Reasoner
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.files.invariants import Statement
+from aclbroker.acl.reasoning.invariants import Counterexample, counterexample
+from aclbroker.acl.reasoning.questions import Reasoner
 from aclbroker.cli.sarif import write_results
 from aclbroker.pipeline.acls.acl_text import acl_text
 from aclbroker.terminal import printable

@@ -17,8 +17,8 @@ from aclbroker.cli.words import TYPES_HELP, name_of, names_of, operation_of, typ
 from aclbroker.terminal import complain
 
 if TYPE_CHECKING:
-    from aclbroker.broker.reasoning.elsewhere import Elsewhere
-    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.acl.reasoning.elsewhere import Elsewhere
+    from aclbroker.acl.reasoning.rules import Rules
     from aclbroker.cli.answers import Answer
     from aclbroker.cli.proofs import Proof
 
@@ -46,8 +46,8 @@ class QuestionCommand:
 
 
 def _who_can(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.names import LITERAL, PREFIX, ROOT
-    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.acl.reasoning.names import LITERAL, PREFIX, ROOT
+    from aclbroker.acl.reasoning.questions import Reasoner
     from aclbroker.cli.answers import holders
 
     kind, operation = type_of(options.type), operation_of(options.operation)
@@ -61,7 +61,7 @@ def _who_can(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _what_can(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.acl.reasoning.questions import Reasoner
     from aclbroker.cli.answers import regions
 
     rules = _rules(options)
@@ -71,8 +71,8 @@ def _what_can(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.explain import explain
-    from aclbroker.broker.reasoning.regions import Request
+    from aclbroker.acl.reasoning.explain import explain
+    from aclbroker.acl.reasoning.regions import Request
     from aclbroker.cli.answers import explanation
 
     if options.pattern is not None and options.record is None:
@@ -93,7 +93,7 @@ def _explain(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.explain import explain
+    from aclbroker.acl.reasoning.explain import explain
     from aclbroker.cli.answers import explanation
     from aclbroker.cli.record_files import of_file
     from aclbroker.cli.records import of_line
@@ -117,8 +117,8 @@ def _explain_record(options: argparse.Namespace) -> tuple[int, Answer]:
 
 
 def _can(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.allowing import relevant, smallest_change
-    from aclbroker.broker.reasoning.compound import needs_of, parts
+    from aclbroker.acl.reasoning.allowing import relevant, smallest_change
+    from aclbroker.acl.reasoning.compound import needs_of, parts
     from aclbroker.cli.answers import activity
     from aclbroker.cli.mending import server_options
 
@@ -150,8 +150,8 @@ def _where(options: argparse.Namespace, rules: Rules, here: Rules) -> Elsewhere:
 
     ``here`` are those of the rules that decide. Raises ValueError for a host that is no address.
     """
-    from aclbroker.broker.reasoning.elsewhere import Elsewhere, elsewhere
-    from aclbroker.broker.reasoning.hosts import HostCut
+    from aclbroker.acl.reasoning.elsewhere import Elsewhere, elsewhere
+    from aclbroker.acl.reasoning.hosts import HostCut
 
     if options.host is None:
         return elsewhere(rules, options.principal, here)
@@ -176,7 +176,7 @@ _NAME_THEM: Final = "Name them with --super-user or --broker-properties FILE."
 
 def _tell_of_groups(*sets: Rules) -> None:
     """Print a note if there are ACLs for groups whose members are unknown."""
-    from aclbroker.broker.acl.groups import GROUP
+    from aclbroker.acl.groups import GROUP
 
     if any(
         not rules.groups and any(acl.principal.startswith(GROUP) for acl in rules.acls)
@@ -190,7 +190,7 @@ def _note(text: str) -> None:
 
 
 def _diff(options: argparse.Namespace) -> tuple[int, Answer]:
-    from aclbroker.broker.reasoning.difference import compare
+    from aclbroker.acl.reasoning.difference import compare
     from aclbroker.cli.answers import differences
     from aclbroker.cli.lost_use import lost_use
 
@@ -227,8 +227,8 @@ def _sides(options: argparse.Namespace) -> tuple[Rules, Rules]:
 def _prove(options: argparse.Namespace) -> tuple[int, Answer]:
     from pathlib import Path
 
-    from aclbroker.broker.invariants import read_invariants
-    from aclbroker.broker.reasoning.questions import Reasoner
+    from aclbroker.acl.files.invariants import read_invariants
+    from aclbroker.acl.reasoning.questions import Reasoner
     from aclbroker.cli.proofs import proofs, write_junit, write_sarif
 
     try:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.reasoning.regions import Request
-from aclbroker.broker.reasoning.rules import Rules
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.reasoning.regions import Request
+from aclbroker.acl.reasoning.rules import Rules
 from aclbroker.cli.rules_source import SourceError
 from aclbroker.pipeline.ingest import json_line, kafka_line
 from aclbroker.pipeline.ingest.envelopes import JsonEnvelope, json_object, opened

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
-    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.acl.bindings import AclBinding
+    from aclbroker.acl.reasoning.rules import Rules
 
 KAFKA: Final = "kafka://"
 _OF_FILES: Final = ("kraft:///", "sqlite:///")
@@ -53,13 +53,13 @@ class Source:
 
     def without_super_users(self, rules: Rules) -> Rules:
         """Return its rules without the super users and broker users that its settings name."""
-        from aclbroker.broker.acl.decisions import BrokerUsers
+        from aclbroker.acl.decisions import BrokerUsers
 
         return replace(rules, super_users=frozenset(self.super_users), broker_users=BrokerUsers())
 
     def rules(self) -> Rules:
         """Read all of it. Raises SourceError."""
-        from aclbroker.broker.reasoning.rules import Rules
+        from aclbroker.acl.reasoning.rules import Rules
 
         acls, found = self._acls()
         rules = replace(found or Rules(), acls=acls)
@@ -89,7 +89,7 @@ class Source:
                 return described(place.removeprefix(KAFKA), self.command_config).acls, None
             except InputError as error:
                 raise SourceError(str(error)) from error
-        from aclbroker.broker.policy import PolicyError
+        from aclbroker.acl.files.policy import PolicyError
         from aclbroker.broker.urls import without_login
         from aclbroker.cli.acl_files import acls_of_file
 
@@ -107,7 +107,7 @@ def rules_beside(settings: str | None, groups_file: str | None) -> Rules:
 
     The latter is by default that of the former. Raises SourceError.
     """
-    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.acl.reasoning.rules import Rules
 
     rules = Rules() if settings is None else _settings(settings)
     return rules if groups_file is None else replace(rules, groups=_groups(groups_file))
@@ -115,9 +115,9 @@ def rules_beside(settings: str | None, groups_file: str | None) -> Rules:
 
 def _of_store(config_file: str | None) -> tuple[list[AclBinding], Rules]:
     """Read the store of a configuration, and the settings of this."""
-    from aclbroker.broker.acl.settings import authorizer_settings
+    from aclbroker.acl.reasoning.rules import Rules
+    from aclbroker.acl.settings import authorizer_settings
     from aclbroker.broker.config import ConfigError, load
-    from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.broker.stores import StoreError, path_of
     from aclbroker.broker.stores.reading import read_acls
 
@@ -145,7 +145,7 @@ def _of_store(config_file: str | None) -> tuple[list[AclBinding], Rules]:
 
 def _groups(path: str | None) -> Mapping[str, tuple[str, ...]]:
     """Read a groups file: the groups of each principal; of nobody without one."""
-    from aclbroker.broker.groups_file import GroupsError, read_groups
+    from aclbroker.acl.files.groups import GroupsError, read_groups
 
     if not path:
         return {}
@@ -158,8 +158,8 @@ def _groups(path: str | None) -> Mapping[str, tuple[str, ...]]:
 
 
 def _settings(file: str) -> Rules:
-    from aclbroker.broker.acl.decisions import BrokerUsers
-    from aclbroker.broker.reasoning.rules import Rules
+    from aclbroker.acl.decisions import BrokerUsers
+    from aclbroker.acl.reasoning.rules import Rules
     from aclbroker.pipeline.acls.broker_properties import (
         PropertiesError,
         client_properties,

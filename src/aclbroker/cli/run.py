@@ -18,7 +18,7 @@ from aclbroker.terminal import complain
 from aclbroker.testing.session import no_login
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
     from aclbroker.cli.child import Child
     from aclbroker.testing import AclBroker, Denial
 
@@ -110,7 +110,7 @@ class RunCommand:
 
     def _recorded(self, path: Path, broker: AclBroker, status: int) -> bool:
         """Write the policy of what was used, and tell whether that could be done."""
-        from aclbroker.broker.policy import Policy, write_policy
+        from aclbroker.acl.files.policy import Policy, write_policy
         from aclbroker.testing.policies import smallest_policy
 
         acls = smallest_policy(broker.used(), self.prefixes)
@@ -163,7 +163,7 @@ def _shown_denials(broker: AclBroker) -> Iterator[None]:
 
 def _never_used(enforced: Sequence[AclBinding], broker: AclBroker) -> Iterator[str]:
     """Yield the ACLs that by themselves allowed nothing of what was done."""
-    from aclbroker.broker.acl.acl_text import acl_text
+    from aclbroker.acl.acl_text import acl_text
     from aclbroker.testing.policies import never_used
 
     yield from map(acl_text, never_used(enforced, broker.used()))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.broker.credentials.credentials import load_credentials
 from aclbroker.broker.observability.logs import log_of_its_own
 from aclbroker.broker.server import topic_ids
@@ -28,7 +28,8 @@ from aclbroker.broker.stores import (
 from aclbroker.broker.stores.archive import read_archive, write_archive
 from aclbroker.broker.stores.memory import MemoryStore
 from aclbroker.broker.stores.store import LimitedStore
-from aclbroker.broker.stores.survey import Survey, survey
+from aclbroker.broker.stores.survey import Survey
+from aclbroker.broker.stores.survey_reader import survey
 from aclbroker.cli.cluster import failed, told
 from aclbroker.cli.migrate.plan import SHOWN, Move, counted, denies, lost_lines, move, steps
 from aclbroker.cli.migrate.progress import Progress

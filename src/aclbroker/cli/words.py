@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclOperation, ResourceType
+    from aclbroker.acl.bindings import AclOperation, ResourceType
 
 _TYPES: Final = ("topic", "group", "cluster", "transactional-id", "delegation-token", "user")
 TYPES_HELP: Final = f"one of {', '.join(_TYPES)}"
@@ -14,7 +14,7 @@ TYPES_HELP: Final = f"one of {', '.join(_TYPES)}"
 
 def operation_of(text: str) -> AclOperation:
     """Return an operation by its name, in any case; raises ValueError with all names."""
-    from aclbroker.broker.acl.bindings import AclOperation
+    from aclbroker.acl.bindings import AclOperation
 
     known = [each for each in AclOperation if each > AclOperation.ALL]
     words = {each.name.replace("_", ""): each for each in known}
@@ -28,7 +28,7 @@ def operation_of(text: str) -> AclOperation:
 
 def type_of(text: str) -> ResourceType:
     """Return a type of resources by its name, in any case; raises ValueError with all names."""
-    from aclbroker.broker.acl.bindings import ResourceType
+    from aclbroker.acl.bindings import ResourceType
 
     word = text.lower().replace("_", "-")
     if word not in _TYPES:
@@ -38,7 +38,7 @@ def type_of(text: str) -> ResourceType:
 
 def name_of(kind: ResourceType, name: str | None) -> str:
     """Return the name of a resource; the cluster has its own. Raises ValueError if it lacks."""
-    from aclbroker.broker.acl.bindings import CLUSTER_NAME, ResourceType
+    from aclbroker.acl.bindings import CLUSTER_NAME, ResourceType
 
     if kind is ResourceType.CLUSTER:
         return CLUSTER_NAME

@@ -26,6 +26,7 @@ from tests.support.certificates import (
     pkcs12_truststore,
     self_signed,
 )
+from tests.support.tables import check_each, examples
 from tests.support.toolchain import require
 
 TYPES = ("JKS", "PKCS12")
@@ -43,16 +44,21 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return made
 
 
-@pytest.mark.parametrize("seed", range(20))
 def test_of_several_keys_those_serve_that_java_would_pick(
-    oracle: Ask, sources: dict[str, Path], tmp_path: Path, seed: int
+    oracle: Ask, sources: dict[str, Path], tmp_path: Path, every_case: bool
 ) -> None:
+    def check(seed: int) -> None:
+        _check_served(oracle, sources, tmp_path / f"keystore-{seed}", seed)
+
+    check_each(range(20 if every_case else 4), check)
+
+
+def _check_served(oracle: Ask, sources: dict[str, Path], store: Path, seed: int) -> None:
     choose = random.Random(seed)
     # In PKCS12 the order of the file decides between aliases of one bucket, in JKS it does not.
     kind = "PKCS12" if seed % 4 else "JKS"
     aliases = choose.sample(ALIASES, choose.randint(1, 3 if kind == "JKS" else len(ALIASES)))
     entries = [f"key:{alias}:{sources[choose.choice(list(sources))]}" for alias in aliases]
-    store = tmp_path / "keystore"
     oracle("make", kind, store, PASSWORD, PASSWORD, *entries)
     ours = served(key_stores.read_key_store(_with_keys(store)).keys)
     javas = oracle("served", kind, store, PASSWORD)
@@ -286,14 +292,16 @@ def _kafkas(line: str, files: Path) -> list[str]:
     return words
 
 
-@pytest.mark.parametrize("line", SAME_AS_KAFKA.strip().splitlines())
-def test_kafka_accepts_the_same_settings(oracle: Ask, files: Path, line: str) -> None:
-    refusal = _refusal(_ours(line, files))
-    if refusal is not None:
-        assert refusal.setting in line or refusal.setting.endswith(".password")
-        for secret in ("guessed", "key-secret", PASSWORD):
-            assert secret not in str(refusal)
-    assert (refusal is None) is oracle("configure", *_kafkas(line, files))
+def test_kafka_accepts_the_same_settings(oracle: Ask, files: Path) -> None:
+    def check(line: str) -> None:
+        refusal = _refusal(_ours(line, files))
+        if refusal is not None:
+            assert refusal.setting in line or refusal.setting.endswith(".password")
+            for secret in ("guessed", "key-secret", PASSWORD):
+                assert secret not in str(refusal)
+        assert (refusal is None) is oracle("configure", *_kafkas(line, files))
+
+    check_each(SAME_AS_KAFKA.strip().splitlines(), check)
 
 
 def _refusal(settings: TlsSettings) -> TlsError | None:
@@ -381,7 +389,7 @@ def jks_store(
     return path.read_bytes()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(data=st.data())
 def test_a_damaged_store_is_refused_and_breaks_nothing(jks_store: bytes, data: st.DataObject):
     changed = bytearray(jks_store)
@@ -397,7 +405,7 @@ def test_a_damaged_store_is_refused_and_breaks_nothing(jks_store: bytes, data: s
         jks.read_jks(cut, None, PASSWORD)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(data=st.binary(max_size=200))
 def test_bytes_that_are_no_store_are_refused(data: bytes) -> None:
     with pytest.raises(KeyStoreError):

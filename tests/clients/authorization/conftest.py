@@ -14,6 +14,7 @@ from tests.clients.authorization.rights import (
 )
 from tests.clients.conftest import DriverOf
 from tests.support.broker import Broker
+from tests.support.broker_thread import ThreadBroker
 from tests.support.kafka import Kafka
 
 AttemptDriverOf = Callable[[str], AttemptDriver]
@@ -41,7 +42,7 @@ def guarded_broker(
 ) -> Iterator[Broker]:
     """Our broker, with the topics and the rights of these tests."""
     topics = ",".join(f"{name}:1" for name in TOPICS)
-    broker = Broker(tmp_path_factory.mktemp("guarded"), {"aclbroker.catalog.topics": topics})
+    broker = ThreadBroker(tmp_path_factory.mktemp("guarded"), {"aclbroker.catalog.topics": topics})
     broker.start()
     replace_acls(running_driver_of("kafka-python"), broker.listeners["SASL_PLAINTEXT"])
     yield broker

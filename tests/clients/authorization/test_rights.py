@@ -8,6 +8,7 @@ from tests.clients.authorization.conftest import AttemptDriverOf
 from tests.clients.authorization.drivers import ATTEMPTING, DONE, Client
 from tests.support.broker import Broker
 from tests.support.kafka import Kafka
+from tests.support.tables import check_each
 
 PATIENCE = 15.0
 # For who has the right, a broker without a coordinator is one to ask again until then.
@@ -59,20 +60,15 @@ def _outcomes(client: Client, answer: str) -> frozenset[str]:
     return frozenset({DONE if answer == DONE else client.name_of(answer)})
 
 
-@pytest.mark.parametrize(
-    ("client", "allowed"),
-    [
-        pytest.param(client, allowed, id=f"{client}-{allowed.attempt}")
-        for allowed in ALLOWED
-        for client in allowed.clients
-    ],
-)
+@pytest.mark.parametrize("client", EVERY)
 def test_who_has_the_right_gets_the_answer_of_the_broker_and_no_authorization_error(
-    client: str, allowed: Allowed, guarded: Broker | Kafka, attempting: AttemptDriverOf
+    client: str, guarded: Broker | Kafka, attempting: AttemptDriverOf
 ) -> None:
-    ours = isinstance(guarded, Broker)
-    answer = allowed.ours if ours else allowed.kafka
-    patience = PATIENCE_WITHOUT_COORDINATOR if answer == NO_COORDINATOR else PATIENCE
-    attempt = allowed.attempt.format(client=client)
-    got = attempting(client).attempt(guarded.listeners["SASL_PLAINTEXT"], attempt, patience)
-    assert got.outcome in _outcomes(ATTEMPTING[client], answer)
+    def check(allowed: Allowed) -> None:
+        answer = allowed.ours if isinstance(guarded, Broker) else allowed.kafka
+        patience = PATIENCE_WITHOUT_COORDINATOR if answer == NO_COORDINATOR else PATIENCE
+        attempt = allowed.attempt.format(client=client)
+        got = attempting(client).attempt(guarded.listeners["SASL_PLAINTEXT"], attempt, patience)
+        assert got.outcome in _outcomes(ATTEMPTING[client], answer)
+
+    check_each((each for each in ALLOWED if client in each.clients), check)

@@ -17,6 +17,7 @@ from aclbroker.broker.memory.groups.share import ShareHeartbeatAnswer, ShareHear
 from aclbroker.broker.memory.groups.simple_assignor import assign_simply
 from aclbroker.broker.topic_configs import InvalidConfig
 from tests.memory.groups.support import GROUP, groups_at, still_clock
+from tests.support.tables import check_each
 
 A, B = b"a" * 16, b"b" * 16
 
@@ -26,8 +27,11 @@ def sizes(assigned: dict[str, Assignment]) -> list[int]:
     return [sum(map(len, each.values())) for each in assigned.values()]
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_all_is_shared_evenly_and_members_keep_what_they_can(seed: int):
+def test_all_is_shared_evenly_and_members_keep_what_they_can():
+    check_each(range(40), _check_shared_evenly)
+
+
+def _check_shared_evenly(seed: int) -> None:
     random = Random(seed)
     topics = frozenset({A, B})
     counts = {A: random.randint(0, 9), B: random.randint(0, 9)}

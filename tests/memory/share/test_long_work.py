@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import aclbroker.turns
-from aclbroker.broker.handlers.memory.share import reading
-from aclbroker.broker.handlers.memory.share.reading import Room, taken
+from aclbroker.broker.backends.memory.share import reading
+from aclbroker.broker.backends.memory.share.reading import Room, taken
 from aclbroker.broker.memory import Clock
 from aclbroker.broker.memory.batch import read_batch
 from aclbroker.broker.memory.log import PartitionLog

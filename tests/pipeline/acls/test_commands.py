@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     AclBinding,
     AclOperation,
@@ -188,6 +188,7 @@ def listed(broker: Broker) -> set[AclBinding]:
     }
 
 
+@pytest.mark.thorough  # A JVM for each of ten commands.
 def test_kafkas_own_tool_makes_exactly_the_set(broker: Broker, tmp_path: Path) -> None:
     first = [
         allow('User:CN=O\'Brien, "x"\n$HOME', AclOperation.READ, "-x `id` é𝄞\\n", host=""),

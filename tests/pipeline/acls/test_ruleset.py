@@ -7,8 +7,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.bindings import AclOperation, AclPermission, PatternType, ResourceType
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset, changes, ordered
 from tests.pipeline.random_acls import random_acls
 

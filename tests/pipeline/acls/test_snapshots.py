@@ -8,7 +8,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, product
 from typing import Any
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import ANY_RESOURCE
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from aclbroker.broker.acl.bindings import AclPermission, ResourceType
-from aclbroker.broker.reasoning.regions import Request
+from aclbroker.acl.bindings import AclPermission, ResourceType
+from aclbroker.acl.reasoning.regions import Request
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.least_privilege import SessionUse
 from aclbroker.pipeline.analysis.opened import Opened, name_of_session

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Action, RuleKind, Session
-from aclbroker.broker.acl.bindings import AclPermission
-from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.acl.authorizer import Action, RuleKind, Session
+from aclbroker.acl.bindings import AclPermission
+from aclbroker.acl.operations import GRANTED_BY, NAMED_BY
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.causes import Causes, Decided, DecisiveSetting, causes
 from tests import model

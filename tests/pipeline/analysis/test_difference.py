@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.difference import Change, difference, setting_differences
 from tests.acl.examples import PREFIXED, WRITE, allow, deny

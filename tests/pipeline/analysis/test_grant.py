@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
-from aclbroker.broker.acl.operations import GRANTED_BY, NAMED_BY
-from aclbroker.broker.reasoning.regions import Request
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import AclOperation, AclPermission, ResourceType
+from aclbroker.acl.operations import GRANTED_BY, NAMED_BY
+from aclbroker.acl.reasoning.regions import Request
 from aclbroker.pipeline.analysis.grant import (
     Denied,
     Kind,
@@ -29,6 +29,7 @@ from tests.pipeline.analysis.test_least_privilege import (
     acls,
     rulesets,
 )
+from tests.support.tables import examples
 
 READ, DESCRIBE, TOPIC = AclOperation.READ, AclOperation.DESCRIBE, ResourceType.TOPIC
 ALICE_READS = Denied("User:alice", READ, TOPIC, "orders")
@@ -175,7 +176,7 @@ def test_where_no_acl_can_be_made(denied, note):
     assert of(NOTHING, denied=denied) == Remedy(Kind.NONE, (), (), note)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     rulesets,
     st.sampled_from(["User:alice", "User:bob"]),
@@ -253,7 +254,7 @@ def test_what_is_allowed_already_is_not_opened():
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     rulesets,
     st.lists(

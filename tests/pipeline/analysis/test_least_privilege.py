@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
@@ -25,6 +25,7 @@ from aclbroker.pipeline.analysis.least_privilege import (
 )
 from aclbroker.pipeline.analysis.prefixes import PrefixOptions, candidates, consolidated
 from aclbroker.pipeline.analysis.safeguards import safeguards
+from tests.support.tables import examples
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 READ, WRITE, DESCRIBE = AclOperation.READ, AclOperation.WRITE, AclOperation.DESCRIBE
@@ -394,7 +395,7 @@ def as_uses(used) -> list[SessionUse]:
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(histories(), st.sets(st.sampled_from([each for session in SESSIONS for each in session])))
 def test_all_uses_stay_allowed_and_nothing_denied_becomes_allowed(history, host_bound):
     rules, sessions, used = history
@@ -410,7 +411,7 @@ def test_all_uses_stay_allowed_and_nothing_denied_becomes_allowed(history, host_
             assert is_allowed(now, question), question
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(
         st.tuples(

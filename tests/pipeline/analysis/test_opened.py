@@ -5,10 +5,10 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given, settings
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE
-from aclbroker.broker.acl.bindings import AclOperation, ResourceType
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.reasoning.hosts import HostCut
+from aclbroker.acl.authorizer import ANY_RESOURCE
+from aclbroker.acl.bindings import AclOperation, ResourceType
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.reasoning.hosts import HostCut
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.opened import (
     AskedQuestion,
@@ -22,6 +22,7 @@ from aclbroker.pipeline.analysis.opened import (
 from tests.pipeline.analysis.recommending import changes_of
 from tests.pipeline.analysis.test_least_privilege import acls, rulesets
 from tests.pipeline.universe import Universe
+from tests.support.tables import examples
 
 TOPIC, READ, DESCRIBE = ResourceType.TOPIC, AclOperation.READ, AclOperation.DESCRIBE
 SESSIONS = [("User:carol", "Group:staff"), ("User:carol", "User:bob")]
@@ -166,7 +167,7 @@ def test_settings_count():
     assert {each.texts().principals for each in opened(before, after).opened} == {("User:root",)}
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(rulesets, rulesets)
 def test_every_request_is_told_that_is_decided_otherwise(before, after):
     supers = [(each,) for each in sorted(before.super_users | after.super_users)]
@@ -225,7 +226,8 @@ def told_apart(changes: Iterable[ChangedRights]) -> dict[object, set[str]]:
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.thorough
+@settings(max_examples=examples(80), deadline=None)
 @given(rulesets, rulesets)
 def test_every_request_is_told_with_the_hosts_of_others(before, after):
     supers = [(each,) for each in sorted(before.super_users | after.super_users)]

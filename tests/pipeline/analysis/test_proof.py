@@ -4,13 +4,16 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.acl.bindings import AclBinding, AclPermission
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.proof import is_overlooked, removed
 from tests.acl.examples import ALL, GROUP, PREFIXED, READ, WRITE, allow, deny
 from tests.pipeline.random_acls import few_hosts, random_acls
 from tests.pipeline.universe import Universe, on_kafka, with_subnets
+from tests.support.tables import check_each
 
+WITHOUT_SUBNETS = pytest.param(False, id="addresses", marks=pytest.mark.thorough)
+CIDR = pytest.mark.parametrize("cidr", [WITHOUT_SUBNETS, pytest.param(True, id="subnets")])
 CLOSED_OR_OPEN = pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
 
 
@@ -21,7 +24,7 @@ def opens_nothing(before: Ruleset, after: Ruleset) -> None:
 
 
 @CLOSED_OR_OPEN
-@pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
+@CIDR
 def test_whatever_is_to_go_what_goes_opens_nothing(default: bool, cidr: bool) -> None:
     random = Random(f"{default} {cidr}")
     put_back = gone = 0
@@ -96,20 +99,23 @@ def test_a_deny_on_a_subnet_protects_it_though_subnets_are_not_switched_on() -> 
     assert put_back([inner, denied], denied) == set()
 
 
-@pytest.mark.parametrize(
-    ("host", "overlooked"),
-    [
-        ("*", False),
-        ("10.0.0.1", False),
-        ("0:0:0:0:0:0:0:1", False),
-        ("fe80:0:0:0:0:0:0:1%eth0", False),
-        ("a name", False),
-        ("10.0.0.0/8", False),
-        ("::1", True),
-        ("FE80:0:0:0:0:0:0:1", True),
-        ("0:0:0:0:0:0:0:01", True),
-        ("::ffff:10.0.0.1", True),
-    ],
-)
-def test_kafka_knows_addresses_as_java_prints_them(host: str, overlooked: bool) -> None:
-    assert is_overlooked(host) == overlooked
+ADDRESSES = [
+    ("*", False),
+    ("10.0.0.1", False),
+    ("0:0:0:0:0:0:0:1", False),
+    ("fe80:0:0:0:0:0:0:1%eth0", False),
+    ("a name", False),
+    ("10.0.0.0/8", False),
+    ("::1", True),
+    ("FE80:0:0:0:0:0:0:1", True),
+    ("0:0:0:0:0:0:0:01", True),
+    ("::ffff:10.0.0.1", True),
+]
+
+
+def test_kafka_knows_addresses_as_java_prints_them() -> None:
+    def check(case: tuple[str, bool]) -> None:
+        host, overlooked = case
+        assert is_overlooked(host) == overlooked
+
+    check_each(ADDRESSES, check)

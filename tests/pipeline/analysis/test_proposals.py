@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.acl.bindings import AclBinding, AclPermission
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.analysis.redundancy import redundancies
 from aclbroker.pipeline.analysis.use import acl_uses
@@ -29,8 +29,10 @@ from tests.pipeline.analysis.test_use import asked, with_wider, without
 from tests.pipeline.random_acls import few_hosts, random_acls
 from tests.pipeline.universe import Asking, Universe, companies, on_kafka
 
-DEFAULT = pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
-CIDR = pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
+OPEN = pytest.param(True, id="open", marks=pytest.mark.thorough)
+DEFAULT = pytest.mark.parametrize("default", [pytest.param(False, id="closed"), OPEN])
+ADDRESSES = pytest.param(False, id="addresses", marks=pytest.mark.thorough)
+CIDR = pytest.mark.parametrize("cidr", [ADDRESSES, pytest.param(True, id="subnets")])
 
 
 class Case(NamedTuple):

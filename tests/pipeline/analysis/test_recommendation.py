@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
+from aclbroker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.idle import without_idle
 from aclbroker.pipeline.analysis.opened import opened
@@ -36,6 +36,7 @@ from tests.pipeline.universe import (
     on_kafka,
     with_subnets,
 )
+from tests.support.tables import check_each, examples
 
 ALLOW_ALL = "allow ALL topic * literal User:*"
 
@@ -320,12 +321,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_of_planted_cases(name):
-    rules, log, expected = CASES[name]
-    proposed = proposal(rules, log)
-    assert list(proposed.acls) == acls(*expected)
-    assert is_the_least(rules, log, proposed)
+def test_of_planted_cases():
+    def check(name: str) -> None:
+        rules, log, expected = CASES[name]
+        proposed = proposal(rules, log)
+        assert list(proposed.acls) == acls(*expected)
+        assert is_the_least(rules, log, proposed)
+
+    check_each(CASES, check)
 
 
 def test_a_group_called_star_gets_none_where_it_would_open_others():
@@ -457,7 +460,7 @@ def cases(draw):
     return rules, draw(st.lists(st.sampled_from(used), max_size=8)) if used else []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_of_any_case(case):
     rules, log = case
@@ -504,7 +507,9 @@ def few_used(random: Random) -> tuple[Ruleset, list[Asking]]:
     return rules, random.sample(used, min(len(used), random.randint(1, 6)))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(2, 10))]
+)
 def test_no_smaller_set_suffices(seed: int) -> None:
     """All sets within what is allowed now are tried, the smaller ones first."""
     random = Random(seed)
@@ -520,7 +525,7 @@ def test_no_smaller_set_suffices(seed: int) -> None:
     assert sizes > 10
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_the_rights_that_prefixes_open_are_all_told(case):
     rules, log = case

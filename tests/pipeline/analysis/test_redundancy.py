@@ -5,8 +5,8 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, ResourceType
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import AclBinding, AclOperation, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.redundancy import redundancies, redundant
 from tests.acl.examples import (
@@ -27,10 +27,15 @@ from tests.acl.examples import (
 )
 from tests.pipeline.random_acls import PEERS, PRINCIPALS, few_hosts, random_acls
 from tests.pipeline.universe import Universe, companies, on_kafka
+from tests.support.tables import check_each
+
+SUBNETS = pytest.param(True, id="subnets", marks=pytest.mark.thorough)
+OPEN = pytest.param(True, id="open", marks=pytest.mark.thorough)
+CIDR = pytest.mark.parametrize("cidr", [pytest.param(False, id="addresses"), SUBNETS])
 
 
-@pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
-@pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
+@CIDR
+@pytest.mark.parametrize("default", [pytest.param(False, id="closed"), OPEN])
 def test_without_the_redundant_acls_every_decision_is_the_same_here_and_on_kafka(
     cidr: bool, default: bool
 ) -> None:
@@ -66,7 +71,7 @@ def writers_anywhere(rules: Ruleset) -> list[bool]:
     ]
 
 
-@pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
+@CIDR
 def test_a_contradictory_allow_says_what_denies_take_back_and_where(cidr: bool) -> None:
     random = Random(str(cidr))
     entire = partial = 0
@@ -91,30 +96,33 @@ def test_a_contradictory_allow_says_what_denies_take_back_and_where(cidr: bool) 
     assert partial > 3
 
 
-@pytest.mark.parametrize(
-    ("acl", "by"),
-    [
-        (allow(name="orders"), allow(name="*")),
-        (allow(name="orders"), allow(name="ord", pattern_type=PREFIXED)),
-        (allow(name="orders"), allow(name="orders", pattern_type=PREFIXED)),
-        (allow(name="ord", pattern_type=PREFIXED), allow(name="o", pattern_type=PREFIXED)),
-        (allow(name="ord", pattern_type=PREFIXED), allow(name="*")),
-        (allow("User:alice"), allow("User:*")),
-        (allow("Group:staff"), allow("User:*")),
-        (allow(host="10.0.0.1"), allow()),
-        (allow(operation=READ), allow(operation=ALL)),
-        (allow(operation=DESCRIBE), allow(operation=READ)),
-        (allow(operation=DESCRIBE_CONFIGS), allow(operation=ALTER_CONFIGS)),
-        (
-            allow("User:alice", DESCRIBE, "orders", host="10.0.0.1"),
-            allow("User:*", WRITE, "o", pattern_type=PREFIXED),
-        ),
-    ],
-)
-def test_an_acl_within_another_is_covered(acl: AclBinding, by: AclBinding) -> None:
-    found = redundant(Ruleset(ordered([acl, by])))
-    assert [(each.acl, each.by, each.same) for each in found] == [(acl, (by,), False)]
-    assert found[0].proof == "Without it nothing changes: others hold for all that it allows."
+WITHIN = [
+    (allow(name="orders"), allow(name="*")),
+    (allow(name="orders"), allow(name="ord", pattern_type=PREFIXED)),
+    (allow(name="orders"), allow(name="orders", pattern_type=PREFIXED)),
+    (allow(name="ord", pattern_type=PREFIXED), allow(name="o", pattern_type=PREFIXED)),
+    (allow(name="ord", pattern_type=PREFIXED), allow(name="*")),
+    (allow("User:alice"), allow("User:*")),
+    (allow("Group:staff"), allow("User:*")),
+    (allow(host="10.0.0.1"), allow()),
+    (allow(operation=READ), allow(operation=ALL)),
+    (allow(operation=DESCRIBE), allow(operation=READ)),
+    (allow(operation=DESCRIBE_CONFIGS), allow(operation=ALTER_CONFIGS)),
+    (
+        allow("User:alice", DESCRIBE, "orders", host="10.0.0.1"),
+        allow("User:*", WRITE, "o", pattern_type=PREFIXED),
+    ),
+]
+
+
+def test_an_acl_within_another_is_covered() -> None:
+    def check(case: tuple[AclBinding, AclBinding]) -> None:
+        acl, by = case
+        found = redundant(Ruleset(ordered([acl, by])))
+        assert [(each.acl, each.by, each.same) for each in found] == [(acl, (by,), False)]
+        assert found[0].proof == "Without it nothing changes: others hold for all that it allows."
+
+    check_each(WITHIN, check)
 
 
 def test_a_deny_within_another_is_covered() -> None:
@@ -131,24 +139,25 @@ def test_several_acls_cover_one_together() -> None:
     assert set(found.by) == {*half, *rest}
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (allow(operation=CREATE), allow(operation=WRITE)),
-        (allow(), allow(resource_type=GROUP, name="*")),
-        (allow(name="orders"), allow(name="order")),
-        (allow(name="orders"), allow(name="order*")),
-        (allow(name="orders"), allow(name="*", pattern_type=PREFIXED)),
-        (allow(host="10.0.0.1"), allow(host="10.0.0.0/24")),
-        (allow("Group:staff"), allow("Group:*")),
-        (deny(operation=DESCRIBE), deny(operation=READ)),
-        (allow(resource_type=ResourceType.USER, name="*"), allow(name="*")),
-    ],
-)
-def test_acls_that_differ_in_what_they_hold_for_cover_nothing(
-    one: AclBinding, other: AclBinding
-) -> None:
-    assert redundant(Ruleset(ordered([one, other]))) == []
+DIFFERENT = [
+    (allow(operation=CREATE), allow(operation=WRITE)),
+    (allow(), allow(resource_type=GROUP, name="*")),
+    (allow(name="orders"), allow(name="order")),
+    (allow(name="orders"), allow(name="order*")),
+    (allow(name="orders"), allow(name="*", pattern_type=PREFIXED)),
+    (allow(host="10.0.0.1"), allow(host="10.0.0.0/24")),
+    (allow("Group:staff"), allow("Group:*")),
+    (deny(operation=DESCRIBE), deny(operation=READ)),
+    (allow(resource_type=ResourceType.USER, name="*"), allow(name="*")),
+]
+
+
+def test_acls_that_differ_in_what_they_hold_for_cover_nothing() -> None:
+    def check(case: tuple[AclBinding, AclBinding]) -> None:
+        one, other = case
+        assert redundant(Ruleset(ordered([one, other]))) == []
+
+    check_each(DIFFERENT, check)
 
 
 @pytest.mark.parametrize(

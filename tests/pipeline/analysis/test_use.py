@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
+from aclbroker.acl.authorizer import ANY_RESOURCE, Session
+from aclbroker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.analysis.proof import removed
 from aclbroker.pipeline.analysis.staying import Stay
@@ -163,8 +163,10 @@ def with_wider(random: Random, acls: Sequence[AclBinding]) -> tuple[AclBinding, 
     return ordered([*acls, *random.sample(wider, min(len(wider), len(acls) // 3))])
 
 
-DEFAULT = pytest.mark.parametrize("default", [False, True], ids=["closed", "open"])
-CIDR = pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
+OPEN = pytest.param(True, id="open", marks=pytest.mark.thorough)
+DEFAULT = pytest.mark.parametrize("default", [pytest.param(False, id="closed"), OPEN])
+ADDRESSES = pytest.param(False, id="addresses", marks=pytest.mark.thorough)
+CIDR = pytest.mark.parametrize("cidr", [ADDRESSES, pytest.param(True, id="subnets")])
 
 
 @CIDR
@@ -286,6 +288,7 @@ def test_an_acl_is_needed_if_its_removal_alone_changes_an_answer(default: bool, 
     assert needed > 10
 
 
+@pytest.mark.thorough
 def test_young_acls_stay_and_nothing_is_opened_or_lost_beside_them() -> None:
     random = Random("young")
     for _ in range(12):

@@ -16,7 +16,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.pipeline.analysis.coverage import LoggedHour, coverages
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.coverage import whole_days

@@ -11,7 +11,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.policy import parse_policy, policy_text
+from aclbroker.acl.files.policy import parse_policy, policy_text
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.errors import InputError
 from tests.pipeline.auditing import audited

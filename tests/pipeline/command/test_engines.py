@@ -182,6 +182,7 @@ def test_all_jobs_have_the_same_tables_and_files_of_our_own_log(
     engines.assert_same_files("all")
 
 
+@pytest.mark.thorough
 def test_all_jobs_have_the_same_tables_and_files_of_a_kafkas_log(engines: Engines, tmp_path: Path):
     log = tmp_path / "kafka-authorizer.log"
     lines = [
@@ -210,6 +211,7 @@ def test_all_jobs_have_the_same_tables_and_files_of_a_kafkas_log(engines: Engine
     engines.assert_same_files("all")
 
 
+@pytest.mark.thorough
 def test_each_engine_reads_what_the_other_one_gathered(
     engines: Engines, own_log: list[str | Path], tmp_path: Path
 ):
@@ -228,6 +230,7 @@ def test_each_engine_reads_what_the_other_one_gathered(
         engines.assert_same_table("all", table)
 
 
+@pytest.mark.thorough
 def test_each_engine_goes_on_where_the_other_one_stopped(engines: Engines, tmp_path: Path):
     files = small_log(tmp_path)
     (tmp_path / "same").mkdir()

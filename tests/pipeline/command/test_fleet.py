@@ -103,6 +103,7 @@ def clusters_in(file: Path, **wanted: str) -> set[str]:
         }
 
 
+@pytest.mark.thorough
 def test_forty_clusters_are_told_in_few_lines(
     told: "tuple[Path, subprocess.CompletedProcess[str]]",
 ) -> None:
@@ -115,6 +116,7 @@ def test_forty_clusters_are_told_in_few_lines(
             assert sum(cluster in text for cluster in CLUSTERS) <= 5, text
 
 
+@pytest.mark.thorough
 def test_likely_causes_that_are_alike_in_many_clusters_are_one_warning(
     told: "tuple[Path, subprocess.CompletedProcess[str]]",
 ) -> None:

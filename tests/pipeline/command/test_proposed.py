@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.command.options import AuditOptions
 from aclbroker.pipeline.command.rule_files import read_rules
@@ -109,7 +109,7 @@ def test_the_acls_of_a_broker_are_asked_for_once(tmp_path: Path):
     asked = []
 
     def describe(address: str, config: str | None) -> object:
-        from aclbroker.broker.policy import Policy
+        from aclbroker.acl.files.policy import Policy
 
         asked.append(address)
         return Policy([], "eu")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from aclbroker.broker.policy import Policy, PolicyError
+from aclbroker.acl.files.policy import Policy, PolicyError
 from aclbroker.pipeline.command.options import AuditOptions, Given
 from aclbroker.pipeline.command.rule_files import read_rules
 from aclbroker.pipeline.errors import InputError

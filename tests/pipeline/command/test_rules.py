@@ -2,14 +2,14 @@
 
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.broker_properties import BrokerSettings
 from aclbroker.pipeline.command.options import Given
 from aclbroker.pipeline.command.rules import (

@@ -39,7 +39,9 @@ def started(files: SmallLog, directory: Path, *words: str) -> "subprocess.Popen[
         )
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize(
+    "engine", [Engine.AUTO, Engine.LOCAL, pytest.param(Engine.SPARK, marks=pytest.mark.thorough)]
+)
 def test_more_than_is_accepted_ends_with_status_3_when_all_is_written_and_nobody_need_read_it(
     files: SmallLog, tmp_path: Path, engine: Engine
 ):
@@ -61,6 +63,7 @@ def test_more_than_is_accepted_ends_with_status_3_when_all_is_written_and_nobody
     assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["newly-denied"]
 
 
+@pytest.mark.thorough
 def test_interrupted_it_ends_with_status_130_and_one_line(files: SmallLog, tmp_path: Path):
     told = tmp_path / "errors"
     setting = ("--proposed-allow-everyone-if-no-acl-found", "true")

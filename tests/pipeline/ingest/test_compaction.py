@@ -234,6 +234,7 @@ print(step)
 """
 
 
+@pytest.mark.thorough
 def test_killed_at_any_step_it_loses_and_doubles_nothing(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     (whole / "_checkpoints").mkdir(parents=True)

@@ -3,6 +3,8 @@
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.record import Record
 from tests.support.packages import SLF4J, jars, java_command
@@ -32,6 +34,7 @@ def logged() -> list[Record | KafkaReason]:
     return found
 
 
+@pytest.mark.thorough
 def test_lines_of_both_authorizers_of_kafka_3_9() -> None:
     alice, admin = "User:alice, of the team", "User:admin"
     expected = [

@@ -7,14 +7,16 @@ import random
 
 import pytest
 
-from aclbroker.broker.acl.bindings import (
+pytest.importorskip("pyarrow")
+
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.acl.operations import GRANTED_BY
 from aclbroker.pipeline.analysis import doubted as doubted_module
 from aclbroker.pipeline.analysis.doubted import doubted
 from aclbroker.pipeline.ingest import json_line, kafka_line

@@ -17,6 +17,7 @@ from aclbroker.pipeline.ingest.columns import OPTIONAL, REQUIRED, columns
 from aclbroker.pipeline.ingest.foreign import ForeignReason, parsed
 from aclbroker.pipeline.ingest.foreign_files import rows_in_file, rows_of
 from aclbroker.pipeline.ingest.parsed import Parsed
+from tests.support.tables import check_each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TIME = datetime(2026, 11, 21, 7, 48, 42, 328000, tzinfo=UTC)
@@ -71,25 +72,28 @@ def test_a_row_is_the_event_that_its_columns_say() -> None:
     assert found.rejected == []
 
 
-@pytest.mark.parametrize(
-    ("printed", "host"),
-    [
-        ("/10.0.0.1", "10.0.0.1"),
-        ("broker-1.example.com/10.0.0.1", "10.0.0.1"),
-        ("10.0.0.1:53123", "10.0.0.1"),
-        ("name/10.0.0.1:53123", "10.0.0.1"),
-        (" 10.0.0.1 ", "10.0.0.1"),
-        ("/0:0:0:0:0:0:0:1", "::1"),
-        ("0:0:0:0:0:0:0:1:53123", "::1"),
-        ("/[0:0:0:0:0:0:0:1]:53123", "::1"),
-        ("[::1]", "::1"),
-        ("::ffff:10.0.0.1", "10.0.0.1"),
-        ("/[fe80:0:0:0:0:0:0:1%eth0]:53123", "fe80::1%eth0"),
-        ("fe80:0:0:0:0:0:0:1%2", "fe80::1%2"),
-    ],
-)
-def test_a_host_is_read_as_java_prints_it(printed: str, host: str) -> None:
-    assert said({"host": printed}).records["host"].to_pylist() == [host]
+HOSTS = [
+    ("/10.0.0.1", "10.0.0.1"),
+    ("broker-1.example.com/10.0.0.1", "10.0.0.1"),
+    ("10.0.0.1:53123", "10.0.0.1"),
+    ("name/10.0.0.1:53123", "10.0.0.1"),
+    (" 10.0.0.1 ", "10.0.0.1"),
+    ("/0:0:0:0:0:0:0:1", "::1"),
+    ("0:0:0:0:0:0:0:1:53123", "::1"),
+    ("/[0:0:0:0:0:0:0:1]:53123", "::1"),
+    ("[::1]", "::1"),
+    ("::ffff:10.0.0.1", "10.0.0.1"),
+    ("/[fe80:0:0:0:0:0:0:1%eth0]:53123", "fe80::1%eth0"),
+    ("fe80:0:0:0:0:0:0:1%2", "fe80::1%2"),
+]
+
+
+def test_a_host_is_read_as_java_prints_it() -> None:
+    def check(case: tuple[str, str]) -> None:
+        printed, host = case
+        assert said({"host": printed}).records["host"].to_pylist() == [host]
+
+    check_each(HOSTS, check)
 
 
 def test_what_has_no_column_has_a_default() -> None:
@@ -100,47 +104,54 @@ def test_what_has_no_column_has_a_default() -> None:
     assert found.rolled_up is None
 
 
-@pytest.mark.parametrize(
-    ("value", "type_"),
-    [
-        (TIME, pa.timestamp("us", "UTC")),
-        (TIME, pa.timestamp("ns", "UTC")),
-        (TIME, pa.timestamp("ms", "America/New_York")),
-        (datetime(2026, 11, 21, 8, 48, 42, 328000), pa.timestamp("ms")),
-        (int(TIME.timestamp() * 1000), pa.int64()),
-        (int(TIME.timestamp() * 1000), pa.uint64()),
-        ("2026-11-21T07:48:42.328Z", pa.string()),
-        ("2026-11-21T07:48:42.328000000Z", pa.large_string()),
-        ("2026-11-21 02:48:42.328-05:00", pa.string()),
-        ("2026-11-21 08:48:42,328", pa.string()),
-        (b"20261121T074842.328Z", pa.binary()),
-    ],
-)
-def test_a_time_is_a_timestamp_milliseconds_or_a_text(value: Any, type_: pa.DataType) -> None:
+TIMES = [
+    (TIME, pa.timestamp("us", "UTC")),
+    (TIME, pa.timestamp("ns", "UTC")),
+    (TIME, pa.timestamp("ms", "America/New_York")),
+    (datetime(2026, 11, 21, 8, 48, 42, 328000), pa.timestamp("ms")),
+    (int(TIME.timestamp() * 1000), pa.int64()),
+    (int(TIME.timestamp() * 1000), pa.uint64()),
+    ("2026-11-21T07:48:42.328Z", pa.string()),
+    ("2026-11-21T07:48:42.328000000Z", pa.large_string()),
+    ("2026-11-21 02:48:42.328-05:00", pa.string()),
+    ("2026-11-21 08:48:42,328", pa.string()),
+    (b"20261121T074842.328Z", pa.binary()),
+]
+
+
+def test_a_time_is_a_timestamp_milliseconds_or_a_text() -> None:
     """Without a zone it is of Berlin here."""
-    assert said({"timestamp": value}, timestamp=type_).timestamp.to_pylist() == [TIME]
+
+    def check(case: tuple[Any, pa.DataType]) -> None:
+        value, type_ = case
+        assert said({"timestamp": value}, timestamp=type_).timestamp.to_pylist() == [TIME]
+
+    check_each(TIMES, check)
 
 
-@pytest.mark.parametrize(
-    ("value", "type_"),
-    [
-        (None, pa.timestamp("us", "UTC")),
-        (datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC), pa.timestamp("us", "UTC")),
-        (datetime(2100, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC")),
-        (int(TIME.timestamp()), pa.int64()),
-        (int(TIME.timestamp() * 1_000_000), pa.int64()),
-        (2**64 - 1, pa.uint64()),
-        (-1, pa.int32()),
-        ("2026-11-21", pa.string()),
-        ("yesterday", pa.string()),
-        ("0001-01-01T00:00:00", pa.string()),
-        ("", pa.string()),
-    ],
-)
-def test_what_is_no_time_of_ours_is_quarantined(value: Any, type_: pa.DataType) -> None:
-    found = said({"timestamp": value}, timestamp=type_)
-    assert reasons(found) == [ForeignReason.TIMESTAMP]
-    assert found.rejected[0].day is None
+NO_TIMES = [
+    (None, pa.timestamp("us", "UTC")),
+    (datetime(1999, 12, 31, 23, 59, 59, tzinfo=UTC), pa.timestamp("us", "UTC")),
+    (datetime(2100, 1, 1, tzinfo=UTC), pa.timestamp("us", "UTC")),
+    (int(TIME.timestamp()), pa.int64()),
+    (int(TIME.timestamp() * 1_000_000), pa.int64()),
+    (2**64 - 1, pa.uint64()),
+    (-1, pa.int32()),
+    ("2026-11-21", pa.string()),
+    ("yesterday", pa.string()),
+    ("0001-01-01T00:00:00", pa.string()),
+    ("", pa.string()),
+]
+
+
+def test_what_is_no_time_of_ours_is_quarantined() -> None:
+    def check(case: tuple[Any, pa.DataType]) -> None:
+        value, type_ = case
+        found = said({"timestamp": value}, timestamp=type_)
+        assert reasons(found) == [ForeignReason.TIMESTAMP]
+        assert found.rejected[0].day is None
+
+    check_each(NO_TIMES, check)
 
 
 @pytest.mark.parametrize(
@@ -162,48 +173,49 @@ def test_operations_and_types_are_known_in_each_of_kafkas_ways(operation: str) -
     )
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ({"principal": "alice"}, ForeignReason.PRINCIPAL),
-        ({"principal": None}, ForeignReason.PRINCIPAL),
-        ({"principal": b"User:\xff"}, ForeignReason.PRINCIPAL),
-        ({"operation": "ALL"}, ForeignReason.OPERATION),
-        ({"operation": None}, ForeignReason.OPERATION),
-        ({"resource_type": "ANY"}, ForeignReason.RESOURCE_TYPE),
-        ({"resource_name": b"\xff"}, ForeignReason.RESOURCE_NAME),
-        ({"allowed": None}, ForeignReason.ALLOWED),
-        ({"allowed": "maybe"}, ForeignReason.ALLOWED),
-        ({"host": ""}, ForeignReason.HOST),
-        ({"host": "broker-1.example.com"}, ForeignReason.HOST),
-        ({"host": "broker-1/<unresolved>:9092"}, ForeignReason.HOST),
-        ({"host": "10.0.0.0/8"}, ForeignReason.HOST),
-        ({"host": "10.0.0.256"}, ForeignReason.HOST),
-        ({"host": "::1::2"}, ForeignReason.HOST),
-        ({"principal": "OddPrincipal(User:x, y: 1)"}, ForeignReason.PRINCIPAL),
-        ({"host": None}, ForeignReason.HOST),
-        ({"cluster": None}, ForeignReason.CLUSTER),
-        ({"count": 0}, ForeignReason.COUNT),
-        ({"count": 2**31}, ForeignReason.COUNT),
-        ({"count": None}, ForeignReason.COUNT),
-    ],
-)
-def test_a_row_that_does_not_fit_is_quarantined_and_no_other(
-    row: dict[str, Any], reason: ForeignReason
-) -> None:
-    (key,) = row
-    values = [row[key], b"x" if isinstance(row[key], bytes) else None]
-    good: dict[str, Any] = {} if values[1] is None else {key: str(GOOD[key]).encode()}
-    if isinstance(row[key], str) and key == "allowed":
-        good = {key: "ALLOWED"}
-    found = said(good, row, good)
-    assert reasons(found) == [reason]
-    assert (found.records.num_rows, len(found.timestamp)) == (2, 2)
-    (rejected,) = found.rejected
-    assert rejected.day == date(2026, 11, 21)
-    shown = json.loads(rejected.line)
-    assert shown["resource_type"] == row.get("resource_type", "TOPIC")
-    assert set(shown) == set(GOOD)
+UNFIT: list[tuple[dict[str, Any], ForeignReason]] = [
+    ({"principal": "alice"}, ForeignReason.PRINCIPAL),
+    ({"principal": None}, ForeignReason.PRINCIPAL),
+    ({"principal": b"User:\xff"}, ForeignReason.PRINCIPAL),
+    ({"operation": "ALL"}, ForeignReason.OPERATION),
+    ({"operation": None}, ForeignReason.OPERATION),
+    ({"resource_type": "ANY"}, ForeignReason.RESOURCE_TYPE),
+    ({"resource_name": b"\xff"}, ForeignReason.RESOURCE_NAME),
+    ({"allowed": None}, ForeignReason.ALLOWED),
+    ({"allowed": "maybe"}, ForeignReason.ALLOWED),
+    ({"host": ""}, ForeignReason.HOST),
+    ({"host": "broker-1.example.com"}, ForeignReason.HOST),
+    ({"host": "broker-1/<unresolved>:9092"}, ForeignReason.HOST),
+    ({"host": "10.0.0.0/8"}, ForeignReason.HOST),
+    ({"host": "10.0.0.256"}, ForeignReason.HOST),
+    ({"host": "::1::2"}, ForeignReason.HOST),
+    ({"principal": "OddPrincipal(User:x, y: 1)"}, ForeignReason.PRINCIPAL),
+    ({"host": None}, ForeignReason.HOST),
+    ({"cluster": None}, ForeignReason.CLUSTER),
+    ({"count": 0}, ForeignReason.COUNT),
+    ({"count": 2**31}, ForeignReason.COUNT),
+    ({"count": None}, ForeignReason.COUNT),
+]
+
+
+def test_a_row_that_does_not_fit_is_quarantined_and_no_other() -> None:
+    def check(case: tuple[dict[str, Any], ForeignReason]) -> None:
+        row, reason = case
+        (key,) = row
+        values = [row[key], b"x" if isinstance(row[key], bytes) else None]
+        good: dict[str, Any] = {} if values[1] is None else {key: str(GOOD[key]).encode()}
+        if isinstance(row[key], str) and key == "allowed":
+            good = {key: "ALLOWED"}
+        found = said(good, row, good)
+        assert reasons(found) == [reason]
+        assert (found.records.num_rows, len(found.timestamp)) == (2, 2)
+        (rejected,) = found.rejected
+        assert rejected.day == date(2026, 11, 21)
+        shown = json.loads(rejected.line)
+        assert shown["resource_type"] == row.get("resource_type", "TOPIC")
+        assert set(shown) == set(GOOD)
+
+    check_each(UNFIT, check)
 
 
 def test_of_several_faults_the_first_is_told() -> None:

@@ -29,6 +29,7 @@ from aclbroker.pipeline.ingest.ledger_file import LocalFile
 from aclbroker.pipeline.ingest.pieces import read_lines
 from aclbroker.pipeline.ingest.settling import end_by
 from tests.pipeline.kafka_lines import FORGED, line
+from tests.support.tables import examples
 
 STAMP = "2026-11-21T07:48:42.328104412Z"
 
@@ -401,7 +402,7 @@ class World:
             path.unlink()
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(ACTIONS, st.sampled_from(["", "y" * 400]))
 def test_each_line_is_read_once_whatever_happens(actions: list[str], filling: str) -> None:
     with TemporaryDirectory() as directory:

@@ -5,13 +5,17 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+pytest.importorskip("pyarrow")
 
 from aclbroker.pipeline.ingest.json_line import JsonReason, Said, parse
 from aclbroker.pipeline.ingest.json_log import JsonLog
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, mangled, record, varied
 from tests.pipeline.parsing import Result, binary, collected
+from tests.support.tables import examples
 
 
 def read(lines: Sequence[bytes], *cuts: int) -> Result:
@@ -68,16 +72,17 @@ def test_values_of_right_types() -> None:
     check([varied(randomly) for _ in range(6_000)])
 
 
-def test_mangled_lines() -> None:
+def test_mangled_lines(every_case: bool) -> None:
     randomly = random.Random(20261121)
-    lines = [mangled(randomly) for _ in range(3_000)]
-    check(lines, *range(0, 3_000, 700))
+    count = 3_000 if every_case else 750
+    lines = [mangled(randomly) for _ in range(count)]
+    check(lines, *range(0, count, 700))
     # So many together are mostly read on their own; one among empty objects is not.
-    for text in lines[:600]:
+    for text in lines[: count // 5]:
         check([text, *[b"{}"] * 33])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(), st.lists(st.integers(0, 120), max_size=4))
 def test_lines_mean_the_same_however_they_come_in_batches(seed: int, cuts: list[int]) -> None:
     randomly = random.Random(seed)

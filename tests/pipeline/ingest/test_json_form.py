@@ -15,10 +15,10 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from aclbroker.broker.acl.authorizer import RequestContext, Session
-from aclbroker.broker.acl.bindings import ResourceType
-from aclbroker.broker.acl.reasons import NearMiss
-from aclbroker.broker.acl.why_denied import WhyDenied
+from aclbroker.acl.authorizer import RequestContext, Session
+from aclbroker.acl.bindings import ResourceType
+from aclbroker.acl.reasons import NearMiss
+from aclbroker.acl.why_denied import WhyDenied
 from aclbroker.pipeline.ingest.json_form import JsonForm
 from aclbroker.pipeline.ingest.json_line import Said, parse
 from aclbroker.pipeline.ingest.json_log import JsonLog
@@ -37,6 +37,7 @@ from tests.pipeline.json_lines import (
     varied,
 )
 from tests.pipeline.parsing import binary, collected, in_text
+from tests.support.tables import check_each, examples
 
 
 def said(found: Parsed | None) -> Counter[object]:
@@ -143,103 +144,111 @@ FORMED = [
 ]
 
 
-@pytest.mark.parametrize("text", FORMED)
-def test_lines_of_the_form(text: str) -> None:
-    assert has_form(text.encode())
+def test_lines_of_the_form() -> None:
+    def check_line(text: str) -> None:
+        assert has_form(text.encode())
+
+    check_each(FORMED, check_line)
 
 
-@pytest.mark.parametrize("text", [*RECORDS, *NOT_RECORDS])
-def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone(text: str) -> None:
-    assert not (has_form(text.encode()) and text in NOT_RECORDS)
+def test_other_lines_are_left_to_others_or_mean_what_they_mean_alone() -> None:
+    def check_line(text: str) -> None:
+        assert not (has_form(text.encode()) and text in NOT_RECORDS)
+
+    check_each([*RECORDS, *NOT_RECORDS], check_line)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        # A value that ends in a backslash goes on behind the quotation mark.
-        record().replace("User:alice", 'User:x\\","host":"', 1),
-        record(principal='User:x","host":"10.0.0.1'),
-        record(resource_name='x","resource_ref_count":4,"api_name":"Fetch'),
-        record(client_id='app","correlation_id":7,"allowed":true,"rule":"SuperUser'),
-        # A quotation mark in a text that is not escaped.
-        record().replace("User:alice", 'User:al"ice', 1),
-        record().replace('"host":"', '"host":""', 1),
-        record().replace('"resource_name":"', '"resource_name":"x"', 1),
-        record().replace('"client_id":"', '"client_id":"x":"', 1),
-        '"resource_name":"x":"'.join(record().rsplit('"resource_name":"', 1)),
-        '"principal":"x" "'.join(record().rsplit('"principal":"', 1)),
-        '"host":"x" "'.join(record().rsplit('"host":"', 1)),
-        record().replace('"node_id":1', '"node_id":01'),
-        record().replace('"correlation_id":7', '"correlation_id":07'),
-        record().replace('"correlation_id":7', '"correlation_id":'),
-        record().replace('"correlation_id":7', '"correlation_id":7 '),
-        record().replace('"resource_ref_count":4', '"resource_ref_count":4.0'),
-        record().replace('"principal"', '"principle"', 1),
-        record().replace("}}", '},"principal":"User:bob"}'),
-        record().replace("}}", '},"count":5}'),
-        record().replace("}}", '},"last_timestamp":"2026-11-21T23:59:59.999999Z"}'),
-        record().replace("}}", "}"),
-        record().replace("}}", "}}}"),
-        record() + "\r",
-        record() + "\0",
-        " " + record(),
-        record().replace("alice", "al\x1fice", 1),
-        record(timestamp="2026-02-29T07:48:42.328104Z"),
-        record(timestamp="2026-W47-6T07:48:42.328104Z"),
-        record(timestamp="2026-11-21T24:00:00.000000Z"),
-        record(timestamp="2026-11-21T07:60:42.328104Z"),
-        record(timestamp="2026-11-21T07:48:60.328104Z"),
-        record(timestamp="2026-11-21T07:48:42.32810:Z"),
-        at_position(5).replace('"acls":5', '"acls":05'),
-        at_position(5).replace('"acls":5', '"acls":-5'),
-        at_position(5).replace('"acls":5', '"acls":5.0'),
-        at_position(5).replace('"acls":5', '"acls":'),
-        at_position(5).replace('"acls":5', '"acls":"5"'),
-        at_position(5).replace('"acls":5', '"acls":5,"acls":5'),
-        at_position(5).replace("}}", '},"acls":6}'),
-        at_position(10**18),
-        at_position(10**19),
-        record().replace('"acl":{', '"acls":{'),
-        record(acl=None, rule="SuperUser").replace('"acl":null', '"acls":5'),
-        record(acl=None, allowed=False, rule="ReservedTopic"),
-        ROLLED_UP.replace("23:59:59", "23:59:60"),
-        ROLLED_UP.replace("-21T23", "-22T23"),
-        ROLLED_UP.replace('"count":7', '"count":0'),
-        ROLLED_UP.replace('"count":7', '"count":7,"count":8'),
-        ROLLED_UP[:-1],
-        ROLLED_UP + "}",
-    ],
-)
-def test_what_only_resembles_the_form_is_left_to_others(line: str) -> None:
-    assert not has_form(line.encode())
+RESEMBLING = [
+    # A value that ends in a backslash goes on behind the quotation mark.
+    record().replace("User:alice", 'User:x\\","host":"', 1),
+    record(principal='User:x","host":"10.0.0.1'),
+    record(resource_name='x","resource_ref_count":4,"api_name":"Fetch'),
+    record(client_id='app","correlation_id":7,"allowed":true,"rule":"SuperUser'),
+    # A quotation mark in a text that is not escaped.
+    record().replace("User:alice", 'User:al"ice', 1),
+    record().replace('"host":"', '"host":""', 1),
+    record().replace('"resource_name":"', '"resource_name":"x"', 1),
+    record().replace('"client_id":"', '"client_id":"x":"', 1),
+    '"resource_name":"x":"'.join(record().rsplit('"resource_name":"', 1)),
+    '"principal":"x" "'.join(record().rsplit('"principal":"', 1)),
+    '"host":"x" "'.join(record().rsplit('"host":"', 1)),
+    record().replace('"node_id":1', '"node_id":01'),
+    record().replace('"correlation_id":7', '"correlation_id":07'),
+    record().replace('"correlation_id":7', '"correlation_id":'),
+    record().replace('"correlation_id":7', '"correlation_id":7 '),
+    record().replace('"resource_ref_count":4', '"resource_ref_count":4.0'),
+    record().replace('"principal"', '"principle"', 1),
+    record().replace("}}", '},"principal":"User:bob"}'),
+    record().replace("}}", '},"count":5}'),
+    record().replace("}}", '},"last_timestamp":"2026-11-21T23:59:59.999999Z"}'),
+    record().replace("}}", "}"),
+    record().replace("}}", "}}}"),
+    record() + "\r",
+    record() + "\0",
+    " " + record(),
+    record().replace("alice", "al\x1fice", 1),
+    record(timestamp="2026-02-29T07:48:42.328104Z"),
+    record(timestamp="2026-W47-6T07:48:42.328104Z"),
+    record(timestamp="2026-11-21T24:00:00.000000Z"),
+    record(timestamp="2026-11-21T07:60:42.328104Z"),
+    record(timestamp="2026-11-21T07:48:60.328104Z"),
+    record(timestamp="2026-11-21T07:48:42.32810:Z"),
+    at_position(5).replace('"acls":5', '"acls":05'),
+    at_position(5).replace('"acls":5', '"acls":-5'),
+    at_position(5).replace('"acls":5', '"acls":5.0'),
+    at_position(5).replace('"acls":5', '"acls":'),
+    at_position(5).replace('"acls":5', '"acls":"5"'),
+    at_position(5).replace('"acls":5', '"acls":5,"acls":5'),
+    at_position(5).replace("}}", '},"acls":6}'),
+    at_position(10**18),
+    at_position(10**19),
+    record().replace('"acl":{', '"acls":{'),
+    record(acl=None, rule="SuperUser").replace('"acl":null', '"acls":5'),
+    record(acl=None, allowed=False, rule="ReservedTopic"),
+    ROLLED_UP.replace("23:59:59", "23:59:60"),
+    ROLLED_UP.replace("-21T23", "-22T23"),
+    ROLLED_UP.replace('"count":7', '"count":0'),
+    ROLLED_UP.replace('"count":7', '"count":7,"count":8'),
+    ROLLED_UP[:-1],
+    ROLLED_UP + "}",
+]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        # A comma before a quotation mark, where lines are cut, within a text or at its end.
-        record(client_id="a,"),
-        record(resource_name=","),
-        record(principal="User:,", client_id=","),
-        record().replace('"node_id":1,', '"node_id":1 ,'),
-        # As many cuts as the form has, or as a roll-up, and other keys than it has.
-        record().replace('"node_id":1', '"node":1'),
-        record().replace('"pattern_type":"PREFIXED"', '"pattern":"PREFIXED"', 1),
-        record(acl=None, a="", b=""),
-        record(acl=None, count=3, b=""),
-        # Bytes of one character on both sides of where a text would begin.
-        record().replace('"principal":"User', '"principa":\u00fc"User', 1),
-        record().replace('"host":"10', '"host":\u00fc"10', 1),
-        record().replace('"resource_name":"', '"resource_nam":\u20ac"', 1),
-        record().replace('"client_id":"', '"client_i":\U0001f600"', 1),
-        record().replace('"User:alice"', '"User:alice\u00fc', 1),
-    ],
-)
-def test_lines_that_are_cut_elsewhere_say_what_they_say_alone(line: str) -> None:
-    has_form(line.encode())
-    found = collected(JsonLog().parse(binary([line.encode()] * 40), "a"))
-    is_said = isinstance(parse(line.encode()), Said)
-    assert (len(found.events), len(found.rejected)) == ((40, 0) if is_said else (0, 40))
+def test_what_only_resembles_the_form_is_left_to_others() -> None:
+    def check_line(line: str) -> None:
+        assert not has_form(line.encode())
+
+    check_each(RESEMBLING, check_line)
+
+
+CUT_ELSEWHERE = [
+    # A comma before a quotation mark, where lines are cut, within a text or at its end.
+    record(client_id="a,"),
+    record(resource_name=","),
+    record(principal="User:,", client_id=","),
+    record().replace('"node_id":1,', '"node_id":1 ,'),
+    # As many cuts as the form has, or as a roll-up, and other keys than it has.
+    record().replace('"node_id":1', '"node":1'),
+    record().replace('"pattern_type":"PREFIXED"', '"pattern":"PREFIXED"', 1),
+    record(acl=None, a="", b=""),
+    record(acl=None, count=3, b=""),
+    # Bytes of one character on both sides of where a text would begin.
+    record().replace('"principal":"User', '"principa":\u00fc"User', 1),
+    record().replace('"host":"10', '"host":\u00fc"10', 1),
+    record().replace('"resource_name":"', '"resource_nam":\u20ac"', 1),
+    record().replace('"client_id":"', '"client_i":\U0001f600"', 1),
+    record().replace('"User:alice"', '"User:alice\u00fc', 1),
+]
+
+
+def test_lines_that_are_cut_elsewhere_say_what_they_say_alone() -> None:
+    def check_line(line: str) -> None:
+        has_form(line.encode())
+        found = collected(JsonLog().parse(binary([line.encode()] * 40), "a"))
+        is_said = isinstance(parse(line.encode()), Said)
+        assert (len(found.events), len(found.rejected)) == ((40, 0) if is_said else (0, 40))
+
+    check_each(CUT_ELSEWHERE, check_line)
 
 
 def test_a_line_that_ends_where_a_cut_could_go_on_in_the_next() -> None:
@@ -248,15 +257,16 @@ def test_a_line_that_ends_where_a_cut_could_go_on_in_the_next() -> None:
     assert check(JsonForm(), lines[1:]) == lines[1:]
 
 
-def test_a_record_that_was_cut_in_two_is_no_line_of_the_form() -> None:
+def test_a_record_that_was_cut_in_two_is_no_line_of_the_form(every_case: bool) -> None:
     line = record().encode()
-    for at in range(len(line) + 1):
+    places = range(len(line) + 1)
+    for at in places if every_case else (*places[::40], *places[-3:]):
         assert check(JsonForm(), [line[:at], line[at:], line]) == [
             part for part in (line[:at], line[at:]) if part != line
         ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.data())
 def test_pieces_of_lines_put_together_otherwise(data: st.DataObject) -> None:
     """Whatever is cut at quotation marks, left out, doubled or exchanged."""
@@ -270,7 +280,7 @@ def test_pieces_of_lines_put_together_otherwise(data: st.DataObject) -> None:
     has_form('"'.join(line).encode())
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 2**32))
 def test_mixtures_of_good_nearly_good_and_broken_lines(seed: int) -> None:
     """One reader sees batch after batch, in which no kind of line is always the common one."""
@@ -312,25 +322,26 @@ NAMED = RECORD["acl"] | {"resource_name": "<name>", "principal": "User:<bob>", "
 MORE = record(acl=NAMED, principals=["User:alice", "Group:<a>"], nearest=["<b>"])
 
 
+PLACES = [
+    *((record(), place) for place in ("abc", "alice", "127.0.0.1", "orders", "Produce", "app")),
+    *((record(acl=NAMED), place) for place in ("<name>", "<bob>", "<any>")),
+    *((MORE, place) for place in ("alice", "<name>", "<any>", "<a>", "<b>")),
+    (ROLLED_UP, "orders"),
+]
+
+
 @pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80", b"\x1f", b"\\t", b"\\ud800"])
-@pytest.mark.parametrize(
-    ("line", "place"),
-    [
-        *((record(), place) for place in ("abc", "alice", "127.0.0.1", "orders", "Produce", "app")),
-        *((record(acl=NAMED), place) for place in ("<name>", "<bob>", "<any>")),
-        *((MORE, place) for place in ("alice", "<name>", "<any>", "<a>", "<b>")),
-        (ROLLED_UP, "orders"),
-    ],
-)
-def test_lines_are_left_to_others_if_a_text_has_escapes_or_is_not_utf8(
-    line: str, place: str, text: bytes
-) -> None:
-    before, found, behind = line.encode().partition(place.encode())
-    changed = before + found + text + behind
-    assert has_form(line.encode())
-    assert found
-    assert not has_form(changed)
-    assert check(JsonForm(), [changed, record().encode()]) == [changed]
+def test_lines_are_left_to_others_if_a_text_has_escapes_or_is_not_utf8(text: bytes) -> None:
+    def check_place(case: tuple[str, str]) -> None:
+        line, place = case
+        before, found, behind = line.encode().partition(place.encode())
+        changed = before + found + text + behind
+        assert has_form(line.encode())
+        assert found
+        assert not has_form(changed)
+        assert check(JsonForm(), [changed, record().encode()]) == [changed]
+
+    check_each(PLACES, check_place)
 
 
 def test_lines_that_are_parts_of_larger_arrays() -> None:

@@ -3,12 +3,11 @@
 import json
 from datetime import UTC, date, datetime
 
-import pytest
-
 from aclbroker.pipeline.ingest import json_line
 from aclbroker.pipeline.ingest.json_line import JsonReason, Said, day_of, parse
 from aclbroker.pipeline.ingest.record import Record
 from tests.pipeline.json_lines import NOT_RECORDS, RECORDS, record, without
+from tests.support.tables import check_each
 
 
 def test_every_field_of_an_event() -> None:
@@ -57,58 +56,65 @@ def test_what_no_acl_could_have_allowed_is_passed_over() -> None:
     assert parse(record(**denied, count=2).encode()) is JsonReason.ROLL_UP
 
 
-@pytest.mark.parametrize("text", RECORDS)
-def test_texts_stay_as_they_were(text: str) -> None:
-    found = parse(text.encode())
-    assert isinstance(found, Said), found
-    said, event = json.loads(text), found.record
-    for key in ("listener", "principal", "resource_name", "client_id", "allowed", "rule"):
-        assert getattr(event, key) == said[key]
-    assert event.quiet is (said["level"] == "trace")
-    others = json.loads(event.other_principals or "[]")
-    assert [event.principal, *others] == (said.get("principals") or [said["principal"]])
+def test_texts_stay_as_they_were() -> None:
+    def check_record(text: str) -> None:
+        found = parse(text.encode())
+        assert isinstance(found, Said), found
+        said, event = json.loads(text), found.record
+        for key in ("listener", "principal", "resource_name", "client_id", "allowed", "rule"):
+            assert getattr(event, key) == said[key]
+        assert event.quiet is (said["level"] == "trace")
+        others = json.loads(event.other_principals or "[]")
+        assert [event.principal, *others] == (said.get("principals") or [said["principal"]])
+
+    check_each(RECORDS, check_record)
 
 
-@pytest.mark.parametrize("text", NOT_RECORDS)
-def test_what_is_no_record(text: str) -> None:
-    assert isinstance(parse(text.encode()), JsonReason)
+def test_what_is_no_record() -> None:
+    def check_line(text: str) -> None:
+        assert isinstance(parse(text.encode()), JsonReason)
+
+    check_each(NOT_RECORDS, check_line)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("x", JsonReason.JSON),
-        (f"{record()}{record()}", JsonReason.JSON),
-        (record()[:-1] + ',"principal":"User:bob"}', JsonReason.JSON),
-        (record().replace('"app"', '"\\ud800"'), JsonReason.ENCODING),
-        (record(event="request"), JsonReason.EVENT),
-        (without("event"), JsonReason.NO_EVENT),
-        (record(event=None), JsonReason.NO_EVENT),
-        (json.dumps({"event": record(), "source": "splunk"}), JsonReason.NO_EVENT),
-        (json.dumps({"log": record(), "stream": "stdout"}), JsonReason.NO_EVENT),
-        (record(event="left_out", denied=5), JsonReason.LEFT_OUT),
-        (record(timestamp="2026-02-30T00:00:00.000000Z"), JsonReason.TIMESTAMP),
-        (record(level="warn"), JsonReason.LEVEL),
-        (without("cluster_id"), JsonReason.CLUSTER),
-        (without("listener"), JsonReason.LISTENER),
-        (record(principal="alice"), JsonReason.PRINCIPAL),
-        (record(principals=["User:bob"]), JsonReason.PRINCIPALS),
-        (without("host"), JsonReason.HOST),
-        (record(operation="ALL"), JsonReason.OPERATION),
-        (record(resource_type="ANY"), JsonReason.RESOURCE_TYPE),
-        (record(pattern_type="PREFIXED"), JsonReason.PATTERN_TYPE),
-        (without("resource_name"), JsonReason.RESOURCE_NAME),
-        (record(resource_ref_count=True), JsonReason.COUNT),
-        (without("api_name"), JsonReason.API),
-        (record(client_id=5), JsonReason.CLIENT),
-        (record(allowed="true"), JsonReason.ALLOWED),
-        (record(rule="Mine"), JsonReason.RULE),
-        (record(rule="DefaultDeny"), JsonReason.CONTRADICTION),
-        (record(count=2), JsonReason.ROLL_UP),
-    ],
-)
-def test_the_reason_names_the_key(text: str, reason: JsonReason) -> None:
-    assert parse(text.encode()) is reason
+REASONS = [
+    ("x", JsonReason.JSON),
+    (f"{record()}{record()}", JsonReason.JSON),
+    (record()[:-1] + ',"principal":"User:bob"}', JsonReason.JSON),
+    (record().replace('"app"', '"\\ud800"'), JsonReason.ENCODING),
+    (record(event="request"), JsonReason.EVENT),
+    (without("event"), JsonReason.NO_EVENT),
+    (record(event=None), JsonReason.NO_EVENT),
+    (json.dumps({"event": record(), "source": "splunk"}), JsonReason.NO_EVENT),
+    (json.dumps({"log": record(), "stream": "stdout"}), JsonReason.NO_EVENT),
+    (record(event="left_out", denied=5), JsonReason.LEFT_OUT),
+    (record(timestamp="2026-02-30T00:00:00.000000Z"), JsonReason.TIMESTAMP),
+    (record(level="warn"), JsonReason.LEVEL),
+    (without("cluster_id"), JsonReason.CLUSTER),
+    (without("listener"), JsonReason.LISTENER),
+    (record(principal="alice"), JsonReason.PRINCIPAL),
+    (record(principals=["User:bob"]), JsonReason.PRINCIPALS),
+    (without("host"), JsonReason.HOST),
+    (record(operation="ALL"), JsonReason.OPERATION),
+    (record(resource_type="ANY"), JsonReason.RESOURCE_TYPE),
+    (record(pattern_type="PREFIXED"), JsonReason.PATTERN_TYPE),
+    (without("resource_name"), JsonReason.RESOURCE_NAME),
+    (record(resource_ref_count=True), JsonReason.COUNT),
+    (without("api_name"), JsonReason.API),
+    (record(client_id=5), JsonReason.CLIENT),
+    (record(allowed="true"), JsonReason.ALLOWED),
+    (record(rule="Mine"), JsonReason.RULE),
+    (record(rule="DefaultDeny"), JsonReason.CONTRADICTION),
+    (record(count=2), JsonReason.ROLL_UP),
+]
+
+
+def test_the_reason_names_the_key() -> None:
+    def check_reason(case: tuple[str, JsonReason]) -> None:
+        text, reason = case
+        assert parse(text.encode()) is reason
+
+    check_each(REASONS, check_reason)
 
 
 def test_bytes_that_are_not_utf8() -> None:

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+pytest.importorskip("pyarrow")
+
 from aclbroker.pipeline.ingest import kafka_line as kafka
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse
 from aclbroker.pipeline.ingest.kafka_log import KafkaLog, Piece
@@ -26,6 +28,7 @@ from tests.pipeline.kafka_lines import (
     zookeeper_line,
 )
 from tests.pipeline.parsing import Result, binary, collected
+from tests.support.tables import examples
 
 WHOLE = Piece("a.log", 0)
 LATER_PIECE = Piece("a.log", 1_000)
@@ -144,7 +147,7 @@ KINDS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.data())
 def test_a_file_means_the_same_however_it_comes_in_batches(data: st.DataObject) -> None:
     lines = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=30))

@@ -20,6 +20,7 @@ from tests.pipeline.kafka_lines import (
     simple_line,
     zookeeper_line,
 )
+from tests.support.tables import check_each
 
 
 def timed(text: str, zone: ZoneInfo | None = None) -> tuple[datetime, Record]:
@@ -55,14 +56,16 @@ def test_every_field_of_a_record() -> None:
     )
 
 
-@pytest.mark.parametrize("text", RECORDS)
-def test_records_are_read(text: str) -> None:
-    read(text)
+def test_records_are_read() -> None:
+    check_each(RECORDS, read)
 
 
-@pytest.mark.parametrize(("text", "reason"), NOT_RECORDS.items())
-def test_what_is_no_record_has_a_reason(text: str, reason: KafkaReason) -> None:
-    assert parse(text.encode(), "eu") is reason
+def test_what_is_no_record_has_a_reason() -> None:
+    def check_reason(case: tuple[str, KafkaReason]) -> None:
+        text, reason = case
+        assert parse(text.encode(), "eu") is reason
+
+    check_each(NOT_RECORDS.items(), check_reason)
 
 
 @pytest.mark.parametrize(

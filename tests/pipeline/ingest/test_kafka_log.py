@@ -25,7 +25,7 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

@@ -33,6 +33,7 @@ from tests.pipeline.kafka_lines import (
     zookeeper_line,
 )
 from tests.pipeline.parsing import Result, binary, collected
+from tests.support.tables import check_each
 
 BERLIN = ZoneInfo("Europe/Berlin")
 
@@ -77,33 +78,38 @@ AS_IN = {
 HONEST = [line(), allowed_line(), allowed_line("()", permission="DENY"), zookeeper_line()]
 
 
-@pytest.mark.parametrize("pattern", AS_IN)
-def test_a_line_means_the_same_in_each_layout(pattern: str) -> None:
-    found = read([AS_IN[pattern](each).encode() for each in HONEST], layout(pattern))
-    assert found.rejected == []
-    assert found.events == [parse(each.encode(), "eu") for each in HONEST]
+def test_a_line_means_the_same_in_each_layout() -> None:
+    def check(pattern: str) -> None:
+        found = read([AS_IN[pattern](each).encode() for each in HONEST], layout(pattern))
+        assert found.rejected == []
+        assert found.events == [parse(each.encode(), "eu") for each in HONEST]
+
+    check_each(AS_IN, check)
 
 
-@pytest.mark.parametrize("pattern", AS_IN)
-def test_what_is_not_of_the_layout_is_no_event(pattern: str) -> None:
-    other = [
-        *(each.encode() for each in HONEST),
-        b"",
-        b"x",
-        *(AS_IN[pattern](each).encode()[:-1] for each in HONEST),
-        *(b"x" + AS_IN[pattern](each).encode() for each in HONEST),
-        *(AS_IN[pattern](each).encode() + b" x" for each in HONEST),
-    ]
-    # Each by itself: one may hide those behind it.
-    assert [found for each in other for found in read([each], layout(pattern)).events] == []
+def test_what_is_not_of_the_layout_is_no_event() -> None:
+    def check(pattern: str) -> None:
+        other = [
+            *(each.encode() for each in HONEST),
+            b"",
+            b"x",
+            *(AS_IN[pattern](each).encode()[:-1] for each in HONEST),
+            *(b"x" + AS_IN[pattern](each).encode() for each in HONEST),
+            *(AS_IN[pattern](each).encode() + b" x" for each in HONEST),
+        ]
+        # Each by itself: one may hide those behind it.
+        assert [found for each in other for found in read([each], layout(pattern)).events] == []
+
+    check_each(AS_IN, check)
 
 
-def test_a_layout_is_as_strict_as_kafkas_own() -> None:
+def test_a_layout_is_as_strict_as_kafkas_own(every_case: bool) -> None:
     """What Kafka's own layout refuses is refused, but for what is wrong with its end alone."""
     randomly = random.Random(20261122)
     same = layout("[%d] %p %m (%c) %n")
+    count = 3_000 if every_case else 300
     lines = [*NOT_RECORDS, *RECORDS]
-    texts = [each.encode() for each in lines] + [mangled(randomly) for _ in range(3_000)]
+    texts = [each.encode() for each in lines] + [mangled(randomly) for _ in range(count)]
     for text in (each.rstrip(b"\r\t ") for each in texts):
         said = parse(text, "eu")
         found = read([text + b" "], same)
@@ -206,33 +212,35 @@ def test_no_name_breaks_a_line_of_json() -> None:
     assert [reason for _, reason in found.reasons] == [KafkaReason.WORDS.value]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        in_json(line(), "2026-11-21T07:48:42.328Z")[:-1],
-        in_json(line(), "2026-11-21T07:48:42.328Z") + "x",
-        in_json(line(), "2026-11-21T07:48:42.328Z")[:-1] + ',"message":"x"}',
-        in_json(line(), "2026-11-21T07:48:42.328Z", logger="kafka.authorizer.logger"),
-        in_json(line(), "2026-11-21T07:48:42.328Z", logger_name="kafka.server.KafkaServer"),
-        in_json(line(), "2026-11-21T07:48:42.328Z", level="FATAL"),
-        in_json(line(), "2026-11-21T07:48:42.328Z", level=5),
-        in_json(line(), "2026-11-21T07:48:42.328Z", message=["x"]),
-        in_json(line(), "2026-11-21T07:48:42.328Z", message="Starting"),
-        in_json(line(), "2026-11-21"[:7]),
-        in_json(line(), {"epochSecond": "x"}),
-        in_json(line(), True),
-        in_json(line(), 10**30),
-        in_json(line(), None),
-        in_json(line(), "1999-11-21T07:48:42.328Z"),
-        in_json(line(), "2026-11-21T07:48:42.328Z").replace("orders", "\\ud800"),
-        line(),
-    ],
-)
-def test_lines_of_json_that_are_no_records(text: str) -> None:
-    assert read([text.encode()], JSON).events == []
+NO_RECORDS_IN_JSON = [
+    "",
+    "{",
+    "[]",
+    in_json(line(), "2026-11-21T07:48:42.328Z")[:-1],
+    in_json(line(), "2026-11-21T07:48:42.328Z") + "x",
+    in_json(line(), "2026-11-21T07:48:42.328Z")[:-1] + ',"message":"x"}',
+    in_json(line(), "2026-11-21T07:48:42.328Z", logger="kafka.authorizer.logger"),
+    in_json(line(), "2026-11-21T07:48:42.328Z", logger_name="kafka.server.KafkaServer"),
+    in_json(line(), "2026-11-21T07:48:42.328Z", level="FATAL"),
+    in_json(line(), "2026-11-21T07:48:42.328Z", level=5),
+    in_json(line(), "2026-11-21T07:48:42.328Z", message=["x"]),
+    in_json(line(), "2026-11-21T07:48:42.328Z", message="Starting"),
+    in_json(line(), "2026-11-21"[:7]),
+    in_json(line(), {"epochSecond": "x"}),
+    in_json(line(), True),
+    in_json(line(), 10**30),
+    in_json(line(), None),
+    in_json(line(), "1999-11-21T07:48:42.328Z"),
+    in_json(line(), "2026-11-21T07:48:42.328Z").replace("orders", "\\ud800"),
+    line(),
+]
+
+
+def test_lines_of_json_that_are_no_records() -> None:
+    def check(text: str) -> None:
+        assert read([text.encode()], JSON).events == []
+
+    check_each(NO_RECORDS_IN_JSON, check)
 
 
 def test_the_layout_is_told_by_the_first_record() -> None:
@@ -292,26 +300,33 @@ def told_by(*lines: str) -> Layout | None:
     return layout_of("".join(f"{each}\n" for each in lines).encode())
 
 
-@pytest.mark.parametrize("collector", WRAPPED)
-def test_a_collector_around_a_line_does_not_change_its_meaning(collector: str) -> None:
-    lines = [WRAPPED[collector](each) for each in HONEST[:3]]
-    layout = told_by(WRAPPED[collector](f"[{CLOCK}] INFO Starting the broker"), *lines)
-    assert layout is not None
-    found = read([each.encode() for each in lines], layout)
-    assert found.rejected == []
-    assert found.events == [parse(each.encode(), "eu") for each in HONEST[:3]]
+def test_a_collector_around_a_line_does_not_change_its_meaning() -> None:
+    def check(collector: str) -> None:
+        lines = [WRAPPED[collector](each) for each in HONEST[:3]]
+        layout = told_by(WRAPPED[collector](f"[{CLOCK}] INFO Starting the broker"), *lines)
+        assert layout is not None
+        found = read([each.encode() for each in lines], layout)
+        assert found.rejected == []
+        assert found.events == [parse(each.encode(), "eu") for each in HONEST[:3]]
+
+    check_each(WRAPPED, check)
 
 
-@pytest.mark.parametrize("collector", [each for each in WRAPPED if "JSON layout" not in each])
-def test_a_name_cannot_break_a_line_within_a_collectors_unseen(collector: str) -> None:
-    lines = [WRAPPED[collector](each).encode() for each in [line(), *BROKEN, line()]]
-    layout = layout_of(b"\n".join(lines))
-    assert layout is not None
-    found = read(lines, layout)
-    assert len(found.events) == 2
-    reasons = (KafkaReason.CUT_OFF, KafkaReason.BETWEEN, KafkaReason.HEAD)
-    assert dict(found.reasons) == dict(zip(lines[1:4], reasons, strict=True))
-    assert end_of_records(lines[:3], layout) == 1
+WITH_PLAIN_LINES = [each for each in WRAPPED if "JSON layout" not in each]
+
+
+def test_a_name_cannot_break_a_line_within_a_collectors_unseen() -> None:
+    def check(collector: str) -> None:
+        lines = [WRAPPED[collector](each).encode() for each in [line(), *BROKEN, line()]]
+        layout = layout_of(b"\n".join(lines))
+        assert layout is not None
+        found = read(lines, layout)
+        assert len(found.events) == 2
+        reasons = (KafkaReason.CUT_OFF, KafkaReason.BETWEEN, KafkaReason.HEAD)
+        assert dict(found.reasons) == dict(zip(lines[1:4], reasons, strict=True))
+        assert end_of_records(lines[:3], layout) == 1
+
+    check_each(WITH_PLAIN_LINES, check)
 
 
 def test_a_name_with_many_line_breaks_has_its_whole_reach_within_each_collectors_lines() -> None:
@@ -349,17 +364,20 @@ def test_bytes_of_a_name_that_are_not_utf8_do_not_shorten_its_reach() -> None:
     assert len(read(in_head, layout("%d [%t] %p %m (%c)%n")).events) == 2
 
 
-@pytest.mark.parametrize("collector", WRAPPED)
-def test_a_group_that_is_named_like_a_wrapped_record_is_no_record(collector: str) -> None:
+def test_a_group_that_is_named_like_a_wrapped_record_is_no_record() -> None:
     """The name is inside a line of Kafka's own layout, or on a line of its own."""
-    forged = WRAPPED[collector](line(principal="User:forged"))
-    named = line(resource=f"Group:LITERAL:{forged}")
-    broken = [BROKEN[0], forged, BROKEN[2]]
-    for lines in ([named, line()], [*broken, line()]):
-        layout = told_by(*lines)
-        assert layout == OWN
-        found = read([each.encode() for each in lines], layout)
-        assert found.events == [parse(line().encode(), "eu")]
+
+    def check(collector: str) -> None:
+        forged = WRAPPED[collector](line(principal="User:forged"))
+        named = line(resource=f"Group:LITERAL:{forged}")
+        broken = [BROKEN[0], forged, BROKEN[2]]
+        for lines in ([named, line()], [*broken, line()]):
+            layout = told_by(*lines)
+            assert layout == OWN
+            found = read([each.encode() for each in lines], layout)
+            assert found.events == [parse(line().encode(), "eu")]
+
+    check_each(WRAPPED, check)
 
 
 def test_a_log_that_begins_with_other_lines_tells_its_layout_behind_them() -> None:
@@ -369,23 +387,26 @@ def test_a_log_that_begins_with_other_lines_tells_its_layout_behind_them() -> No
     assert told_by("x", in_json(line(), "2026-11-21T07:48:42.328Z")) == JSON
 
 
-@pytest.mark.parametrize(
-    ("pattern", "reason"),
-    [
-        ("", "the message, %m, once"),
-        ("%d %p", "the message, %m, once"),
-        ("%d %m %m", "the message, %m, once"),
-        ("%p %m%n", "the time, %d, before"),
-        ("%m %d%n", "the time, %d, before"),
-        ("%d %p %m%c%n", "a fixed text, or nothing, behind"),
-        ("%d %d %m%n", "stands twice"),
-        ("%d{HH:mm:ss} %m%n", "lacks the year"),
-        ("%d{yyyy-MM-dd HH:mm:ss a} %m%n", "'a' in the time is not known"),
-        ("%d{ISO8601}{Mars/Base} %m%n", "'Mars/Base' is no time zone"),
-        ("%d %highlight{%p} %m%n", "%highlight is not known here; known are %d, %m"),
-        ("%d 100% %m%n", "without the name"),
-    ],
-)
-def test_a_pattern_that_cannot_be_read_says_why(pattern: str, reason: str) -> None:
-    with pytest.raises(PatternError, match=f".*{reason}"):
-        compiled(pattern)
+BAD_PATTERNS = [
+    ("", "the message, %m, once"),
+    ("%d %p", "the message, %m, once"),
+    ("%d %m %m", "the message, %m, once"),
+    ("%p %m%n", "the time, %d, before"),
+    ("%m %d%n", "the time, %d, before"),
+    ("%d %p %m%c%n", "a fixed text, or nothing, behind"),
+    ("%d %d %m%n", "stands twice"),
+    ("%d{HH:mm:ss} %m%n", "lacks the year"),
+    ("%d{yyyy-MM-dd HH:mm:ss a} %m%n", "'a' in the time is not known"),
+    ("%d{ISO8601}{Mars/Base} %m%n", "'Mars/Base' is no time zone"),
+    ("%d %highlight{%p} %m%n", "%highlight is not known here; known are %d, %m"),
+    ("%d 100% %m%n", "without the name"),
+]
+
+
+def test_a_pattern_that_cannot_be_read_says_why() -> None:
+    def check(case: tuple[str, str]) -> None:
+        pattern, reason = case
+        with pytest.raises(PatternError, match=f".*{reason}"):
+            compiled(pattern)
+
+    check_each(BAD_PATTERNS, check)

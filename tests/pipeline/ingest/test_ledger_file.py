@@ -168,6 +168,7 @@ def killed_at(step: int, work: Callable[[Callable[[], object]], None]) -> tuple[
         return len(file.read()), status == 0
 
 
+@pytest.mark.thorough
 def test_killed_at_any_step_it_knows_what_was_committed_and_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +200,7 @@ def test_killed_at_any_step_it_knows_what_was_committed_and_goes_on(
     assert ends == {*range(len(COMMITS) + 1)}
 
 
-@pytest.mark.parametrize("bit", [0x01, 0x20])
+@pytest.mark.parametrize("bit", [0x01, pytest.param(0x20, marks=pytest.mark.thorough)])
 def test_a_ledger_of_which_any_byte_is_another_is_refused_and_left_as_it_is(
     path: Path, bit: int
 ) -> None:
@@ -301,6 +302,7 @@ def test_at_a_url_each_commit_writes_the_ledger_anew(
         open_file().load()
 
 
+@pytest.mark.thorough
 def test_a_known_file_takes_less_than_600_bytes_of_memory(path: Path) -> None:
     count = 20_000
     commit(path, batch(1, *((number, known(number)) for number in range(count))))

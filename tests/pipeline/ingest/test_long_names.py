@@ -8,6 +8,10 @@ from __future__ import annotations
 import random
 import re
 
+import pytest
+
+pytest.importorskip("pyarrow")
+
 from aclbroker.pipeline.ingest.doubts import doubts_of
 from aclbroker.pipeline.ingest.kafka_line import KafkaReason, parse, without_head
 from aclbroker.pipeline.ingest.printed_acls import allows_in, rule_acl

@@ -8,12 +8,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
 
 from tests.support import toolchain
 
 toolchain.require_spark()
+
+import pyarrow as pa
 
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.frames import functions as F

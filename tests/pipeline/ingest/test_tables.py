@@ -202,6 +202,7 @@ def batches(place: Path) -> int:
 
 
 @pytest.mark.apart
+@pytest.mark.thorough
 @pytest.mark.engines("spark")
 def test_killed_twice_it_ends_with_the_same_tables(
     spark: "SparkSession", landing: Path, tmp_path: Path
@@ -335,6 +336,7 @@ def test_a_damaged_ledger_is_an_error(spark: "SparkSession", landing: Path, tmp_
 
 
 @pytest.mark.apart
+@pytest.mark.thorough
 def test_every_record_of_a_broker_that_rotates_its_log_is_there_once(
     spark: "SparkSession", start_broker: "StartBroker", tmp_path: Path
 ) -> None:

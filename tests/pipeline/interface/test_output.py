@@ -8,7 +8,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import ordered
 from aclbroker.pipeline.interface.output import Output
 from tests.pipeline.analysis.test_least_privilege import acls

@@ -15,12 +15,12 @@ toolchain.require_spark()
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.acl.bindings import AclBinding, AclOperation, PatternType, ResourceType
+from aclbroker.acl.files.policy import Policy, read_policy, write_policy
 from aclbroker.broker.client.acls import create_acls, describe_acls
 from aclbroker.broker.client.cluster_info import cluster_id
 from aclbroker.broker.client.session import open_session
 from aclbroker.broker.client.settings import read_addresses, read_settings
-from aclbroker.broker.policy import Policy, read_policy, write_policy
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from aclbroker.pipeline.acls.acl_text import acl_text
 from tests import model

@@ -8,7 +8,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.jobs import denials
 from aclbroker.pipeline.jobs.denials import DenialsOptions

@@ -9,7 +9,7 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.policy import read_policy
+from aclbroker.acl.files.policy import read_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.jobs.diff import run

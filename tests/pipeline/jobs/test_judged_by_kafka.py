@@ -13,8 +13,8 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.policy import read_policy
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.policy import read_policy
 from aclbroker.cli.arguments import ServeCommand, parse_arguments
 from tests.pipeline.auditing import audited
 from tests.pipeline.judging import InLog, allowed_by_kafka, decided_in, idle

@@ -21,17 +21,17 @@ toolchain.require_spark()
 
 import pyarrow.parquet as pq
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import ANY_RESOURCE, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import StandardAuthorizerData
-from aclbroker.broker.acl.index import AclIndex
-from aclbroker.broker.acl.operations import GRANTED_BY
+from aclbroker.acl.decisions import StandardAuthorizerData
+from aclbroker.acl.index import AclIndex
+from aclbroker.acl.operations import GRANTED_BY
 from aclbroker.broker.stores.reading import PastChange, read_acls_at, read_history
 from aclbroker.broker.stores.sqlite import SqliteStore
 from aclbroker.broker.stores.store import Origin
@@ -542,8 +542,15 @@ def random_history(*, is_open: bool, has_spans: bool) -> Random:
 
 @pytest.mark.engines("local")
 @pytest.mark.usefixtures("in_parts")
-@pytest.mark.parametrize("has_spans", [False, True], ids=["single", "spans"])
-@pytest.mark.parametrize("is_open", [False, True], ids=["closed", "open"])
+@pytest.mark.parametrize(
+    ("is_open", "has_spans"),
+    [
+        pytest.param(False, False, id="closed-single"),
+        pytest.param(True, True, id="open-spans"),
+        pytest.param(False, True, id="closed-spans", marks=pytest.mark.thorough),
+        pytest.param(True, False, id="open-single", marks=pytest.mark.thorough),
+    ],
+)
 def test_random_histories_are_replayed_as_a_slow_computation_replays_them(
     spark: SparkSession,
     write: Callable[[Iterable[str]], Path],
@@ -564,6 +571,7 @@ def test_random_histories_are_replayed_as_a_slow_computation_replays_them(
         assert told - expected.told == expected.told - told == Counter()
 
 
+@pytest.mark.thorough
 @pytest.mark.engines("spark")
 @pytest.mark.usefixtures("in_parts")
 def test_spark_has_the_same_rows_as_one_process(

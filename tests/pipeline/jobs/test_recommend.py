@@ -9,14 +9,14 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import AclBinding, ResourceType
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.bindings import AclBinding, ResourceType
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.output import Output
 from aclbroker.pipeline.jobs import recommend
-from aclbroker.pipeline.jobs.recommend import RecommendOptions
+from aclbroker.pipeline.jobs.recommend.options import RecommendOptions
 from tests.pipeline.analysis.test_least_privilege import acls
 from tests.pipeline.use import figures_of, inputs_of, table_of, used
 

@@ -9,16 +9,17 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
 from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType, ResourceType
-from aclbroker.broker.policy import read_policy
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from aclbroker.acl.bindings import AclBinding, AclPermission, PatternType, ResourceType
+from aclbroker.acl.files.policy import read_policy
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, changes, ordered
 from aclbroker.pipeline.analysis.companies import companies
@@ -28,8 +29,9 @@ from aclbroker.pipeline.analysis.prefixes import PrefixOptions
 from aclbroker.pipeline.analysis.recommendation import Draft, Evidence
 from aclbroker.pipeline.interface.opened_rights import RIGHTS_IN_PARTS
 from aclbroker.pipeline.jobs import recommend
-from aclbroker.pipeline.jobs.recommend import RecommendOptions, asked, pieces
+from aclbroker.pipeline.jobs.recommend import asked, pieces
 from aclbroker.pipeline.jobs.recommend.known import Known
+from aclbroker.pipeline.jobs.recommend.options import RecommendOptions
 from aclbroker.pipeline.jobs.recommend.part import recommended, rights_of_silent
 from aclbroker.pipeline.jobs.recommend.prefix_rows import best_first
 from aclbroker.pipeline.jobs.recommend.recommended import RecommendedAcls, put_together
@@ -205,7 +207,9 @@ def allows(acl: AclBinding, request: Asking, rules: Ruleset) -> bool:
 
 @pytest.mark.parametrize("prefixes", [None, PrefixOptions(2, 1, 1, any_prefix=True)], ids=str)
 @pytest.mark.parametrize("cidr", [False, True], ids=["addresses", "subnets"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 4))]
+)
 def test_companies_by_themselves_give_what_all_together_give(
     seed: int, cidr: bool, prefixes: PrefixOptions | None
 ) -> None:

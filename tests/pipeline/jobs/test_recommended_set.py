@@ -12,9 +12,9 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.bindings import AclPermission
-from aclbroker.broker.policy import read_policy
-from aclbroker.broker.reasoning.lint.removal import Removal
+from aclbroker.acl.bindings import AclPermission
+from aclbroker.acl.files.policy import read_policy
+from aclbroker.acl.reasoning.lint.removal import Removal
 from aclbroker.cli.arguments import parse_arguments
 from aclbroker.cli.questions import QuestionCommand
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered

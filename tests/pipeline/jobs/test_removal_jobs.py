@@ -13,13 +13,14 @@ toolchain.require_spark()
 
 import pyarrow.parquet
 
-from aclbroker.broker.acl.decisions import BrokerUsers
-from aclbroker.broker.policy import parse_policy
+from aclbroker.acl.decisions import BrokerUsers
+from aclbroker.acl.files.policy import parse_policy
 from aclbroker.pipeline.acls.ruleset import Ruleset, acl_id, ordered
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.jobs import redundant, unused
 from aclbroker.pipeline.jobs.unused.keeping import kept_principals, kept_resources
+from aclbroker.pipeline.jobs.unused.options import UnusedOptions
 from aclbroker.pipeline.replay.removal import proven
 from tests.acl.examples import ALL, PREFIXED, READ, allow, deny
 from tests.pipeline.analysis.test_use import (
@@ -227,7 +228,7 @@ def test_uses_that_only_filter_an_answer_can_be_left_out(spark, tmp_path):
     rules = Ruleset(ordered([ALICE_DOES_ALL, BOB_WRITES]))
     inputs = inputs_of(spark, tmp_path, rows, days=1, current={"c1": rules})
     assert figures_of(unused.run(inputs))["Removable together"] == 0
-    result = unused.run(inputs, unused.UnusedOptions(filtering=False))
+    result = unused.run(inputs, UnusedOptions(filtering=False))
     assert figures_of(result)["Removable together"] == 1
     assert result.warnings[-1].startswith("3 decisions that only filter an answer change")
 
@@ -339,7 +340,7 @@ def test_a_log_that_the_rules_do_not_explain_is_refused_with_the_likeliest_cause
     told = replace(inputs, current={"c1": replace(OF_SUBNETS, cidr=True)})
     with pytest.raises(InputError, match=r"4 were decided otherwise .* User:admin$"):
         unused.run(told)
-    result = unused.run(told, unused.UnusedOptions(max_drift=6.25))
+    result = unused.run(told, UnusedOptions(max_drift=6.25))
     assert result.alarms == {"unused": 0, "drift": 4, "opened": 0}
     assert "4 events were decided otherwise than the current rules decide" in result.warnings[0]
 

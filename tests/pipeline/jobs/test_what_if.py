@@ -11,9 +11,9 @@ from tests.support import toolchain
 
 toolchain.require_spark()
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Session
-from aclbroker.broker.acl.bindings import AclOperation, AclPermission, ResourceType
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.authorizer import ANY_RESOURCE, Action, Session
+from aclbroker.acl.bindings import AclOperation, AclPermission, ResourceType
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset
 from aclbroker.pipeline.errors import InputError
 from aclbroker.pipeline.interface.output import Output

@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from aclbroker.broker.acl.authorizer import Session
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
+from aclbroker.acl.authorizer import Session
+from aclbroker.acl.bindings import AclBinding, AclOperation, AclPermission, PatternType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.replay.any_topic import reasons_on_any_topic
 from aclbroker.pipeline.replay.reasons import Reasons

@@ -16,8 +16,8 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.authorizer import ANY_RESOURCE
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.replay.deciding import Rules, decide
 from aclbroker.pipeline.replay.flips.comparing import AFTER, BEFORE, Comparer

@@ -5,15 +5,15 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aclbroker.broker.acl.authorizer import Action, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import Action, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.hosts import canonical
+from aclbroker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.replay.hosts import Hosts
 

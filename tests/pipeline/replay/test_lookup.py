@@ -11,7 +11,7 @@ toolchain.require_spark()
 
 import pyarrow as pa
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
+from aclbroker.acl.bindings import AclBinding, AclOperation, AclPermission, ResourceType
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.replay.deciding import Rules, asked_of, decide
 from aclbroker.pipeline.replay.prefixes import PrefixBits, Prefixes

@@ -25,8 +25,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.types import StructType
 
-from aclbroker.broker.acl.authorizer import RuleKind, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import RuleKind, Session
+from aclbroker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,
@@ -34,7 +34,7 @@ from aclbroker.broker.acl.bindings import (
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.hosts import canonical
+from aclbroker.acl.hosts import canonical
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.frames import functions as F
 from aclbroker.pipeline.ingest.stored import USAGE, read_usage
@@ -204,6 +204,7 @@ def _chosen(positions: Column, values: Any) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(positions, values)
 
 
+@pytest.mark.thorough
 def test_decisions_are_those_of_kafkas_own_class(spark: SparkSession, compared: Compared) -> None:
     rules = spark.sparkContext.broadcast({"ours": Rules(compared.sets["ours"])})
     marks = pa.array([MARKS[kind.value] for kind in RuleKind])
@@ -240,6 +241,7 @@ def test_decisions_are_those_of_kafkas_own_class(spark: SparkSession, compared: 
     assert sum(row[4] for row in found) == sum(COUNTS.values())
 
 
+@pytest.mark.thorough
 def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared) -> None:
     decided = compared.decided(40, explain=True).where(F.col("rule") == "MatchingAcl")
     deciding = F.when(F.col("allowed"), F.col("ours_allows")).otherwise(F.col("ours_denies"))
@@ -249,6 +251,7 @@ def test_the_acl_that_kafka_names_is_among_those_that_decide(compared: Compared)
     assert counts[True] > 5000 // FEWER
 
 
+@pytest.mark.thorough
 def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
     compared: Compared,
 ) -> None:
@@ -270,6 +273,7 @@ def test_hosts_that_no_acl_names_change_no_decision_if_they_are_left_out(
     assert counts == {True: found.events}
 
 
+@pytest.mark.thorough
 def test_the_same_is_decided_by_a_join_in_sql(compared: Compared) -> None:
     decided = compared.decided(100)
     by_sql = decided_by_sql(compared.some(100), compared.small_sets["ours"])

@@ -17,15 +17,15 @@ toolchain.require_spark()
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from aclbroker.broker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.authorizer import ANY_RESOURCE, Action, Decision, Session
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.decisions import BrokerUsers
+from aclbroker.acl.decisions import BrokerUsers
 from aclbroker.pipeline import schemas
 from aclbroker.pipeline.acls.ruleset import Ruleset, ordered
 from aclbroker.pipeline.frames import functions
@@ -182,6 +182,7 @@ def test_a_replay_decides_as_the_authorizer(spark: "SparkSession", case: Case) -
 
 
 @pytest.mark.engines("spark")
+@pytest.mark.thorough
 def test_many_parts_are_decided_in_few_tasks(spark: "SparkSession") -> None:
     """As with Spark's own setting of 200 on a machine of two cores."""
     case = random_case("hosts")

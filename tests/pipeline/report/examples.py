@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from datetime import date, datetime
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,

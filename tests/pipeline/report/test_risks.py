@@ -2,9 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
-
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
@@ -16,6 +14,7 @@ from aclbroker.pipeline.interface.result import JobResult
 from aclbroker.pipeline.report.content import AuditReport, LoggedCluster
 from aclbroker.pipeline.report.risks import Risk, as_table, kinds, risks, risky_acls
 from tests.pipeline.report.examples import ACL, REPORT, written
+from tests.support.tables import check_each
 
 ALL, ALTER, DESCRIBE = AclOperation.ALL, AclOperation.ALTER, AclOperation.DESCRIBE
 CLUSTER, TOPIC, GROUP = ResourceType.CLUSTER, ResourceType.TOPIC, ResourceType.GROUP
@@ -39,30 +38,33 @@ def told(report: AuditReport) -> list[Risk]:
     return risks(report, risky_acls(report))
 
 
-@pytest.mark.parametrize(
-    ("acl", "expected"),
-    [
-        (ACL, ()),
-        (ADMIN, ("ALTER on the cluster",)),
-        (ADMIN._replace(operation=ALL), ("ALTER on the cluster",)),
-        (ADMIN._replace(operation=DESCRIBE), ()),
-        (ACL._replace(operation=ALTER), ()),
-        (ACL._replace(operation=ALL), ("ALL",)),
-        (ACL._replace(operation=ALL, resource_name="*"), ("ALL on every name",)),
-        (
-            ACL._replace(operation=ALL, resource_name="*", pattern_type=PatternType.PREFIXED),
-            ("ALL",),
-        ),
-        (OPEN, ("to User:*",)),
-        (
-            ADMIN._replace(operation=ALL, resource_name="*", principal="User:*"),
-            ("ALTER on the cluster", "ALL on every name", "to User:*"),
-        ),
-        (ADMIN._replace(permission=AclPermission.DENY, principal="User:*"), ("DENY",)),
-    ],
-)
-def test_an_acl_is_named_for_what_it_gives_or_takes(acl: AclBinding, expected: tuple[str, ...]):
-    assert kinds(acl) == expected
+NAMED = [
+    (ACL, ()),
+    (ADMIN, ("ALTER on the cluster",)),
+    (ADMIN._replace(operation=ALL), ("ALTER on the cluster",)),
+    (ADMIN._replace(operation=DESCRIBE), ()),
+    (ACL._replace(operation=ALTER), ()),
+    (ACL._replace(operation=ALL), ("ALL",)),
+    (ACL._replace(operation=ALL, resource_name="*"), ("ALL on every name",)),
+    (
+        ACL._replace(operation=ALL, resource_name="*", pattern_type=PatternType.PREFIXED),
+        ("ALL",),
+    ),
+    (OPEN, ("to User:*",)),
+    (
+        ADMIN._replace(operation=ALL, resource_name="*", principal="User:*"),
+        ("ALTER on the cluster", "ALL on every name", "to User:*"),
+    ),
+    (ADMIN._replace(permission=AclPermission.DENY, principal="User:*"), ("DENY",)),
+]
+
+
+def test_an_acl_is_named_for_what_it_gives_or_takes():
+    def check(case: tuple[AclBinding, tuple[str, ...]]) -> None:
+        acl, expected = case
+        assert kinds(acl) == expected
+
+    check_each(NAMED, check)
 
 
 def test_what_a_proposal_opens_stands_out_and_comes_before_what_is_in_force():

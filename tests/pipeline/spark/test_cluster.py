@@ -98,6 +98,7 @@ def test_workers_need_no_more_than_pyarrow_and_answer_the_same(
     assert flips(spark, tmp_path / "out") == [("User:alice", "WRITE", "pay.in", 5)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("packages", "message"),
     [
@@ -121,6 +122,7 @@ def test_workers_whose_python_lacks_something_are_told_before_any_work(
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_a_worker_that_is_lost_changes_no_answer_with_sparks_own_number_of_partitions(
     cluster: tuple[SparkCluster, str], python: Path, tmp_path: Path, spark: "SparkSession"
 ):

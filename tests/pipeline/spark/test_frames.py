@@ -15,6 +15,8 @@ from aclbroker.pipeline.spark import frames
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytestmark = pytest.mark.engines("spark", "local")
+
 SCHEMA = pa.schema([("name", pa.string()), ("hosts", pa.list_(pa.string()))])
 
 

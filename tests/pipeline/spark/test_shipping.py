@@ -13,18 +13,19 @@ from tests.support.spark_cluster import bare_python
 WORKERS_IMPORT = tuple(f"aclbroker/pipeline/{name}" for name in ("ingest/", "jobs/", "replay"))
 
 
-def test_the_archive_holds_the_pipeline_the_authorizer_core_and_the_reasoning_alone(tmp_path: Path):
+def test_the_archive_holds_the_pipeline_and_acl_alone(tmp_path: Path):
     write_archive(tmp_path / ARCHIVE)
     with ZipFile(tmp_path / ARCHIVE) as archive:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names} == {"aclbroker"}
     modules = {name.removeprefix("aclbroker/") for name in names}
     assert {"__init__.py", "pipeline/replay/replay.py", "pipeline/ingest/read.py"} <= modules
-    files = "policy", "policy_lines", "text_files", "yaml_events", "catalog", "name_lists"
-    beside = {f"broker/{name}.py" for name in ("__init__", *files)}
-    trees = "broker/acl/", "broker/acl_files/", "broker/reasoning/"
-    assert {name for name in modules if name.startswith("broker/")} - beside == {
-        name for name in modules if name.startswith(trees)
+    assert {name.split("/")[0] for name in modules} == {
+        "__init__.py",
+        "terminal.py",
+        "turns.py",
+        "acl",
+        "pipeline",
     }
 
 

@@ -194,7 +194,7 @@ def test_the_part_of_a_row_depends_on_it_alone() -> None:
     assert parts_by_other(rows[100:130], 5).items() <= found.items()
 
 
-@pytest.mark.parametrize("count", [2, 8, 200])
+@pytest.mark.parametrize("count", [2, 8, pytest.param(200, marks=pytest.mark.thorough)])
 def test_one_principal_who_asks_a_third_is_spread(count: int) -> None:
     """Among many who ask little, such as a Kafka Connect with a thousand connectors."""
     names = (

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
 
 from aclbroker.pipeline.usage.packing import packed, unpacked
 

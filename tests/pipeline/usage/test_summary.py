@@ -2,11 +2,11 @@
 
 from datetime import date
 
-import pyarrow as pa
-
 from tests.support import toolchain
 
 toolchain.require_spark()
+
+import pyarrow as pa
 
 from aclbroker.pipeline.usage.summary import MOST_NAMED, Summary, combined
 

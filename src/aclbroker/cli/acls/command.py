@@ -16,7 +16,7 @@ from aclbroker.cli.acls.options import OPTIONS, Options, UsageError, parse
 from aclbroker.terminal import complain, put, put_text
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
     from aclbroker.broker.client.session import Session
     from aclbroker.cli.acls.targets import ListTarget, Target
     from aclbroker.cli.acls.wanted import Entry, ResourceFilter
@@ -179,7 +179,7 @@ class _List:
         self._resources, self._principals = to_list(options)
 
     def __call__(self, target: ListTarget) -> None:
-        from aclbroker.broker.acl.bindings import AclFilter
+        from aclbroker.acl.bindings import AclFilter
         from aclbroker.cli.acls.texts import line_of
 
         filters = [each.filter() for each in self._resources] or [AclFilter()]

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     WILDCARD,
     AclBinding,
     AclOperation,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+from aclbroker.acl.bindings import AclBinding, AclFilter
 from aclbroker.cli.acls.options import Options
 from aclbroker.cli.rules_source import SourceError
 from aclbroker.terminal import complain

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter, PatternType, invalid_reason
-from aclbroker.broker.policy import PolicyError
+from aclbroker.acl.bindings import AclBinding, AclFilter, PatternType, invalid_reason
+from aclbroker.acl.files.policy import PolicyError
 from aclbroker.cli.acls.checks import check
 from aclbroker.cli.acls.options import Options, UsageError, parse
 from aclbroker.cli.acls.shell import ASSIGNMENT, HOLE, Shell, ShellCommand, ShellError

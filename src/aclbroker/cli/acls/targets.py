@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+    from aclbroker.acl.bindings import AclBinding, AclFilter
     from aclbroker.broker.client.session import Session
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
-from aclbroker.broker.acl.bindings import AclBinding, AclOperation
+from aclbroker.acl.bindings import AclBinding, AclOperation
 from aclbroker.terminal import ESCAPED, is_encodable, is_plain, shown
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     CLUSTER_NAME,
     WILDCARD,
     AclBinding,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, Self
 
-from aclbroker.broker.acl.bindings import AclBinding, AclFilter
+from aclbroker.acl.bindings import AclBinding, AclFilter
 from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.settings import read_given
 from aclbroker.broker.config.store_url import ZOOKEEPER_AUTHORIZERS, zookeeper_url

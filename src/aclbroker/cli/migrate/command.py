@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aclbroker.cli.cluster import failed, told
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
     from aclbroker.cli.migrate.following import Follower
     from aclbroker.cli.migrate.places import Place
     from aclbroker.cli.migrate.plan import Move

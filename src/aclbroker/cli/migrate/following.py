@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable
 from types import FrameType
 from typing import Any, Final, Self
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.authorizer.source_guard import SourceGuard, SourceLoss, gone_of
 from aclbroker.cli.cluster import failed, told
 from aclbroker.cli.migrate.moving import Difference, LostDenies, difference, make

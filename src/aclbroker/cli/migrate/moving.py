@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.cli.migrate.places import Place
 from aclbroker.cli.migrate.plan import denies, steps
 from aclbroker.cli.migrate.progress import Progress

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.acl_text import acl_text
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission
+from aclbroker.acl.acl_text import acl_text
+from aclbroker.acl.bindings import AclBinding, AclPermission
 from aclbroker.cli.policy.plan import Plan, plan
 
 SHOWN: Final = 20

@@ -12,10 +12,10 @@ from aclbroker.cli.cluster import add_cluster_options, confirmed, failed, on_clu
 from aclbroker.cli.rules_source import add_beside, principal
 
 if TYPE_CHECKING:
-    from aclbroker.broker.acl.bindings import AclBinding
+    from aclbroker.acl.bindings import AclBinding
+    from aclbroker.acl.files.policy import Policy
+    from aclbroker.acl.reasoning.rules import Rules
     from aclbroker.broker.client.session import Session
-    from aclbroker.broker.policy import Policy
-    from aclbroker.broker.reasoning.rules import Rules
     from aclbroker.cli.policy.plan import Plan
 
 _RIGHTS_SHOWN: Final = 20
@@ -45,7 +45,7 @@ class PolicyCommand:
 
         It is 1 also if the question was not answered with y.
         """
-        from aclbroker.broker.policy import PolicyError
+        from aclbroker.acl.files.policy import PolicyError
         from aclbroker.cli.acl_files import acls_of_file
         from aclbroker.cli.rules_source import SourceError, rules_beside
 
@@ -109,8 +109,8 @@ def _rights(before: Rules, after: Rules) -> Iterable[str]:
 
     Super users, groups, and settings that decide where no ACL does, may not be known here.
     """
-    from aclbroker.broker.acl.groups import GROUP
-    from aclbroker.broker.reasoning.difference import compare
+    from aclbroker.acl.groups import GROUP
+    from aclbroker.acl.reasoning.difference import compare
     from aclbroker.cli.answers import differences
 
     compared = compare(before, after)

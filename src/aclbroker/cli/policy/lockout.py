@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from aclbroker.broker.acl.authorizer import Action, Decision, RuleKind, Session
-from aclbroker.broker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
-from aclbroker.broker.acl.groups import GROUP
+from aclbroker.acl.authorizer import Action, Decision, RuleKind, Session
+from aclbroker.acl.bindings import CLUSTER_NAME, AclOperation, ResourceType
+from aclbroker.acl.groups import GROUP
+from aclbroker.acl.reasoning.rules import Rules
 from aclbroker.broker.client.own_principal import brings_groups, own_principal
-from aclbroker.broker.reasoning.rules import Rules
 
 if TYPE_CHECKING:
     from aclbroker.broker.client.settings import ClientSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from aclbroker.broker.acl.bindings import AclBinding, AclPermission, PatternType
+from aclbroker.acl.bindings import AclBinding, AclPermission, PatternType
 
 
 class Plan(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
-from aclbroker.broker.acl.bindings import AclBinding, PatternType
+from aclbroker.acl.bindings import AclBinding, PatternType
 from aclbroker.broker.client.acls import (
     MOST_FILTERS,
     delete_acls,

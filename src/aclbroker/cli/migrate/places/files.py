@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.acl_files import Found
-from aclbroker.broker.policy import PolicyError
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.policy import PolicyError
+from aclbroker.acl.files.reading import Found
 from aclbroker.cli.acl_files import acls_of_file
 from aclbroker.cli.migrate.places.formats import FORMATS, Format
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError

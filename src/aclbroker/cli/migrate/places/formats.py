@@ -9,12 +9,12 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from aclbroker.broker.acl.bindings import AclBinding
-from aclbroker.broker.acl_files import CSV, JSON, LISTING, POLICY, Form
-from aclbroker.broker.acl_files.listing import parse_listing
-from aclbroker.broker.acl_files.tables import VERSION
-from aclbroker.broker.acl_files.words import FIELDS
-from aclbroker.broker.policy import PolicyError, policy_text
+from aclbroker.acl.bindings import AclBinding
+from aclbroker.acl.files.listing import parse_listing
+from aclbroker.acl.files.policy import PolicyError, policy_text
+from aclbroker.acl.files.reading import CSV, JSON, LISTING, POLICY, Form
+from aclbroker.acl.files.tables import VERSION
+from aclbroker.acl.files.words import FIELDS
 from aclbroker.cli.acls.texts import entry_lines, pattern_line
 
 

@@ -15,17 +15,17 @@ from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 from urllib.parse import unquote
 
-from aclbroker.broker.acl.bindings import (
+from aclbroker.acl.bindings import (
     AclBinding,
     AclOperation,
     AclPermission,
     PatternType,
     ResourceType,
 )
-from aclbroker.broker.acl.hosts import matches_nobody
+from aclbroker.acl.hosts import matches_nobody
 from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.settings import ClientSettings, read_settings
-from aclbroker.broker.mds.messages import OPERATIONS, RESOURCE_TYPES
+from aclbroker.broker.http_api.messages import OPERATIONS, RESOURCE_TYPES
 from aclbroker.cli.migrate.places.place import Contents, Place, PlaceError
 
 _URL: Final = re.compile(

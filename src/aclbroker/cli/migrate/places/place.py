@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping
 from typing import NamedTuple, Self
 
-from aclbroker.broker.acl.bindings import AclBinding, invalid_reason
+from aclbroker.acl.bindings import AclBinding, invalid_reason
 from aclbroker.broker.stores.identity import SourceIdentity
 
 

@@ -15,7 +15,7 @@ from contextvars import copy_context
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from aclbroker.broker.acl.bindings import AclBinding
+from aclbroker.acl.bindings import AclBinding
 from aclbroker.broker.client.errors import ClientConfigError
 from aclbroker.broker.client.settings import read_given
 from aclbroker.broker.observability.logs import log_of_its_own

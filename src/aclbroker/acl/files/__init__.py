@@ -1,0 +1,1 @@
+"""Files of ACLs, policies, groups, invariants and names, in every form that users have."""

@@ -1,0 +1,57 @@
+"""How requests are checked that continue a session, and so do not name all that they ask for.
+
+These are Fetch (KIP-227) and the requests of share groups (KIP-932). The handler, in
+`backends/memory`, asks for the rights on the partitions of the session that the request does not
+name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+from aclbroker.broker.gate.conditions import FULL_FETCH, is_follower
+from aclbroker.broker.gate.echo import without
+from aclbroker.broker.gate.engine import Verdict, check_needs
+from aclbroker.broker.gate.rights import RequestRights
+from aclbroker.broker.gate.topics_known import Topics
+from aclbroker.protocol.messages import APIS
+from aclbroker.protocol.messages.fetch import FetchResponse
+from aclbroker.turns import in_turns
+
+_TOPICS: Final = "topics"
+
+
+def check_fetch(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Check a Fetch. One that continues a session is passed on even if all it names is refused."""
+    verdict = check_needs(request, rights, topics)
+    if request.session_epoch in FULL_FETCH or is_follower(request):
+        return verdict
+    if verdict.request is None:
+        refusals = verdict.response.responses
+        request = without(request, _TOPICS, range(len(request.topics)))
+    else:
+        refusals = verdict.complete(FetchResponse()).responses
+        request = verdict.request
+
+    return _with_refusals(request, refusals)
+
+
+def check_shared(request: Any, rights: RequestRights, topics: Topics) -> Verdict:
+    """Check a ShareFetch or a ShareAcknowledge, whose answer may have topics of the session."""
+    verdict = check_needs(request, rights, topics)
+    if verdict.request is None:
+        return verdict
+    refusals = verdict.complete(APIS[rights.row.key].response()).responses
+    return _with_refusals(verdict.request, refusals) if refusals else verdict
+
+
+def _with_refusals(request: Any, refusals: Collection[Any]) -> Verdict:
+    """Pass a request on, and put what was refused of it behind what is answered."""
+
+    def with_refusals(response: Any) -> Any:
+        if not response.error_code and refusals:
+            response.responses = [*in_turns(response.responses), *in_turns(refusals)]
+        return response
+
+    return Verdict(request, None, with_refusals)
