@@ -94,8 +94,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if scheduling.is_thorough(item):
             item.add_marker("thorough")
-        if scheduling.starts_processes(item):
-            item.add_marker("broker_process")
         if scheduling.waits_for_a_peer(item):
             item.add_marker("peer")
         if scheduling.is_exhaustive(item):

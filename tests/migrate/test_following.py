@@ -412,6 +412,7 @@ def test_what_others_change_at_the_target_is_found_by_the_comparison(tmp_path: P
         assert not difference(place, [OURS], gone=[DENIED])
 
 
+@pytest.mark.broker_process
 def test_a_cluster_that_goes_away_for_a_while_gets_what_it_missed(
     start_broker: StartBroker, tmp_path: Path
 ) -> None:

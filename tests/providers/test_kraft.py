@@ -151,6 +151,7 @@ def test_a_login_that_may_not_describe_is_told_and_one_that_may_not_alter_change
     assert acls_of(broker.listeners["PLAINTEXT"]) == {may_describe} == acls_of(address)
 
 
+@pytest.mark.broker_process
 def test_a_broker_that_was_stopped_allows_nothing_that_was_revoked_meanwhile(
     address: str, start_broker: StartBroker, tmp_path: Path
 ) -> None:

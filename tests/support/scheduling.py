@@ -182,15 +182,6 @@ THOROUGH = (
 )
 """Modules and folders that only `make test-all` runs."""
 
-BROKER_PROCESSES = (
-    "tests/kafka_store",
-    "tests/migrate",
-    "tests/pipeline",
-    "tests/providers",
-    "tests/zookeeper",
-)
-"""Modules and folders whose brokers are processes, as of tests that are marked broker_process."""
-
 PEERS = {"broker", "start_broker", "kafka", "java", "oracle", "spark"}
 """The fixtures that start another program."""
 
@@ -214,11 +205,6 @@ def is_exhaustive(item: pytest.Item) -> bool:
 def is_thorough(item: pytest.Item) -> bool:
     """Whether only `make test-all` runs a test."""
     return _is_of(item, THOROUGH)
-
-
-def starts_processes(item: pytest.Item) -> bool:
-    """Whether the brokers that a test starts are processes."""
-    return _is_of(item, BROKER_PROCESSES)
 
 
 def waits_for_a_peer(item: pytest.Item) -> bool:

@@ -65,10 +65,8 @@ def _serve(command: ServeCommand) -> int:
 
     hangup = Hangup()
     # Imported only now: it takes most of the time of a start, in which a SIGHUP may come.
-    import structlog
-
     from aclbroker.broker.config import ConfigError, load
-    from aclbroker.broker.observability.logs import configure
+    from aclbroker.broker.observability.logs import configure, get_logger
     from aclbroker.broker.server.run import run
     from aclbroker.broker.server.start import Start
     from aclbroker.broker.server.start_error import StartError
@@ -91,7 +89,7 @@ def _serve(command: ServeCommand) -> int:
         # Before there are threads, which a fork would not take along.
         nursery = Nursery(start)
     with output.writing(None if nursery is None else nursery.lock):
-        log = structlog.get_logger()
+        log = get_logger()
         for line in config.warnings:
             log.warning(line)
         for line in config.notes:
