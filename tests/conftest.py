@@ -54,12 +54,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="without the tests that are marked thorough, and with the daily cases of large tables",
     )
+    parser.addoption(
+        "--fast",
+        action="store_true",
+        help="as --daily, and without the tests that take long or start another program",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Print the slowest modules, and the coverage of a run that measures it."""
-    tables.set_daily(config.getoption("daily"))
-    if config.getoption("daily") and "HYPOTHESIS_PROFILE" not in os.environ:
+    config.option.daily |= config.option.fast
+    tables.set_daily(config.option.daily)
+    if config.option.daily and "HYPOTHESIS_PROFILE" not in os.environ:
         settings.load_profile("daily")
     is_worker = hasattr(config, "workerinput")
     if not is_worker:
@@ -72,6 +78,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(measured.RECORDER)
     else:
         measured.RECORDER.stop()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --fast, import no module of which no test would run."""
+    if not config.option.fast or not collection_path.is_relative_to(config.rootpath):
+        return None
+    return scheduling.is_slow(str(collection_path.relative_to(config.rootpath))) or None
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """With --fast, say how much is left out."""
+    if not config.option.fast:
+        return None
+    root = config.rootpath
+    modules = [str(path.relative_to(root)) for path in (root / "tests").rglob("test_*.py")]
+    slow = sum(map(scheduling.is_slow, modules))
+    return f"without {slow} of {len(modules)} modules and without tests that start a broker"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -98,10 +121,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("peer")
         if scheduling.is_exhaustive(item):
             item.add_marker("exhaustive")
-    if config.getoption("daily"):
-        left_out = [item for item in items if item.get_closest_marker("thorough")]
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    left_out = ["thorough"] * config.option.daily + ["peer", "exhaustive"] * config.option.fast
+    if left_out:
+        marked = {item for item in items if any(map(item.get_closest_marker, left_out))}
+        config.hook.pytest_deselected(items=list(marked))
+        items[:] = [item for item in items if item not in marked]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: scheduling.place(item.nodeid))
 

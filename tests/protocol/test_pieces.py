@@ -49,7 +49,7 @@ def test_chunks_are_all_bytes_in_order_and_none_is_twice_as_large_as_wanted(
     parts = parts_of(lengths)
     whole = b"".join(parts)
     pieces = Pieces(parts)
-    assert (len(pieces), bytes(pieces)) == (len(whole), whole)
+    assert (len(pieces), bytes(pieces), b"".join(pieces.parts)) == (len(whole), whole, whole)
     chunks = [bytes(chunk) for chunk in pieces.chunks(SIZE)]
     assert b"".join(chunks) == whole
     assert max(map(len, chunks), default=0) <= 2 * SIZE

@@ -118,35 +118,57 @@ OF_PEERS = (
 
 EXHAUSTIVE = (
     "tests/acl/reasoning/test_exact.py",
+    "tests/acl/reasoning/test_explain.py",
     "tests/acl/reasoning/test_lint_exact.py",
     "tests/acl/test_cost.py",
     "tests/acl/test_index.py",
     "tests/acl/test_properties.py",
     "tests/acl/test_reference.py",
+    "tests/authorizer/test_sources.py",
     "tests/benchmarks",
+    "tests/cli/test_documented.py",
+    "tests/cli/test_terminal.py",
     "tests/conformance_tool/test_comparison.py",
     "tests/conformance_tool/test_corpus.py",
     "tests/conformance_tool/test_recording.py",
     "tests/fuzz/test_decode.py",
     "tests/fuzz/test_garbage.py",
+    "tests/gate/test_every_key.py",
     "tests/gate/test_mutations.py",
+    "tests/gate/test_reserved.py",
+    "tests/handlers/test_hidden_names.py",
+    "tests/memory/test_name_regex.py",
+    "tests/observability/test_audit_rollups.py",
     "tests/pipeline/analysis",
+    "tests/pipeline/command",
+    "tests/pipeline/ingest/test_doubts.py",
     "tests/pipeline/ingest/test_json_batches.py",
     "tests/pipeline/ingest/test_json_form.py",
     "tests/pipeline/ingest/test_kafka_batches.py",
     "tests/pipeline/ingest/test_kafka_form.py",
     "tests/pipeline/ingest/test_layouts.py",
     "tests/pipeline/jobs/test_recommend_parts.py",
+    "tests/pipeline/local/test_ending.py",
     "tests/pipeline/replay",
+    "tests/pipeline/report/test_browser.py",
+    "tests/pipeline/spark/test_shipping.py",
     "tests/protocol/test_compile.py",
+    "tests/protocol/test_header.py",
     "tests/protocol/test_kio.py",
+    "tests/protocol/test_limits.py",
+    "tests/protocol/test_pieces.py",
     "tests/protocol/test_specifications.py",
     "tests/server/test_turns.py",
+    "tests/stores/test_contract.py",
+    "tests/stores/test_copies.py",
     "tests/stores/test_crash.py",
     "tests/stores/test_flips.py",
+    "tests/stores/test_owned.py",
+    "tests/stores/test_shared_sqlite.py",
+    "tests/stores/test_sqlite.py",
     "tests/tools/test_generate_audit.py",
 )
-"""Modules and folders whose tests wait for nothing but go through a great many cases."""
+"""Modules and folders whose tests wait for nothing but take long: many go through many cases."""
 
 THOROUGH = (
     "tests/benchmarks/test_hidden_names.py",
@@ -205,6 +227,11 @@ def is_exhaustive(item: pytest.Item) -> bool:
 def is_thorough(item: pytest.Item) -> bool:
     """Whether only `make test-all` runs a test."""
     return _is_of(item, THOROUGH)
+
+
+def is_slow(place: str) -> bool:
+    """Whether a module, or all modules of a folder, take long or wait for other programs."""
+    return any(_is_in(place, slow) for slow in (OF_PEERS, EXHAUSTIVE, THOROUGH))
 
 
 def waits_for_a_peer(item: pytest.Item) -> bool:

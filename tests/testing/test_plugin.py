@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.support import forked
 from tests.support.tables import thorough
 
 APPLICATION = '''
@@ -81,20 +82,24 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(suite: Path, *options: str) -> Run:
+def run(suite: Path, *options: str, imports_before: bool = True) -> Run:
+    """Run pytest; without `imports_before` in a process that begins with no imports."""
     environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    plugins = ["-p", "aclbroker.testing.plugin"]
+    words = ["-rA", "-p", "no:cacheprovider", "-p", "aclbroker.testing.plugin", *options]
     if "-n" in options:
-        plugins += ["-p", "xdist.plugin"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *plugins, *options],
-        cwd=suite,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+        words += ["-p", "xdist.plugin"]
+    if imports_before:
+        done = forked.run(forked.PYTEST, words, suite, environment, 120)
+    else:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *words],
+            cwd=suite,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     found = re.findall(r"^(PASSED|FAILED) \S+::(\w+)", done.stdout, re.MULTILINE)
     return Run({name: how for how, name in found}, done.returncode, done.stdout + done.stderr)
 
@@ -388,4 +393,4 @@ def test_a_run_without_brokers_says_nothing_of_acls(suite):
 def test_the_plugin_imports_no_broker_before_a_test_asks_for_one(suite):
     test = "import sys\ndef test_it(): assert 'aclbroker.broker' not in sys.modules\n"
     (suite / "test_application.py").write_text(test)
-    assert run(suite).status == 0
+    assert run(suite, imports_before=False).status == 0

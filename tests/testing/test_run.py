@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import forked
 from tests.support.broker import COMMAND
 from tests.support.packages import java_command, kafka_jars
 from tests.support.process import wait_for
@@ -48,14 +49,7 @@ def application(tmp_path: Path) -> list[str]:
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [str(COMMAND), "run", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return forked.run(forked.ACLBROKER, ["run", *arguments], cwd)
 
 
 def test_what_is_denied_is_told_with_the_acl_that_allows_it(application, tmp_path):

@@ -142,6 +142,10 @@ def test_kafka_users_of_strimzi_are_read() -> None:
     assert read(STRIMZI) == read(STRIMZI, "users.yaml") == STRIMZI_ACLS
 
 
+def test_documents_that_are_no_kafka_users_are_passed_over() -> None:
+    assert read(f"- a list\n---\n{STRIMZI}") == read(STRIMZI)
+
+
 def test_kafka_users_that_kubectl_prints_are_read() -> None:
     rule = {"resource": {"type": "topic", "name": "t"}, "operations": ["Read"]}
     spec = {"authorization": {"type": "simple", "acls": [rule]}}
@@ -217,12 +221,52 @@ TERRAFORM = 'resource "kafka_acl" "test" {\n  resource_name = "test"\n}\n'
         (STRIMZI.replace("spec:\n", "spec: x\n", 1), "acls: "),
         (STRIMZI.replace("{type: cluster}", "cluster"), "rule 3: resource must be a mapping"),
         (STRIMZI.replace("acls:\n", "acls: {}\n", 1).replace("      - r", "#", 1), "acls: "),
+        (STRIMZI.partition("    acls:")[0] + "    acls: {}\n", "spec.authorization.acls must be"),
+        (STRIMZI.partition("    acls:")[0] + "    acls: [read]\n", "rule 1: a rule must be a map"),
     ],
 )
 def test_what_is_not_read_is_refused_by_its_name(text: str, problem: str) -> None:
     with pytest.raises(PolicyError) as error:
         acls_of(text, "acls")
     assert str(error.value).startswith("acls: ")
+    assert problem in str(error.value)
+
+
+OWN_HEAD = "resource_type,resource_name,pattern_type,principal,host,operation,permission"
+OWN_ROW = "TOPIC,orders,LITERAL,User:a,*,READ,ALLOW"
+
+
+def test_a_csv_of_our_own_is_read() -> None:
+    assert read(f"{OWN_HEAD}\n{OWN_ROW}\n", "acls.csv") == {allow("User:a", READ, "orders")}
+
+
+def of_fields(**fields: object) -> str:
+    """Return our own JSON with one ACL, some of whose fields are others."""
+    acl = dict(zip(OWN_HEAD.split(","), OWN_ROW.split(","), strict=True))
+    return json.dumps({"version": 1, "acls": [acl | fields]})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("a.json", "[1, 2]", 'expected {"version": 1, "acls": [...]}'),
+        ("a.json", '{"version": 1}', 'expected {"version": 1, "acls": [...]}'),
+        ("a.json", '{"version": 2, "acls": []}', "version must be 1, not 2"),
+        ("a.json", '{"version": 1, "acls": {}}', "acls must be a list of objects"),
+        ("a.json", '{"version": 1, "acls": [], "cluster": 7}', "cluster must be a text"),
+        ("a.json", '{"version": 1, "acls": [', "no JSON: "),
+        ("a.json", '{"version": 1, "acls": ' + "[" * 100_000, "it is nested too deeply"),
+        ("a.json", '{"version": 1, "version": 1}', 'has the key "version" more than once'),
+        ("a.json", of_fields(more="x"), "entry 1: expected exactly "),
+        ("a.json", of_fields(host=7), "entry 1: host must be a text, not 7"),
+        ("a.csv", "principal,host\n", f"the first line must name the columns: {OWN_HEAD}"),
+        ("a.csv", f'{OWN_HEAD}\n"TOPIC', "line 2: unexpected end of data"),
+    ],
+)
+def test_a_mistake_in_a_file_of_our_own_is_named(name: str, text: str, problem: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        acls_of(text, name)
+    assert str(error.value).startswith(f"{name}: ")
     assert problem in str(error.value)
 
 

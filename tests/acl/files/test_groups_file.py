@@ -35,6 +35,14 @@ groups:
     assert len(parse_groups("{version: 1, groups: {}}")) == 0
 
 
+def test_a_long_file_is_read_in_pieces_with_pauses_between_them() -> None:
+    pauses: list[None] = []
+    members = "".join(f"  - User:{number}\n" for number in range(1_000))
+    groups = parse_groups(f"{_START}  a:\n{members}", pause=lambda: pauses.append(None))
+    assert len(groups) == 1_000
+    assert len(pauses) == 5
+
+
 def test_the_examples_of_the_documentation_do_what_it_says() -> None:
     page = (Path(__file__).parents[3] / "docs" / "principals.md").read_text()
     [text] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
@@ -76,6 +84,7 @@ _MANY = "".join(f"  g{number}: User:alice\n" for number in range(1_001))
         (_START + "  a: *b\n", "line 3, column 6", "quote the text"),
         (_START + "  a: *\n", "line 3, column 7", "quote a text that begins with *"),
         (_START + "  a: ['User:b\n", "line 4, column 1", "unexpected end of stream"),
+        ("version: 1\ngroups: &all {}\n", "line 2, column 9", "anchors (&) and tags (!) are not"),
         (_START + "  a: []\n---\n", "line 4, column 1", "here a second begins"),
         (_START + _MANY, "line 1003, column 10", "'User:alice' is in more than 1,000 groups"),
     ],

@@ -11,6 +11,8 @@ from aclbroker.acl.bindings import (
     PatternType,
     ResourceType,
 )
+from aclbroker.acl.files.listing import parse_listing
+from aclbroker.acl.files.old_listing import read_old_listing
 from aclbroker.acl.files.policy import Policy, PolicyError, write_policy
 from aclbroker.acl.files.reading import read_acls
 
@@ -90,6 +92,19 @@ def test_a_line_without_one_meaning_is_named(tmp_path: Path, text: str, line: in
         read(tmp_path, text)
     assert f"acls: line {line}: " in str(error.value)
     assert said in str(error.value)
+
+
+ENTRY = "(principal=U:a, host=*, operation=READ, permissionType=ALLOW)"
+
+
+NO_RESOURCE = "acls: line 1: no line 'Current ACLs for resource"
+
+
+def test_an_acl_that_stands_before_all_resources_is_named():
+    with pytest.raises(PolicyError, match=NO_RESOURCE):
+        list(parse_listing(ENTRY, "acls"))
+    with pytest.raises(PolicyError, match=NO_RESOURCE):
+        read_old_listing(OLD_ENTRY, "acls")
 
 
 def test_bytes_that_are_not_utf_8_are_refused(tmp_path: Path):

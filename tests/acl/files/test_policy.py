@@ -129,6 +129,11 @@ def test_equal_sets_are_equal_files(acls, random):
     assert _dumped(acls) == _dumped(other)
 
 
+def test_a_principal_without_acls_is_not_written():
+    lines = policy_lines.written_in_order([("User:a", []), ("User:b", [])], None)
+    assert "".join(lines) == "version: 1\nacls: []\n"
+
+
 def test_names_of_thirty_thousand_characters_come_back(tmp_path):
     acl = AclBinding(
         ResourceType.GROUP,

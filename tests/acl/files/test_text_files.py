@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from aclbroker.acl.files.groups import read_groups
-from aclbroker.acl.files.invariants import read_invariants
+from aclbroker.acl.files.invariants import InvariantError, parse_invariants, read_invariants
 from aclbroker.acl.files.text_files import TextFileError, text_of
 from aclbroker.broker.config import ConfigError, load
 from aclbroker.pipeline.acls.broker_properties import PropertiesError, read_broker_properties
@@ -82,3 +82,8 @@ def test_properties_with_a_mark_before_a_comment_and_blanks_at_line_ends_are_rea
     found = read_broker_properties(str(path))
     assert found.super_users == {"User:admin"}
     assert found.allow_everyone_if_no_acl_found
+
+
+def test_a_file_of_invariants_without_a_statement_is_refused() -> None:
+    with pytest.raises(InvariantError, match="'invariants' has no statement"):
+        parse_invariants("version: 1\ninvariants: []\n")

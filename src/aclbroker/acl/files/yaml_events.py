@@ -23,6 +23,7 @@ from yaml.events import (
 from yaml.reader import ReaderError
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_UNREADABLE: Final = (ReaderError, yaml.MarkedYAMLError)
 _NO_ANCHORS: Final = "anchors (&) and tags (!) are not supported; quote the text"
 
 
@@ -70,9 +71,9 @@ class YamlReader:
         self._next: Any = None
         try:
             self._event: Callable[[], Any] = _Loader(text).get_event
-        except yaml.YAMLError as problem:
+            self._next = self._event()
+        except _UNREADABLE as problem:
             self._refuse(problem)
-        self._advance()
 
     @property
     def mark(self) -> Mark:
@@ -191,10 +192,10 @@ class YamlReader:
     def _advance(self) -> None:
         try:
             self._next = self._event()
-        except yaml.YAMLError as error:
+        except _UNREADABLE as error:
             self._refuse(error)
 
-    def _refuse(self, error: yaml.YAMLError) -> NoReturn:
+    def _refuse(self, error: ReaderError | yaml.MarkedYAMLError) -> NoReturn:
         """Raise the error that says what YAML cannot be read."""
         if isinstance(error, ReaderError):
             # A byte that is no UTF-8, or a control character.
@@ -204,8 +205,6 @@ class YamlReader:
                 f"{self._source}: line {line}: {error.reason} (#x{_code(error):04x}); save the "
                 "file as UTF-8, and write control characters as \\xXX between quotes"
             ) from None
-        if not isinstance(error, yaml.MarkedYAMLError):
-            raise self._error(f"{self._source}: {error}") from None
         mark = error.problem_mark or error.context_mark
         # The frequent mistake: a host or name * without quotes.
         hint = "; quote a text that begins with *" if "alias" in str(error.context) else ""
