@@ -17,7 +17,7 @@ endif
 
 CHECKS := check-types check-words check-style check-imports
 .PHONY: setup setup-dev setup-audit setup-spark setup-gssapi serve test test-all test-fast coverage check $(CHECKS) \
-	extras compiled-tests checked-and-compiled audit-demo bench bench-quick attack bench-audit messages lock release clean
+	compiled-tests checked-and-compiled audit-demo bench bench-quick attack bench-audit messages lock release clean
 
 setup: $(VENV)/.runtime
 
@@ -85,30 +85,27 @@ check-words:
 	$(BIN)/python tools/check_words.py --lower
 
 # Compiles all tests once, so that not each process of pytest does it. The run of the tests reports errors.
-compiled-tests: extras
+compiled-tests: setup-spark
 	@$(BIN)/pytest --collect-only --quiet >/dev/null 2>&1 || true
 
 # The extras are installed while the checks run, which need none of them. Two commands run at a time, because
 # each uses one core.
 checked-and-compiled: setup-dev
-	@$(MAKE) --no-print-directory -j2 extras $(CHECKS) $(if $(ARGS),,compiled-tests)
-
-extras: setup-spark
-	@$(MAKE) --no-print-directory setup-gssapi
+	@$(MAKE) --no-print-directory -j2 setup-spark $(CHECKS) $(if $(ARGS),,compiled-tests) setup-gssapi
 
 # Processes among which the tests are divided, by tests/support/scheduling.py.
 # They wait for other programs half of the time, so that two or three would leave two cores idle.
 WORKERS ?= 4
 
 # What a contributor has to know, in 16 minutes on two cores. `make test ARGS="tests/acl -x"` runs some tests.
-test: checked-and-compiled extras
+test: checked-and-compiled setup-spark setup-gssapi
 	$(BIN)/pytest -n $(WORKERS) --daily $(ARGS)
 
 # Everything, in 35 minutes: every case of every table, each job of the audit on both engines, and new
 # installations. CI runs this.
 # The thorough tests are busy themselves: a fourth process would make others wait too long for an answer.
 test-all: WORKERS := 3
-test-all: checked-and-compiled extras
+test-all: checked-and-compiled setup-spark setup-gssapi
 	$(if $(ARGS),,MEASURE=1) $(BIN)/pytest -n $(WORKERS) $(ARGS)
 
 # The tests that need no broker, JVM or client and go through few cases, in a minute. Two processes
@@ -118,7 +115,7 @@ test-fast: setup-dev
 	$(BIN)/pytest -n $(WORKERS) --fast $(ARGS)
 
 # The branch coverage of everything, in an hour. `make test-all` prints that of the folders that decide.
-coverage: checked-and-compiled extras
+coverage: checked-and-compiled setup-spark setup-gssapi
 	$(BIN)/pytest -n $(WORKERS) --cov --cov-report=json:build/coverage.json
 
 # This broker beside Kafka and kfake; writes benchmarks/RESULTS.md and a plot. With ARGS="--rounds 3" it takes
