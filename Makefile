@@ -97,7 +97,7 @@ checked-and-compiled: setup-dev
 # They wait for other programs half of the time, so that two or three would leave two cores idle.
 WORKERS ?= 4
 
-# What a contributor has to know, in 16 minutes on two cores. `make test ARGS="tests/acl -x"` runs some tests.
+# What a contributor has to know, in ten minutes on two cores. `make test ARGS="tests/acl -x"` runs some tests.
 test: checked-and-compiled setup-spark setup-gssapi
 	$(BIN)/pytest -n $(WORKERS) --daily $(ARGS)
 

@@ -134,6 +134,7 @@ def go_on(writers: list[Writer]) -> None:
     wait_for("changes by all", look, WITHIN)
 
 
+@pytest.mark.broker_process
 def test_nothing_that_was_acknowledged_is_lost_when_kafkas_and_brokers_are_killed(
     cluster: list[Kafka], start_broker: StartBroker, tmp_path: Path
 ) -> None:

@@ -11,6 +11,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,7 @@ def test_connections_are_shared_out_evenly(team: Broker) -> None:
     def served() -> list[float]:
         return [len(os.listdir(f"/proc/{pid}/fd")) for pid in workers(team)]
 
-    logged_in(team, "alice").close()
-    wait_for("all to leave", lambda: True if _connections(team) == 0 else None, ENDS_WITHIN)
+    _wait_until_idle(team)
     before = served()
     with ExitStack() as opened:
         for _ in range(10):
@@ -85,8 +85,20 @@ def test_connections_are_shared_out_evenly(team: Broker) -> None:
         assert [now - then for now, then in zip(served(), before, strict=True)] == [5, 5]
 
 
-def _connections(team: Broker) -> float:
-    return figure(team, "aclbroker_connections", listener="SASL_PLAINTEXT")
+def _wait_until_idle(team: Broker) -> None:
+    """Wait until all workers serve, and no connection of an earlier test counts.
+
+    Connections that are opened then are shared out evenly.
+    """
+    wait_for("ready", lambda: page(team, "/readyz")[0] == 200 or None, ENDS_WITHIN)
+    # The figures are there from the first connection on.
+    for listener, address in team.listeners.items():
+        Client(address).close()
+        wait_for("all to leave", partial(_has_no_connection, team, listener), ENDS_WITHIN)
+
+
+def _has_no_connection(team: Broker, listener: str) -> bool | None:
+    return figure(team, "aclbroker_connections", listener=listener) == 0 or None
 
 
 def test_kafka_acls_sees_what_it_has_created_and_removed(team: Broker) -> None:
@@ -129,6 +141,7 @@ def test_it_is_not_ready_while_a_worker_is_missing(team: Broker) -> None:
 def test_a_worker_that_is_killed_takes_no_answered_change_and_no_other_connection_along(
     team: Broker,
 ) -> None:
+    _wait_until_idle(team)
     made: list[str] = []
     is_over = threading.Event()
 
@@ -170,10 +183,10 @@ def test_a_worker_that_is_killed_takes_no_answered_change_and_no_other_connectio
 def test_a_worker_that_does_not_take_a_change_is_ended_before_the_change_is_answered(
     team: Broker,
 ) -> None:
+    _wait_until_idle(team)
     with ExitStack() as opened:
         alices = [opened.enter_context(logged_in(team, "alice")) for _ in range(2)]
-        # Connections of earlier tests may still count, so two could both be the stuck worker's.
-        admins = [opened.enter_context(Client(team.listeners["PLAINTEXT"])) for _ in range(6)]
+        admins = [opened.enter_context(Client(team.listeners["PLAINTEXT"])) for _ in range(4)]
         assert admins[0].create(cluster_describe()) == [0]
         stuck = workers(team)[0]
         os.kill(stuck, signal.SIGSTOP)

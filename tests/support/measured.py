@@ -7,7 +7,9 @@ many of them are killed.
 
 With MEASURE=1 in the environment, the folders that decide (those with a floor of their own) are
 measured while their own tests run. All other tests run at full speed. `--cov`, which is
-pytest-cov's, measures everything. A run of all tests fails below a floor.
+pytest-cov's, measures everything. A run of all tests fails below a floor. With MEASURE it may be
+`TOLERANCE` below. Some lines run once in a process, such as those that compile a decoder, and a
+test that is not measured may be the first that needs them.
 """
 
 import json
@@ -25,6 +27,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "build" / "coverage.json"
 REST = "."
+TOLERANCE = 0.5
 MEASURED_BY = (
     "tests/acl/",
     "tests/authorizer/",
@@ -175,7 +178,9 @@ class Coverage:
         is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
         is_whole &= not (config.option.daily or config.option.keyword or config.option.markexpr)
         is_enforced = is_whole and complete and session.exitstatus == 0
-        if is_enforced and any(each.too_low for each in self._found if each.reachable):
+        tolerance = TOLERANCE if RECORDER else 0
+        below = [each for each in self._found if each.percent < each.floor - tolerance]
+        if is_enforced and below:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
