@@ -15,18 +15,10 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, TextIO
 
+import structlog
+
 from aclbroker.broker.observability.line_lock import LineLock
 from aclbroker.broker.observability.log_writer import LogWriter
-
-# structlog imports rich where it is installed, for a log format that we do not use. This import
-# would take a fifth of the broker's start.
-_has_rich = "rich" in sys.modules
-if not _has_rich:
-    sys.modules["rich"] = None  # type: ignore[assignment] # so an import of it fails
-import structlog  # noqa: E402
-
-if not _has_rich:
-    del sys.modules["rich"]
 
 Event = MutableMapping[str, Any]
 _Renderer = Callable[[Any, str, Event], str]
