@@ -171,16 +171,16 @@ class Coverage:
         combine()
         if not REPORT.exists():
             return
-        self._found = folders(json.loads(REPORT.read_text()), floors())
+        tolerance = TOLERANCE if RECORDER else 0
+        allowed = {name: floor - tolerance for name, floor in floors().items()}
+        self._found = folders(json.loads(REPORT.read_text()), allowed)
         reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
         complete = "CI" in os.environ or not reporter.stats.get("skipped")
         config = session.config
         is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
         is_whole &= not (config.option.daily or config.option.keyword or config.option.markexpr)
         is_enforced = is_whole and complete and session.exitstatus == 0
-        tolerance = TOLERANCE if RECORDER else 0
-        below = [each for each in self._found if each.percent < each.floor - tolerance]
-        if is_enforced and below:
+        if is_enforced and any(each.too_low for each in self._found):
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
